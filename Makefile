@@ -1,10 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-unit coverage test-faults test-oracles test-clients check fmt docs bench lock images clean
+.PHONY: help run setup test test-unit coverage test-faults test-oracles test-upgrade test-clients check fmt docs bench lock images clean
 
 # Compiled modules are kept: without them a service starts in three times as long, and the suite starts hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST = .venv/bin/python -m pytest
+# The last commit of the version before this one.
+PREVIOUS = 6bb49ebd
 
 help:  ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,7 +19,7 @@ setup:  ## install what tests and checks need
 	@requirements/install dev
 
 test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or provided
-	@$(PYTEST) -n auto --dist loadscope --no-loadscope-reorder -m "not faults and not oracles"
+	@$(PYTEST) -n auto --dist loadscope --no-loadscope-reorder -m "not faults and not oracles and not upgrade"
 
 test-unit: setup  ## run the unit tests except the exhaustive ones: under half a minute, no server
 	@DASHWRIGHT_TEST_PROFILE=quick $(PYTEST) -n logical --dist loadscope -m "not exhaustive" tests/unit
@@ -28,8 +30,11 @@ coverage: setup  ## run test-unit and fail below the coverage that pyproject.tom
 test-faults: setup  ## run the tests that kill, fill or attack processes, each with its own servers (installs Chromium)
 	@$(PYTEST) -n auto --dist loadscope -m faults
 
-test-oracles: setup  ## compare with MariaDB, Prometheus and git hosts; installs them if allowed
+test-oracles: setup  ## compare with MariaDB, Prometheus, git hosts and AsyncAPI; installs what is missing if allowed
 	@$(PYTEST) -m oracles tests/oracles
+
+test-upgrade: setup  ## run this version next to that of a commit, over one database and broker (PREVIOUS=6bb49ebd)
+	@tests/upgrade/run $(PREVIOUS)
 
 test-clients: setup  ## run kubectl, Kubernetes' Python clients and grafana-client's own tests; downloads them (GROUPS="kubectl teams")
 	@.venv/bin/python -m tests.clients $(GROUPS)

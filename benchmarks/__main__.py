@@ -13,7 +13,21 @@ from pathlib import Path
 import uvloop
 from tests.servers import databases, postgres, rabbitmq
 
-from benchmarks import encoding, gateway, job_path, kernels, large_responses, peers, query_path, resources, starts, statements, watchers
+from benchmarks import (
+    concurrent_writes,
+    encoding,
+    gateway,
+    job_path,
+    kernels,
+    large_responses,
+    peers,
+    query_path,
+    resources,
+    starts,
+    statements,
+    watchers,
+)
+from benchmarks.jobs import backlog, small
 from benchmarks.row import Row
 from benchmarks.sync import rows as syncs
 from benchmarks.sync import whole
@@ -43,11 +57,15 @@ SERVED: dict[str, list[Served]] = {
     "G3": [resources.lists],
     "D1": [resources.bodies],
     "Q1": [job_path.rows],
+    "Q2": [small.rows],
+    "Q3": [backlog.rows],
+    "Q7": [concurrent_writes.rows],
     "S1": [syncs.full],
     "S2": [syncs.unchanged],
     "S3": [syncs.incremental],
     "S4": [whole.reading],
     "M1": [whole.memory],
+    "M2": [whole.at_rest],
     "T1": [starts.rows],
     "W": [watchers.crowd, watchers.namespace],
 }
@@ -97,11 +115,11 @@ def show(rows: list[Row]) -> None:
 def main() -> int:
     """Run the benchmarks of the command line; return the exit status."""
     known = list(dict.fromkeys([*ALONE, *SERVED]))
-    wanted = [name for name in os.environ.get("ROWS", "").split(",") if name] or known
-    if unknown := [name for name in wanted if name not in known]:
+    body = [name for name in os.environ.get("ROWS", "").split(",") if name] or known
+    if unknown := [name for name in body if name not in known]:
         print(f"unknown rows: {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
         return 2
-    rows = uvloop.run(measure(wanted))
+    rows = uvloop.run(measure(body))
     rows.sort(key=lambda row: (row.id[0], int(row.id[1:] or 0)))
     show(rows)
     results = Path(__file__).parent / "results"

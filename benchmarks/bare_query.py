@@ -13,13 +13,13 @@ import uvloop
 from aiohttp import web
 
 QUEUE = "bench.large"
-PIECE = 2**20
+CHUNK_VALUES = 2**20
 _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 def cut(body: bytes) -> list[bytes]:
     """Return the pieces of a body."""
-    return [body[start : start + PIECE] for start in range(0, len(body), PIECE)]
+    return [body[start : start + CHUNK_VALUES] for start in range(0, len(body), CHUNK_VALUES)]
 
 
 async def work(amqp_url: str, answer: list[bytes]) -> None:
@@ -30,8 +30,8 @@ async def work(amqp_url: str, answer: list[bytes]) -> None:
 
     async def handle(message: aio_pika.abc.AbstractIncomingMessage) -> None:
         assert message.reply_to is not None
-        for number, piece in enumerate(answer):
-            reply = aio_pika.Message(piece, correlation_id=message.correlation_id, headers={"last": number == len(answer) - 1})
+        for index, piece in enumerate(answer):
+            reply = aio_pika.Message(piece, correlation_id=message.correlation_id, headers={"last": index == len(answer) - 1})
             await channel.default_exchange.publish(reply, routing_key=message.reply_to, mandatory=False)
         await message.ack()
 

@@ -18,11 +18,11 @@ from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.evaluate import evaluate
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.frame import Frame
-from dashwright.expressions.engine.frame_values import values_of
+from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
-from dashwright.expressions.engine.value_frames import frames_of
+from dashwright.expressions.engine.values_to_frames import frames_of
 from dashwright.expressions.formats import arrow, codec
 from dashwright.expressions.queries import respond
 
@@ -35,12 +35,12 @@ async def as_json() -> list[Row]:
     """Measure E8: evaluating a ratio of every series to one total, compared with encoding the outcome."""
     rows = []
     for count, length in _SHAPES:
-        made, one = series.frames(count, length, 1), series.frames(1, length, 2)
-        shown = _evaluated(made, one)
+        created, one = series.frames(count, length, 1), series.frames(1, length, 2)
+        shown = _evaluated(created, one)
         shape = f"{count:,} x {length:,}"
         rows += [
             await compared(
-                "E8", f"convert, evaluate, present {shape}, to encode", 0.15, partial(_evaluated, made, one), partial(_json, shown)
+                "E8", f"convert, evaluate, present {shape}, to encode", 0.15, partial(_evaluated, created, one), partial(_json, shown)
             ),
             await compared("E8", f"encode {shape}, to bare orjson", 1.2, partial(_json, shown), partial(_bare, shown)),
         ]
@@ -59,7 +59,7 @@ async def as_arrow() -> list[Row]:
 
 
 def _evaluated(made: Sequence[Frame], one: Sequence[Frame]) -> list[Frame]:
-    nodes = [Node("A"), Node("B"), Node("C", Math.parsed("$A / $B"))]
+    nodes = [Node("A"), Node("B"), Node("C", Math.parse("$A / $B"))]
     outcome = evaluate(nodes, {"A": values_of(made), "B": values_of(one)}, Limits())["C"]
     assert isinstance(outcome, Outcome)
     return frames_of(outcome, "C")
@@ -67,12 +67,12 @@ def _evaluated(made: Sequence[Frame], one: Sequence[Frame]) -> list[Frame]:
 
 def _json(frames: Sequence[Frame]) -> int:
     writer = codec.JsonFrameWriter()
-    return sum(len(piece) for piece in codec.pieces(part for frame in frames for part in writer.write(frame)))
+    return sum(len(piece) for piece in codec.chunks(part for frame in frames for part in writer.write(frame)))
 
 
 def _arrow(frames: Sequence[Frame]) -> int:
     writer = arrow.ArrowFrameWriter()
-    return sum(len(piece) for piece in codec.pieces(part for frame in frames for part in writer.write(frame)))
+    return sum(len(piece) for piece in codec.chunks(part for frame in frames for part in writer.write(frame)))
 
 
 def _bare(frames: Sequence[Frame]) -> int:

@@ -6,16 +6,16 @@ the same work around the read (G2). Each is one process, requested concurrently 
 
 import asyncio
 import json
-import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from tests.acceptance.processes import Stack
 
 from benchmarks.bare_gateway import DASHBOARD, DASHBOARDS, POOL, QUOTAS
+from benchmarks.processes import read_line, start, start_service
 from benchmarks.row import Round, Row, in_turns, median_of
 from benchmarks.wire import Wire
 
@@ -41,7 +41,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     reads = [(QUOTAS, "quotas", 1 / 0.6), (f"{_COLLECTION}/{DASHBOARD}", "a dashboard", 1 / 0.5)]
     async with AsyncExitStack() as opened:
         addresses = [
-            await started_product(opened, Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL)), folder / "gateway.log"),
+            await start_service(opened, Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL)), "dashwright-api", folder),
             await _reference(opened, folder, "benchmarks.bare_gateway", database_url),
             await _reference(opened, folder, "benchmarks.starlette_gateway", "read", database_url),
             await _reference(opened, folder, "benchmarks.starlette_gateway", "whole", database_url),
@@ -52,11 +52,11 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         found: list[Row] = []
         for path, what, goal in reads:
             measured = await in_turns(*[_together(crowd, path) for crowd in crowds])
-            product, bare, read, whole = [median_of(rounds, 50) * 1e6 for rounds in measured]
+            product, bare, read, complete = [median_of(rounds, 50) * 1e6 for rounds in measured]
             found += [
                 Row("G1", f"{what}, a request, to bare aiohttp", "us", product, bare, goal),
                 Row("G2", f"{what}, to the read alone in Starlette", "us", product, read, 1),
-                Row("G2", f"{what}, to the same work in Starlette", "us", product, whole, 1),
+                Row("G2", f"{what}, to the same work in Starlette", "us", product, complete, 1),
             ]
     return found
 
@@ -83,41 +83,8 @@ async def _connected(opened: AsyncExitStack, address: str) -> Wire:
     return wire
 
 
-async def started_product(opened: AsyncExitStack, stack: Stack, log: Path) -> str:
-    """Start the product and return its address.
-
-    Its log is a file: reading each line in this process, as tests do, would be measured as the gateway's time.
-    """
-    program = Path(sys.executable).with_name("dashwright-api")
-    settings = {f"DASHWRIGHT_{name}": value for name, value in stack.settings.items()} | {"DASHWRIGHT_LOG_FORMAT": "json"}
-    await _started(opened, log, str(program), environment=os.environ | settings)
-    return await _line(log, lambda line: str(json.loads(line)["address"]) if '"serving"' in line else "")
-
-
 async def _reference(opened: AsyncExitStack, folder: Path, module: str, *arguments: str) -> str:
     name = f"{module}-{arguments[0]}" if len(arguments) > 1 else module
     log = folder / f"{name}.log"
-    await _started(opened, log, sys.executable, "-m", module, *arguments)
-    return await _line(log, lambda line: line.strip() if line.startswith("http://") else "")
-
-
-async def _started(opened: AsyncExitStack, log: Path, *command: str, environment: dict[str, str] | None = None) -> None:
-    """Start a process that writes its output into a file; it ends with ``opened``."""
-    with log.open("wb") as said:
-        process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=said, stderr=said)
-    opened.push_async_callback(process.wait)
-    opened.callback(process.terminate)
-
-
-async def _line(log: Path, read: Callable[[str], str]) -> str:
-    """Return the value that ``read`` finds in the first line with an address, waiting for it."""
-    async with asyncio.timeout(60):
-        while True:
-            if address := _first(log, read):
-                return address
-            await asyncio.sleep(0.05)
-
-
-def _first(log: Path, read: Callable[[str], str]) -> str:
-    whole_lines = log.read_text().splitlines(keepends=True)
-    return next((address for line in whole_lines if line.endswith("\n") and (address := read(line))), "")
+    await start(opened, log, sys.executable, "-m", module, *arguments)
+    return await read_line(log, lambda line: line.strip() if line.startswith("http://") else "")

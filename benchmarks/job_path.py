@@ -38,7 +38,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     p50, p99 = median_of(measured, 50) * 1000, median_of(measured, 99) * 1000
     return [
         Row("Q1", "HTTP accept to job handler entered, p50", "ms", p50, median_of(bare, 50) * 1000, 1.5),
-        Row("Q1", "the same, p99 relative to its p50", "ms", p99, p50, 3.0),
+        Row("Q1", "p99 of that path, to its p50", "ms", p99, p50, 3.0),
     ]
 
 

@@ -24,7 +24,7 @@ _POINTS = 1000
 _TOTAL = _COUNT * _POINTS
 _LONG = 1_000_000
 _LIMITS = Limits(math_bytes=0)
-_ADD = Math.parsed("$A + $B")
+_ADD = Math.parse("$A + $B")
 
 
 def _add(left: Series, right: Series) -> Values | Table:
@@ -39,7 +39,7 @@ async def addition() -> list[Row]:
     copy = memcpy(24 * _TOTAL)
     return [
         await compared("E1", "$A + $B, 1,000 series x 1,000 on one axis", 1.5, partial(_add, *plain), copy, runs=15),
-        await compared("E1", "the same with 1 % nulls", 3.0, partial(_add, *holed), copy, runs=15),
+        await compared("E1", "$A + $B, 1,000 series x 1,000 with 1 % nulls", 3.0, partial(_add, *holed), copy, runs=15),
     ]
 
 
@@ -57,12 +57,17 @@ async def alignment() -> list[Row]:
             "E2", "grids shifted by 10 steps, to the aligned case", 1.3, lambda: _add(left, shifted), lambda: _add(left, aligned)
         ),
         await compared(
-            "E2", "grids of one and half a step, to the same", 1.3, partial(_add, left, coarse), partial(_add, left, aligned), runs=15
+            "E2",
+            "grids of 1 and 1/2 step, to the aligned case",
+            1.3,
+            partial(_add, left, coarse),
+            partial(_add, left, aligned),
+            runs=15,
         ),
         await compared(
             "E2", "irregular, 1,000 x 1,000, to a dict of points", 1 / 30, lambda: _add(*ragged), lambda: _by_dict(*ragged), runs=1
         ),
-        await compared("E2", "irregular, 1 x 1,000,000, to the same", 1 / 10, lambda: _add(*long), lambda: _by_dict(*long), runs=1),
+        await compared("E2", "irregular, 1 x 1,000,000, to a dict of points", 1 / 10, lambda: _add(*long), lambda: _by_dict(*long), runs=1),
     ]
 
 

@@ -14,7 +14,7 @@ from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.values import Series
 
 _LIMITS = Limits(math_bytes=0)
-_ADD = Math.parsed("$A + $B")
+_ADD = Math.parse("$A + $B")
 _SUM = Reduce.of("A", "sum")
 _ABOVE = Threshold("A", predicate_of("gt", (10.0,)))
 
@@ -43,9 +43,9 @@ Work = dict[str, Callable[[], object]]
 def _ours(left: Series, right: Series, late: Series) -> Work:
     return {
         "add": partial(_ADD.evaluate, {"A": left, "B": right}, _LIMITS),
-        "add, half of the times shared": partial(_ADD.evaluate, {"A": left, "B": late}, _LIMITS),
+        "add two sets that share half of their timestamps": partial(_ADD.evaluate, {"A": left, "B": late}, _LIMITS),
         "sum": partial(_SUM.evaluate, {"A": left}, _LIMITS),
-        "above 10": partial(_ABOVE.evaluate, {"A": left}, _LIMITS),
+        "threshold: is above 10": partial(_ABOVE.evaluate, {"A": left}, _LIMITS),
     }
 
 
@@ -59,11 +59,11 @@ def _pandas(*sets: Series) -> Work:
     )
     return {
         "add": lambda: left + right,
-        "add, half of the times shared": lambda: (
+        "add two sets that share half of their timestamps": lambda: (
             left.loc[left.index.intersection(late.index)] + late.loc[late.index.intersection(left.index)]
         ),
         "sum": lambda: left.sum(),
-        "above 10": lambda: (left > 10).astype("float64"),
+        "threshold: is above 10": lambda: (left > 10).astype("float64"),
     }
 
 
@@ -84,7 +84,7 @@ def _polars(*sets: Series) -> Work:
     beside = polars.concat([left, right.drop("time").rename(lambda name: f"{name}_right")], how="horizontal")
     return {
         "add": lambda: beside.select("time", *sums),
-        "add, half of the times shared": lambda: left.join(late, on="time").select("time", *sums),
+        "add two sets that share half of their timestamps": lambda: left.join(late, on="time").select("time", *sums),
         "sum": lambda: left.select(values.sum()),
-        "above 10": lambda: left.select("time", (values > 10).cast(polars.Float64)),
+        "threshold: is above 10": lambda: left.select("time", (values > 10).cast(polars.Float64)),
     }

@@ -24,7 +24,7 @@ from dashwright.expressions.consumer import QueryConsumer
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.sources import directory
+from dashwright.expressions.sources import registry
 from dashwright.expressions.sources.source import Source
 
 TYPE = "benchmark_points"
@@ -47,7 +47,7 @@ class Points(Source):
 
 def register() -> None:
     """Register the source in this process only."""
-    directory.BUILT_IN[TYPE] = Points()
+    registry.BUILT_IN[TYPE] = Points()
 
 
 def request(expression: str, count: int, points: int) -> bytes:

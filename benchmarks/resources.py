@@ -19,7 +19,7 @@ import orjson
 from tests.acceptance.processes import Stack
 
 from benchmarks.bare_gateway import DASHBOARDS, POOL
-from benchmarks.gateway import started_product
+from benchmarks.processes import start_service
 from benchmarks.row import Round, Row, in_turns, median_of
 from benchmarks.wire import Wire
 from dashwright.common.database import queries
@@ -42,31 +42,31 @@ async def lists(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure G3."""
     async with AsyncExitStack() as opened:
         await fill(database_url, "default", _OBJECTS, panels=8)
-        address = await started_product(opened, Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL)), folder / "gateway.log")
+        address = await start_service(opened, Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL)), "dashwright-api", folder)
         wire = await Wire.open(address)
         opened.push_async_callback(wire.close)
         connection = await asyncpg.connect(database_url)
         opened.push_async_callback(connection.close)
         path = f"{DASHBOARDS.format(namespace='default')}?limit={_OBJECTS}"
-        whole, table = wire.encode("GET", path), wire.encode("GET", path, accept=_TABLE)
+        complete, table = wire.encode("GET", path), wire.encode("GET", path, accept=_TABLE)
         sql = queries.load("dashwright.common.stores", "lists.sql")
-        wanted = ("default", DASHBOARD.group, DASHBOARD.plural, 2**62, "", _OBJECTS + 1, 2**62)
+        expected = ("default", DASHBOARD.group, DASHBOARD.plural, 2**62, "", _OBJECTS + 1, 2**62)
         measured, rows, bare, cells = await in_turns(
-            _timed(lambda: wire.call(whole, status=200)),
+            _timed(lambda: wire.call(complete, status=200)),
             _timed(lambda: wire.call(table, status=200)),
-            _timed(lambda: connection.fetch(sql.page + sql.with_bodies, *wanted)),
-            _timed(lambda: connection.fetch(sql.page + sql.without_bodies, *wanted)),
+            _timed(lambda: connection.fetch(sql.page + sql.with_bodies, *expected)),
+            _timed(lambda: connection.fetch(sql.page + sql.without_bodies, *expected)),
         )
     medians = [median_of(rounds, 50) * 1000 for rounds in (measured, rows, bare, cells)]
     return [
         Row("G3", "list of 1,000 dashboards, to the bare read", "ms", medians[0], medians[2], 1.3),
-        Row("G3", "the same as a table, to the read without bodies", "ms", medians[1], medians[3], 3),
+        Row("G3", "that list as a table, to the read without bodies", "ms", medians[1], medians[3], 3),
     ]
 
 
 async def bodies(database_url: str, _amqp_url: str, _folder: Path) -> list[Row]:
     """Measure D1."""
-    texts = [orjson.dumps(spec_of(number, panels=40)).decode() for number in range(_BODIES)]
+    texts = [orjson.dumps(spec_of(index, panels=40)).decode() for index in range(_BODIES)]
     connection = await asyncpg.connect(database_url)
     try:
         await connection.execute(
@@ -80,7 +80,7 @@ async def bodies(database_url: str, _amqp_url: str, _folder: Path) -> list[Row]:
     write, write_jsonb, fetch, fetch_jsonb = [median_of(rounds, 50) * 1e3 for rounds in (written, parsed, read, rendered)]
     return [
         Row("D1", "write 200 bodies as text in lz4, to JSONB", "ms", write, write_jsonb, 1 / 8),
-        Row("D1", "read them, to JSONB", "ms", fetch, fetch_jsonb, 1 / 6),
+        Row("D1", "read 200 bodies as text in lz4, to JSONB", "ms", fetch, fetch_jsonb, 1 / 6),
     ]
 
 
@@ -106,12 +106,12 @@ async def fill(database_url: str, namespace: str, count: int, *, panels: int) ->
     database = await Database.open(database_url, application_name="fill", max_size=1)
     try:
         for first in range(0, count, 5_000):
-            writes = [_write_of(number, panels) for number in range(first, min(first + 5_000, count))]
+            writes = [_write_of(index, panels) for index in range(first, min(first + 5_000, count))]
             async with database.transaction() as connection:
                 staging = resources.StagedWrites(connection)
-                await staging.open()
+                await staging.create_table()
                 await staging.add(writes)
-                await resources.lock(connection)
+                await resources.lock(connection, "default")
                 await staging.write(namespace, actor="user:1", now=datetime.now(UTC))
     finally:
         await database.close()

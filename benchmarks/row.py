@@ -47,10 +47,10 @@ def percentile(values: Sequence[float], percent: float) -> float:
 async def in_turns(*plays: Round, rounds: int = ROUNDS) -> list[list[Sequence[float]]]:
     """Run rounds of each alternately, so that a drift of the machine affects all. The first of each is a warm-up."""
     measured: list[list[Sequence[float]]] = [[] for _ in plays]
-    for number in range(rounds + 1):
+    for index in range(rounds + 1):
         for kept, play in zip(measured, plays, strict=True):
             values = await play()
-            if number:
+            if index:
                 kept.append(values)
     return measured
 

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.engine.labels import NONE, Labels
+from dashwright.expressions.engine.labels import NO_LABELS, Labels
 from dashwright.expressions.engine.values import Block, Cells, Series
 
 START = 1_700_000_000_000_000_000
@@ -19,7 +19,7 @@ def times(points: int, *, step: int = STEP, start: int = START) -> NDArray[np.in
 
 def labels(count: int) -> tuple[Labels, ...]:
     """Return the labels of ``count`` series."""
-    return tuple(Labels.of({"host": f"h{number}", "dc": f"d{number % 7}", "job": "node"}) for number in range(count))
+    return tuple(Labels.of({"host": f"h{index}", "dc": f"d{index % 7}", "job": "node"}) for index in range(count))
 
 
 def block(count: int, instants: NDArray[np.int64], seed: int, *, null_share: float = 0.0) -> Series:
@@ -27,7 +27,7 @@ def block(count: int, instants: NDArray[np.int64], seed: int, *, null_share: flo
     random = np.random.default_rng(seed)
     values = random.normal(size=(count, len(instants))) * 100
     nulls = random.random(values.shape) < null_share if null_share else None
-    return Series.stacked(labels(count), [Block(Axis(instants), Cells.of(values, nulls))])
+    return Series.stacked(labels(count), [Block(Axis(instants), Cells.with_nulls(values, nulls))])
 
 
 def frames(count: int, points: int, seed: int) -> list[Frame]:
@@ -41,5 +41,5 @@ def frames(count: int, points: int, seed: int) -> list[Frame]:
                 Field("Value", FieldType.FLOAT64, random.normal(size=points) * 100, labels=item),
             ]
         )
-        for item in (labels(count) if count > 1 else (NONE,))
+        for item in (labels(count) if count > 1 else (NO_LABELS,))
     ]

@@ -37,7 +37,7 @@ class Guard:
     def __init__(self, authorization: str) -> None:
         self._digests = Digests()
         granted = {"orgs.quotas:read": frozenset({"*"}), "dashboards:read": frozenset({"*"})}
-        self._known = {self._digests.of(authorization): ("admin", granted)}
+        self._known = {self._digests.digest(authorization): ("admin", granted)}
 
     def around(self, endpoint: Endpoint, path: str, action: str) -> Endpoint:
         """Return the endpoint with the work around it."""
@@ -58,7 +58,7 @@ class Guard:
         return guarded
 
     async def _checked(self, request: Request, endpoint: Endpoint, action: str) -> Response:
-        known = self._known.get(self._digests.of(request.headers.get("Authorization", "")))
+        known = self._known.get(self._digests.digest(request.headers.get("Authorization", "")))
         if known is None:
             return Response(status_code=401)
         login, granted = known

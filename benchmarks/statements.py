@@ -24,7 +24,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sql.engine import SqlEngine
-from dashwright.expressions.sql.expression import Sql
+from dashwright.expressions.sql.expression import SqlExpression
 from dashwright.expressions.sql.tables import relation_of
 
 Columns = dict[str, NDArray[Any]]
@@ -62,13 +62,13 @@ async def rows() -> list[Row]:
 
 async def _joins(engine: SqlEngine) -> list[Row]:
     plain, timed = {"A": _table(1), "B": _table(2)}, {"A": _series(1), "B": _series(2)}
-    select = partial(Sql.of("C", _PLAIN, "", engine).select, plain, _LIMITS)
-    select_series = partial(Sql.of("C", _SERIES, "", engine).select, timed, _LIMITS)
+    select = partial(SqlExpression.parse("C", _PLAIN, "", engine).select, plain, _LIMITS)
+    select_series = partial(SqlExpression.parse("C", _SERIES, "", engine).select, timed, _LIMITS)
     fewer = [{name: column[: _ROWS // _FEWER].tolist() for name, column in _columns(held).items()} for held in plain.values()]
     return [
         await compared("E7", "join two of 1,000 series x 1,000, group", 1.3, select_series, _bare(_SERIES, timed), runs=3),
         await compared("E7", "join two tables of 1,000,000 rows, group", 1.3, select, _bare(_PLAIN, plain), runs=3),
-        await compared("E7", "the same, to SQLite with load", 1 / 50, select, partial(_sqlite, *fewer), runs=1, scale=_FEWER),
+        await compared("E7", "join two tables, to SQLite with load", 1 / 50, select, partial(_sqlite, *fewer), runs=1, scale=_FEWER),
     ]
 
 
@@ -80,7 +80,7 @@ def _series(seed: int) -> Table:
 
 def _table(seed: int) -> Table:
     random = np.random.default_rng(seed)
-    hosts = np.array([f"h{number}" for number in range(1000)], object)[np.arange(_ROWS) % 1000]
+    hosts = np.array([f"h{index}" for index in range(1000)], object)[np.arange(_ROWS) % 1000]
     fields = [
         Field("id", FieldType.INT64, random.permutation(_ROWS)),
         Field("host", FieldType.STRING, hosts),
@@ -93,7 +93,7 @@ def _columns(held: Table) -> Columns:
     """Return the columns that the statement selects from, as arrays that DuckDB reads without a copy."""
     found: Columns = {}
     for column in relation_of("A", held, _LIMITS).columns:
-        values = column.values if column.texts is None else np.array(column.texts, object)[column.values]
+        values = column.values if column.dictionary is None else np.array(column.dictionary, object)[column.values]
         found[column.name] = values.view("datetime64[ns]") if column.type is FieldType.TIME else values
     return found
 

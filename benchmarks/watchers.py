@@ -150,11 +150,11 @@ def _close(watchers: Sequence[WatchConnection]) -> None:
 async def _delivery_seconds(wire: Wire, watchers: Sequence[WatchConnection], path: str) -> float:
     """Return the seconds from the begin of a write until all watchers have received it; the slowest of three."""
     slowest = 0.0
-    for number in range(3):
+    for index in range(3):
         for watcher in watchers:
             watcher.expect()
         began = time.perf_counter()
-        body = json.dumps({"metadata": {"name": f"watched-{number}"}, "spec": {"title": f"{number}"}}).encode()
+        body = json.dumps({"metadata": {"name": f"watched-{index}"}, "spec": {"title": f"{index}"}}).encode()
         await wire.call(wire.encode("POST", path, body), status=201)
         async with asyncio.timeout(60):
             slowest = max(slowest, max(await asyncio.gather(*(watcher.received for watcher in watchers))) - began)

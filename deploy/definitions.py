@@ -23,7 +23,7 @@ _REPLIES: Final = "amq.gen-.*"
 def consumed(topology: Topology) -> Mapping[str, Sequence[str]]:
     """Return the queues that each service consumes."""
     return {
-        API: [topology.submit],
+        API: [topology.submit, topology.dead],
         JOBS_WORKER: [topology.work, topology.probe, topology.repositories, topology.dead_work],
         EXPRESSIONS: [topology.evaluate, topology.query, topology.pictures],
     }
@@ -43,7 +43,11 @@ def definitions(topology: Topology = TOPOLOGY, *, vhost: str = "/", suffix: str 
         for name, queues in services.items()
     ]
     submitter = {"configure": f"^{_REPLIES}$", "write": _any_of([topology.jobs]), "read": f"^{_REPLIES}$"}
-    keys = dict.fromkeys(services, r"^(work\..+|evaluate)$") | {SUBMITTER: rf"^submit\.{namespace}$"}
+    # A worker that passes a wake-up on names only the pool.
+    wakeups = r"work(\..+)?|evaluate"
+    keys = dict.fromkeys(services, f"^({wakeups})$")
+    # The gateway replays dead letters, which are submissions.
+    keys |= {API: rf"^({wakeups}|submit\..+)$", SUBMITTER: rf"^submit\.{namespace}$"}
     return {
         "users": [{"name": name + suffix, "password": f"${{{_variable(name)}}}", "tags": []} for name in [*services, SUBMITTER]],
         "vhosts": [{"name": vhost}],

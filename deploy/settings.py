@@ -29,8 +29,12 @@ _DEFAULTS: Final = {
     "ALLOW_DEFAULT_PASSWORD": "${DASHWRIGHT_ALLOW_DEFAULT_PASSWORD:-true}",
     # The other containers call the gateway by the name of its service.
     "TRUSTED_HOSTS": "api,${DASHWRIGHT_TRUSTED_HOSTS:-}",
+    # Longer than the proxy needs to notice: two checks, one a second.
+    "DRAIN_SECONDS": "${DASHWRIGHT_DRAIN_SECONDS:-3}",
     "QUERY_BYTES": "${DASHWRIGHT_QUERY_BYTES:-268435456}",
     "SQL_SLOTS": "${DASHWRIGHT_SQL_SLOTS:-2}",
+    # A volume that gateways and jobs workers share.
+    "RESULTS_URL": "${DASHWRIGHT_RESULTS_URL:-/results}",
     "SQL_BYTES": "${DASHWRIGHT_SQL_BYTES:-67108864}",
 }
 """Settings whose default differs here: docs/how-to/operations.md says how they follow from the limits of the containers."""

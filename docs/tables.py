@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from dashwright.common.settings_fields import SettingsFields
+from dashwright.common.settings import Settings
 from dashwright.expressions.engine.math.functions import FUNCTIONS
 from dashwright.expressions.engine.math.operators import BINARY
 from dashwright.expressions.engine.reducers import REDUCERS
@@ -46,14 +46,14 @@ def _tables() -> Mapping[str, str]:
 
 def _settings() -> Iterable[tuple[str, str, str, str]]:
     """Yield name, default, meaning and readers of each setting."""
-    for name, field in SettingsFields.model_fields.items():
+    for name, field in Settings.model_fields.items():
         extra = field.json_schema_extra
         assert isinstance(extra, dict), f"{name} is not described"
         default = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
         if isinstance(default, bool):
             default = str(default).lower()
         is_shown = isinstance(default, int | float | str | Path) and default != ""
-        cell = extra["shown"] or (f"`{default}`" if is_shown else "none")
+        cell = extra["displayed_default"] or (f"`{default}`" if is_shown else "none")
         yield f"`{name.upper()}`", str(cell), str(field.description), str(extra["read_by"])
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import hypothesis
 import pytest
-from tests import examples
+from tests import examples, virtual_time
 from tests.servers import databases, keeper, postgres, rabbitmq, virtual_hosts
 from tests.servers.process import CannotProvide
 
@@ -35,6 +35,7 @@ _keeper = pytest.StashKey[keeper.Keeper]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(virtual_time)
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
     config.stash[_keeper] = keeper.Keeper()
@@ -61,6 +62,8 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        # Tests create objects by the thousand, few of them in cycles: by default a third of a gateway's start would be collection.
+        gc.set_threshold(20_000, 50, 50)
         gc.enable()
 
 
@@ -90,13 +93,13 @@ def _template(postgres_dsn: str) -> str:
 def _databases(postgres_dsn: str, _template: str) -> Iterator[databases.Databases]:
     lender = databases.Databases(postgres_dsn, _template)
     yield lender
-    asyncio.run(lender.close())
+    lender.close()
 
 
 @pytest.fixture
-async def database_url(_databases: databases.Databases) -> AsyncIterator[str]:
+def database_url(_databases: databases.Databases) -> Iterator[str]:
     """Return the URL of a database for this test, with the whole schema and no rows."""
-    async with _databases.lend() as url:
+    with _databases.lend() as url:
         yield url
 
 

@@ -72,8 +72,8 @@ class Floor:
         """Read files by the host's REST interface, ten concurrently, and write a row each; return seconds per file."""
 
         async def one(path: str, checksum: str) -> None:
-            async with self._session.get(f"{self._contents}/{path}") as answer:
-                found = orjson.loads(await answer.read())
+            async with self._session.get(f"{self._contents}/{path}") as response:
+                found = orjson.loads(await response.read())
             await self._pool.execute(_INSERT, *_row(path, checksum, base64.b64decode(found["content"])))
 
         return await self._by_file(corpus, sample, one)
@@ -85,8 +85,8 @@ class Floor:
             asked = [b"command=fetch\n", None, b"no-progress\n", f"want {checksum}\n".encode(), b"done\n"]
             body = b"".join(b"0001" if line is None else f"{len(line) + 4:04x}".encode() + line for line in asked) + b"0000"
             headers = {"Git-Protocol": "version=2", "Content-Type": "application/x-git-upload-pack-request"}
-            async with self._session.post(f"{self._url}/git-upload-pack", data=body, headers=headers) as answer:
-                pack = await answer.read()
+            async with self._session.post(f"{self._url}/git-upload-pack", data=body, headers=headers) as response:
+                pack = await response.read()
             await self._pool.execute(_INSERT, *_row(path, checksum, _unpacked(pack)))
 
         return await self._by_file(corpus, sample, one)

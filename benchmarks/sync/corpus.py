@@ -38,7 +38,7 @@ class Corpus:
             git(corpus.place, "config", key, value)
         given = os.environ.get("DASHBOARDS")
         real = [json.loads(file.read_bytes()) for file in sorted(Path(given).rglob("*.json"))] if given else []
-        corpus._commit((corpus._path(number), _body(f"{name}-{number:06}", number, real)) for number in range(count))
+        corpus._commit((corpus._path(index), _body(f"{name}-{index:06}", index, real)) for index in range(count))
         git(corpus.place, "repack", "-a", "-d", "-q")
         return corpus
 
@@ -56,8 +56,8 @@ class Corpus:
     @property
     def size(self) -> int:
         """Return the size of all files of the newest commit."""
-        listed = git(self.place, "ls-tree", "-r", "-l", BRANCH)
-        return sum(int(line.split()[3]) for line in listed.splitlines())
+        paths = git(self.place, "ls-tree", "-r", "-l", BRANCH)
+        return sum(int(line.split()[3]) for line in paths.splitlines())
 
     def _path(self, number: int) -> str:
         return f"team-{number // _A_DIRECTORY:03}/{self.place.stem}-{number:06}.json"

@@ -1,4 +1,4 @@
-"""S4 and M1: the services as separate processes while a sync is running."""
+"""S4, M1 and M2: the services as separate processes, while a sync is running and at rest."""
 
 import asyncio
 import re
@@ -44,10 +44,10 @@ async def reading(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
             watching.cancel()
             seen[await _shown(client, title)] += 1
         assert stack.jobs_worker.is_running
-    whole = seen.pop(0, 0) + seen.pop(_CHANGED, 0)
-    if seen or whole <= _REVISIONS:
-        raise AssertionError(f"in addition to {whole} lists of whole commits, some show only a part of {_CHANGED} changes: {dict(seen)}")
-    return [Row("S4", f"lists of half a commit, of all during {_REVISIONS} syncs", "lists", 0, whole, 0)]
+    complete = seen.pop(0, 0) + seen.pop(_CHANGED, 0)
+    if seen or complete <= _REVISIONS:
+        raise AssertionError(f"in addition to {complete} lists of whole commits, some show only a part of {_CHANGED} changes: {dict(seen)}")
+    return [Row("S4", f"lists of half a commit, of all during {_REVISIONS} syncs", "lists", 0, complete, 0)]
 
 
 async def _watch(client: Client, title: str, seen: Counter[int]) -> None:
@@ -69,7 +69,6 @@ async def memory(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure M1: the largest resident memory of workers that have synced one repository each, and of the gateway."""
     async with _service(database_url, amqp_url, folder) as (stack, client, opened):
         gateway = stack.gateway
-        at_rest = _resident(gateway, "VmRSS")
         host, _ = await served(opened, folder)
         peaks = []
         for name, count in (("few", FEW), ("many", MANY)):
@@ -83,10 +82,18 @@ async def memory(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     few, many = peaks
     return [
         Row("M1", f"worker that synced {MANY:,}, to one with {FEW:,}", "MB", many, few, _GROWTH),
-        Row("M1", f"the same, to {_WORKER} MB", "MB", many, _WORKER, 1),
-        Row("M1", f"gateway at rest, to {_REST} MB", "MB", at_rest, _REST, 1),
+        Row("M1", f"worker that synced {MANY:,}, to {_WORKER} MB", "MB", many, _WORKER, 1),
         Row("M1", f"gateway under load, to {_LOAD} MB", "MB", under_load, _LOAD, 1),
     ]
+
+
+async def at_rest(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Measure M2: the resident memory of each service after its start, without any request."""
+    async with _service(database_url, amqp_url, folder) as (stack, _, _):
+        services = {"gateway": stack.gateway, "jobs worker": stack.jobs_worker, "expressions worker": stack.expressions}
+        return [
+            Row("M2", f"{name} at rest, to {_REST} MB", "MB", _resident(service, "VmRSS"), _REST, 1) for name, service in services.items()
+        ]
 
 
 async def _load(address: str) -> None:
@@ -94,8 +101,8 @@ async def _load(address: str) -> None:
 
     async def read() -> None:
         async with Client(address) as client:
-            for number in range(_READS // _READERS):
-                await client.call("GET", f"{_DASHBOARDS}?limit={_PAGE}", headers=_TABLE if number % 2 else {})
+            for index in range(_READS // _READERS):
+                await client.call("GET", f"{_DASHBOARDS}?limit={_PAGE}", headers=_TABLE if index % 2 else {})
 
     await asyncio.gather(*(read() for _ in range(_READERS)))
 

@@ -71,14 +71,16 @@ class Worker:
         body = orjson.dumps(spec | {"githost": {"url": url, "branch": "main"}}).decode()
         write = resources.Write(REPOSITORY, name, body, REPOSITORY.version, extract=Extract(name))
         async with self._database.transaction() as connection:
-            return (await resources.create(await resources.lock(connection), NAMESPACE, write, actor="user:1", now=Clock().now())).uid
+            return (
+                await resources.create(await resources.lock(connection, NAMESPACE), NAMESPACE, write, actor="user:1", now=Clock().now())
+            ).uid
 
     async def sync(self, name: str, uid: uuid.UUID, *, incremental: bool = False) -> float:
         """Return the seconds from the handler's entry to the job's end. Raises AssertionError if the job failed."""
         spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(incremental=incremental))
-        wanted = new_job(NAMESPACE, spec, uid=uid, kind=RepositoryType.GITHOST, now=Clock().now())
+        expected = new_job(NAMESPACE, spec, uid=uid, repository_type=RepositoryType.GITHOST, now=Clock().now())
         async with self._database.transaction() as connection:
-            job = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0]
+            job = (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0]
         message = Message(body=orjson.dumps({"uid": str(job.uid)}))
         delivery = Delivery(message=message, exchange="", routing_key="work.sync", redelivered=False, attempt=1)
         assert self._broker.handle is not None
@@ -95,13 +97,13 @@ class Worker:
 
     async def empty(self) -> None:
         """Delete everything, as before the first repository. Repeated if one of the worker's chores interferes."""
-        for left in reversed(range(_ATTEMPTS)):
+        for remaining in reversed(range(_ATTEMPTS)):
             try:
                 async with self._database.connection() as connection:
-                    await connection.execute("truncate resource, resource_history, change, job, outbox cascade")
+                    await connection.execute("truncate resource, resource_history, change, job cascade")
                 break
             except Unavailable:
-                if not left:
+                if not remaining:
                     raise
 
     async def settle(self) -> None:

@@ -19,5 +19,5 @@ class SiblingDependencies(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         """Set ``dependencies`` from the hook's configuration and the folders next to this one."""
         checkout = Path(self.root).resolve().parents[1]
-        own = [f"{name} @ {(checkout / folder).as_uri()}" for name, folder in _FOLDERS.items()]
-        metadata["dependencies"] = own + self.config["third-party"]
+        siblings = [f"{name} @ {(checkout / folder).as_uri()}" for name, folder in _FOLDERS.items()]
+        metadata["dependencies"] = siblings + self.config["third-party"]

@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 from tests.acceptance.client import Client
 from tests.acceptance.log_checks import check_logs
-from tests.acceptance.processes import Stack
+from tests.acceptance.processes import PROGRAMS, Stack
 from tests.acceptance.records import Records, open_records
-from tests.acceptance.tcp_proxy import TcpProxy
+from tests.proxies.tcp_proxy import TcpProxy
 from tests.servers import databases
 from tests.servers.virtual_hosts import VirtualHosts
 
@@ -20,16 +20,16 @@ MakeStack = Callable[..., Stack]
 @pytest.fixture
 async def make_stack(database_url: str, amqp_url: str, tmp_path: Path) -> AsyncIterator[MakeStack]:
     """Return a function that makes stacks with given settings, not started yet. Stops them after the test and checks their logs."""
-    made: list[Stack] = []
+    created: list[Stack] = []
 
-    def make(*, database: str = database_url, broker: str = amqp_url, **settings: str) -> Stack:
-        made.append(Stack(database, broker, tmp_path, **settings))
-        return made[-1]
+    def make(*, database: str = database_url, broker: str = amqp_url, programs: Path = PROGRAMS, **settings: str) -> Stack:
+        created.append(Stack(database, broker, tmp_path, programs, **settings))
+        return created[-1]
 
     yield make
-    for stack in made:
+    for stack in created:
         await stack.stop()
-    for stack in made:
+    for stack in created:
         check_logs(stack)
 
 

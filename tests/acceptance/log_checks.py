@@ -29,6 +29,11 @@ def check_lines(service: Service, secrets: Iterable[str] = (_HEADER,)) -> None:
             assert shown not in line, f"{service.name} logged a secret: {line}"
 
 
+def unexpected_failures(service: Service) -> list[str]:
+    """Return the lines of a process that report an unexpected failure."""
+    return [line for line, event in zip(service.lines, service.events, strict=True) if "exception" in event]
+
+
 def _check_line(service: Service, line: str, event: dict[str, object]) -> None:
     assert event.get("event") != "text", f"{service.name} wrote a line that is not JSON: {line}"
     assert isinstance(event.get("event"), str), line

@@ -8,18 +8,23 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 Event = dict[str, Any]
+
+#: The folder of the programs under test.
+PROGRAMS: Final = Path(sys.executable).parent
 
 _START_SECONDS = 60.0
 _LONGEST_LINE = 4 * 1024 * 1024
 
 
 class Service:
-    """One process of the product. Its log is read as it is written, so that a test can wait for an event instead of sleeping."""
+    """A process of the product, with its log read as it is written, so that tests wait for events instead of sleeping."""
 
-    def __init__(self, name: str, settings: Mapping[str, str], *arguments: str) -> None:
+    def __init__(
+        self, name: str, settings: Mapping[str, str], *arguments: str, environment: Mapping[str, str] = {}, programs: Path = PROGRAMS
+    ) -> None:
         self.name = name
         self.events: list[Event] = []
         self.lines: list[str] = []
@@ -27,6 +32,9 @@ class Service:
         self.output: list[str] = []
         self._settings = settings
         self._arguments = arguments
+        self._programs = programs
+        #: Variables other than settings.
+        self._environment = environment
         self._process: asyncio.subprocess.Process | None = None
         self._news = asyncio.Condition()
         self._reader: asyncio.Task[None] | None = None
@@ -40,9 +48,10 @@ class Service:
 
     async def launch(self) -> Self:
         """Start the process as the leader of a new process group."""
-        program = Path(sys.executable).with_name(self.name)
+        program = self._programs / self.name
         environment = {name: value for name, value in os.environ.items() if not name.startswith("DASHWRIGHT_")}
         environment |= {f"DASHWRIGHT_{name}": value for name, value in self._settings.items()} | {"DASHWRIGHT_LOG_FORMAT": "json"}
+        environment |= self._environment
         self._process = await asyncio.create_subprocess_exec(
             program,
             *self._arguments,
@@ -82,6 +91,11 @@ class Service:
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def address(self) -> str:
+        """The URL of a gateway that is serving; empty for a worker."""
+        return "".join(str(event.get("address", "")) for event in self.logged("serving"))
 
     @property
     def is_running(self) -> bool:
@@ -146,25 +160,30 @@ class Service:
             self._news.notify_all()
 
 
+def service_settings(database_url: str, amqp_url: str, repositories: Path) -> dict[str, str]:
+    """Return the settings of services on free ports, without their prefix. Jobs of a dead worker are taken over quickly."""
+    return {
+        "DATABASE_URL": database_url,
+        "AMQP_URL": amqp_url,
+        "SECRET_KEY": "of tests only",
+        "HTTP_PORT": "0",
+        "PROBE_PORT": "0",
+        "PERMITTED_PATHS": str(repositories),
+        "JOB_LEASE_SECONDS": "3",
+        "SCHEDULING": "false",
+    }
+
+
 class Stack:
     """A gateway and its workers over one database and broker."""
 
-    def __init__(self, database_url: str, amqp_url: str, folder: Path, **settings: str) -> None:
+    def __init__(self, database_url: str, amqp_url: str, folder: Path, programs: Path = PROGRAMS, **settings: str) -> None:
+        self._programs = programs
         self.repositories = folder / "repositories"
         self.repositories.mkdir(parents=True, exist_ok=True)
         self.amqp_url = amqp_url
         self.urls = (database_url, amqp_url)
-        self.settings = {
-            "DATABASE_URL": database_url,
-            "AMQP_URL": amqp_url,
-            "SECRET_KEY": "of tests only",
-            "HTTP_PORT": "0",
-            "PROBE_PORT": "0",
-            "PERMITTED_PATHS": str(self.repositories),
-            "JOB_LEASE_SECONDS": "3",
-            "SCHEDULING": "false",
-            **settings,
-        }
+        self.settings = service_settings(database_url, amqp_url, self.repositories) | settings
         #: Every process that was started, including those that have ended.
         self.services: list[Service] = []
         self.gateway = self._service("dashwright-api")
@@ -174,8 +193,12 @@ class Stack:
 
     async def start(self) -> Self:
         await asyncio.gather(*(service.start() for service in self.services))
-        self.address = str((await self.gateway.event("serving"))["address"])
+        self.address = self.gateway.address
         return self
+
+    async def add(self, name: str, **settings: str) -> Service:
+        """Start another process of a service."""
+        return await self._service(name, **settings).start()
 
     async def add_jobs_worker(self, **settings: str) -> Service:
         """Start another jobs worker; ``jobs_worker`` refers to it from then on."""
@@ -189,6 +212,6 @@ class Stack:
         await asyncio.gather(*(service.stop() for service in self.services if service.is_running))
 
     def _service(self, name: str, **settings: str) -> Service:
-        service = Service(name, self.settings | settings)
+        service = Service(name, self.settings | settings, programs=self._programs)
         self.services.append(service)
         return service

@@ -8,13 +8,16 @@ from typing import Any, Self
 
 import aio_pika
 from aio_pika.abc import AbstractIncomingMessage
+from tests.acceptance.client import Client
+from tests.acceptance.processes import Service
 
-EXCHANGE, DEAD = "dashwright.jobs", "dashwright.dead"
+EXCHANGE = "dashwright.jobs"
+LETTERS = "/apis/jobs.dashwright.io/v0alpha1/namespaces/default/deadletters"
 JOB_SPEC: dict[str, object] = {"action": "sync", "sync": {"incremental": False}}
 
 
 class Submitter:
-    """One connection with a queue for replies."""
+    """Connection with a queue for replies."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -70,3 +73,13 @@ class Submitter:
 
     def _reply_to(self, correlation_id: str) -> asyncio.Future[AbstractIncomingMessage]:
         return self._replies_by_id.setdefault(correlation_id, asyncio.get_running_loop().create_future())
+
+
+async def wait_for_letter(gateway: Service, client: Client, reason: str) -> Any:
+    """Return the first dead letter whose reason contains ``reason``, once ``gateway`` has stored it."""
+    position = 0
+    while True:
+        event = await gateway.event("dead_letter_stored", after=position)
+        if reason in str(event["reason"]):
+            return await client.call("GET", f"{LETTERS}/{event['letter']}")
+        position = gateway.events.index(event, position) + 1

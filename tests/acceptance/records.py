@@ -37,10 +37,6 @@ class Records:
             "from change where resource = 'jobs' order by resource_version"
         )
 
-    async def outbox_is_empty(self) -> bool:
-        """Return True if no message waits to be published."""
-        return not await self._connection.fetchval("select exists (select from outbox)")
-
     async def all_jobs_ended(self) -> bool:
         """Return True if no job is pending or working."""
         return not await self._connection.fetchval("select exists (select from job where state in ('pending', 'working'))")

@@ -55,9 +55,9 @@ def check_status(answer: Any, code: int) -> None:
 )
 async def test_an_invalid_object_is_refused(user: Client, path: str, body: bytes) -> None:
     """A malformed body, a too deep one and one of another type get 400 or 422 as a Status."""
-    status, answer, _ = await user.response("POST", path, data=body, headers=AS_JSON)
-    assert status in (400, 422), answer
-    check_status(answer, status)
+    status, response, _ = await user.response("POST", path, data=body, headers=AS_JSON)
+    assert status in (400, 422), response
+    check_status(response, status)
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,19 @@ async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: 
     """A body over the limit gets a 413 that names the limit, even if it is small before decompression."""
     body = b'{"spec": "' + b"x" * (limit * MEBIBYTE) + b'"}'
     for data, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
-        status, answer, _ = await user.response("POST", path, data=io.BytesIO(data), headers={**AS_JSON, **headers})
+        status, response, _ = await user.response("POST", path, data=io.BytesIO(data), headers={**AS_JSON, **headers})
         assert status == 413
-        check_status(answer, 413)
-        assert str(limit * MEBIBYTE) in answer["message"]
+        check_status(response, 413)
+        assert str(limit * MEBIBYTE) in response["message"]
 
 
 async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> None:
     """The classic API responds to every error with ``{"message": …}``."""
     for body, status in ((b"x" * 17 * MEBIBYTE, 413), (b"{", 400), (b"null", 400), (b"[]", 400), (b"[" * 100_000, 400), (b"{}", 400)):
-        found, answer, _ = await user.response("POST", "/api/ds/query", data=io.BytesIO(body))
-        assert found == status, answer
-        assert answer["message"]
-        assert "kind" not in answer
+        found, response, _ = await user.response("POST", "/api/ds/query", data=io.BytesIO(body))
+        assert found == status, response
+        assert response["message"]
+        assert "kind" not in response
 
 
 @pytest.mark.parametrize(
@@ -104,17 +104,17 @@ async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> No
 )
 async def test_an_unknown_address_is_not_found(user: Client, path: str, code: int) -> None:
     """Unknown groups, versions, kinds and names are not found, and foreign namespaces forbidden, even with odd characters."""
-    status, answer, _ = await user.response("GET", path)
-    assert status == code, answer
-    check_status(answer, code)
+    status, response, _ = await user.response("GET", path)
+    assert status == code, response
+    check_status(response, code)
 
 
 @pytest.mark.parametrize("query", ["limit=-1", "limit=x", "limit=1.5", "continue=!", "continue=e30"])
 async def test_an_invalid_list_parameter_is_refused(user: Client, query: str) -> None:
     """A list parameter that cannot be applied is a 400 instead of being ignored."""
-    status, answer, _ = await user.response("GET", f"{DASHBOARDS}?{query}")
-    assert status == 400, answer
-    check_status(answer, 400)
+    status, response, _ = await user.response("GET", f"{DASHBOARDS}?{query}")
+    assert status == 400, response
+    check_status(response, 400)
 
 
 async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared: Stack, user: Client) -> None:
@@ -135,17 +135,17 @@ async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared:
 @pytest.mark.parametrize("name", ["Upper", "-dash", "a" * 64, "ü", "with space", "a/b", "..", "new", "sql", "x\u0000y"])
 async def test_a_repository_with_an_odd_name_is_refused(user: Client, name: str) -> None:
     """Names of repositories follow Kubernetes' rules, and some are reserved."""
-    status, answer, _ = await user.response("POST", REPOSITORIES, json=repository(name, "odd"))
-    assert status in (400, 422), answer
-    check_status(answer, status)
+    status, response, _ = await user.response("POST", REPOSITORIES, json=repository(name, "odd"))
+    assert status in (400, 422), response
+    check_status(response, status)
 
 
 @pytest.mark.parametrize("path", ["/etc", "..", "../..", "a/../../..", "./a", "", "a/./b", "/"])
 async def test_a_folder_outside_the_permitted_ones_is_refused(user: Client, path: str) -> None:
     """A repository whose path itself is outside the permitted folders is not created."""
-    status, answer, _ = await user.response("POST", REPOSITORIES, json=repository("outside", path))
-    check_status(answer, 422)
-    assert [cause["field"] for cause in answer["details"]["causes"]] == ["spec.local.path"], (status, answer)
+    status, response, _ = await user.response("POST", REPOSITORIES, json=repository("outside", path))
+    check_status(response, 422)
+    assert [cause["field"] for cause in response["details"]["causes"]] == ["spec.local.path"], (status, response)
 
 
 @pytest.fixture
@@ -169,10 +169,10 @@ async def test_links_out_of_the_permitted_folders_are_not_followed(user: Client)
     """A folder that is a link makes the repository unhealthy (424); each linked file or pipe inside a folder is an error of its own."""
     for name, path in (("linked", "linked"), ("through", "inside/leak")):
         await user.call("POST", REPOSITORIES, status=201, json=repository(name, path))
-        status, answer, _ = await user.response("POST", f"{REPOSITORIES}/{name}/sync")
-        check_status(answer, 424)
+        status, response, _ = await user.response("POST", f"{REPOSITORIES}/{name}/sync")
+        check_status(response, 424)
         assert status == 424
-        assert "permitted folder" in answer["message"]
+        assert "permitted folder" in response["message"]
         health = (await user.call("GET", f"{REPOSITORIES}/{name}"))["status"]["health"]
         assert (health["healthy"], len(health["message"])) == (False, 1)
         await user.call("DELETE", f"{REPOSITORIES}/{name}")
@@ -187,23 +187,23 @@ async def test_links_out_of_the_permitted_folders_are_not_followed(user: Client)
 async def test_an_impossible_sync_is_refused_immediately(user: Client) -> None:
     """A disabled sync is a 422, a missing folder a 424 with the reason, and an unknown repository a 404."""
     await user.call("POST", REPOSITORIES, status=201, json=repository("disabled", "disabled", enabled=False))
-    _, answer, _ = await user.response("POST", f"{REPOSITORIES}/disabled/sync")
-    check_status(answer, 422)
-    assert "not enabled" in answer["message"]
+    _, response, _ = await user.response("POST", f"{REPOSITORIES}/disabled/sync")
+    check_status(response, 422)
+    assert "not enabled" in response["message"]
     await user.create_repository("missing", "missing")
-    _, answer, _ = await user.response("POST", f"{REPOSITORIES}/missing/sync")
-    check_status(answer, 424)
-    assert "not found" in answer["message"]
-    _, answer, _ = await user.response("POST", f"{REPOSITORIES}/unknown/sync")
-    check_status(answer, 404)
+    _, response, _ = await user.response("POST", f"{REPOSITORIES}/missing/sync")
+    check_status(response, 424)
+    assert "not found" in response["message"]
+    _, response, _ = await user.response("POST", f"{REPOSITORIES}/unknown/sync")
+    check_status(response, 404)
 
 
 async def test_one_repository_owns_the_instance(user: Client) -> None:
     """One of twelve concurrent requests to own the instance creates a repository; the others are refused with its name."""
-    wanted = [repository(f"instance-{number}", "instance", target="instance") for number in range(12)]
-    answers = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=body) for body in wanted))
-    (winner,) = [body["metadata"]["name"] for status, body, _ in answers if status == 201]
-    for status, body, _ in answers:
+    expected = [repository(f"instance-{index}", "instance", target="instance") for index in range(12)]
+    responses = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=body) for body in expected))
+    (winner,) = [body["metadata"]["name"] for status, body, _ in responses if status == 201]
+    for status, body, _ in responses:
         if status != 201:
             check_status(body, 422)
             assert winner in body["message"]
@@ -212,8 +212,8 @@ async def test_one_repository_owns_the_instance(user: Client) -> None:
 
 async def test_one_of_concurrent_creations_of_a_name_succeeds(user: Client) -> None:
     """One of twelve concurrent creations of a name gets 201, and the others 409."""
-    answers = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=repository("same", "same")) for _ in range(12)))
-    assert sorted(status for status, _, _ in answers) == [201] + [409] * 11
+    responses = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=repository("same", "same")) for _ in range(12)))
+    assert sorted(status for status, _, _ in responses) == [201] + [409] * 11
 
 
 async def test_concurrent_requests_for_a_sync_share_jobs(shared: Stack, user: Client) -> None:
@@ -233,6 +233,6 @@ async def test_a_request_without_valid_credentials_is_refused(shared: Stack) -> 
         for path, field in ((DASHBOARDS, "kind"), ("/api/ds/query", "message")):
             method = "POST" if path.startswith("/api/") else "GET"
             for header in ({}, {"Authorization": "Basic !"}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer x"}):
-                status, answer, headers = await anonymous.response(method, path, headers=header)
-                assert (status, field in answer) == (401, True), answer
+                status, response, headers = await anonymous.response(method, path, headers=header)
+                assert (status, field in response) == (401, True), response
                 assert headers["WWW-Authenticate"].startswith("Basic")

@@ -5,7 +5,6 @@ import signal
 from collections.abc import Awaitable, Callable
 
 import aiohttp
-import asyncpg
 import pytest
 from tests.acceptance import dashboard_files
 from tests.acceptance.client import DASHBOARDS, FOLDERS, PROVISIONING, Client
@@ -15,10 +14,8 @@ from tests.acceptance.processes import Stack
 from tests.acceptance.queries import QUERY
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
 from tests.acceptance.records import open_records
-from tests.acceptance.tcp_proxy import TcpProxy
+from tests.proxies.tcp_proxy import TcpProxy
 from tests.servers import databases, postgres
-
-from dashwright.common.database import schema
 
 Act = Callable[[], Awaitable[None]]
 
@@ -60,8 +57,8 @@ async def check_database_outage(stack: Stack, database_url: str, broker_url: str
         await client.call("POST", "/api/ds/query", json=QUERY)
         await away()
 
-        status, answer, _ = await client.response("POST", "/api/ds/query", json=QUERY)
-        assert status == 200, f"the identity was known a moment ago: {answer}"
+        status, response, _ = await client.response("POST", "/api/ds/query", json=QUERY)
+        assert status == 200, f"the identity was known a moment ago: {response}"
         for method, path, body in ROUTES:
             await check_refused(client, method, path, body)
         await check_down(client)
@@ -69,9 +66,9 @@ async def check_database_outage(stack: Stack, database_url: str, broker_url: str
         await stack.gateway.event("submission_delayed")
 
         await back()
-        answer = await submitter.response_to("kept")
-        assert answer["kind"] == "Job"
-        assert (await client.wait_for_job(answer))["status"]["state"] == "success"
+        response = await submitter.response_to("kept")
+        assert response["kind"] == "Job"
+        assert (await client.wait_for_job(response))["status"]["state"] == "success"
         await until(lambda: _is(client, "/readyz", 200))
         await client.call("GET", "/api/health")
         assert len(await client.dashboards()) == 21
@@ -121,18 +118,9 @@ async def test_every_route_reports_an_unreachable_database(
 @pytest.mark.faults
 async def test_every_route_reports_a_stopped_database(make_stack: MakeStack, amqp_url: str, private_postgres: postgres.Private) -> None:
     """While PostgreSQL is stopped, routes return 503 with the reason, and a submission in the queue is processed later."""
-    url = await _migrated(private_postgres)
+    url = await databases.migrated(private_postgres.dsn)
     stack = await make_stack(database=url).start()
     await check_database_outage(stack, url, amqp_url, private_postgres.stop, private_postgres.start)
-
-
-async def _migrated(server: postgres.Private) -> str:
-    connection = await asyncpg.connect(server.dsn)
-    await connection.execute("create database dashwright")
-    await connection.close()
-    url = databases.with_database(server.dsn, "dashwright")
-    await schema.migrate(url)
-    return url
 
 
 async def test_a_sync_survives_a_short_outage_of_the_database(make_stack: MakeStack, database_url: str, database_proxy: TcpProxy) -> None:

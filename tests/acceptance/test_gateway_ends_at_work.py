@@ -19,7 +19,7 @@ def large_query() -> dict[str, Any]:
     fields = [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]
     frame = {"schema": {"fields": fields}, "data": {"values": [list(range(POINTS)), list(range(POINTS))]}}
     source = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "hide": True}
-    shown = [{"refId": f"B{number}", "type": "math", "expression": f"$A / {number + 3}"} for number in range(10)]
+    shown = [{"refId": f"B{index}", "type": "math", "expression": f"$A / {index + 3}"} for index in range(10)]
     return {"queries": [source | {"scenarioId": "raw_frame", "rawFrameContent": json.dumps([frame])}, *shown]}
 
 
@@ -33,11 +33,11 @@ async def test_responses_that_have_begun_are_completed(make_stack: MakeStack, ac
         async def ask() -> ClientResponse:
             return await client.request("POST", "/api/ds/query", json=query, headers={"Accept": accept})
 
-        whole = await (await ask()).read()
+        complete = await (await ask()).read()
         begun = await asyncio.gather(*(ask() for _ in range(CLIENTS)))
         stack.gateway.send(signal.SIGTERM)
         await stack.gateway.event("stopping")
         bodies = await asyncio.gather(*(response.read() for response in begun))
         assert [response.status for response in begun] == [200] * CLIENTS
-        assert [body == whole for body in bodies] == [True] * CLIENTS
+        assert [body == complete for body in bodies] == [True] * CLIENTS
     assert await stack.gateway.wait() == 0

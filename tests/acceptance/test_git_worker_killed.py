@@ -9,7 +9,7 @@ from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.conftest import MakeStack
 from tests.servers import git
 
-from dashwright.common.document import write_json
+from dashwright.common.json_documents import write_json
 
 FILES = 50
 
@@ -20,7 +20,7 @@ async def test_a_worker_killed_while_it_fetches(make_stack: MakeStack, tmp_path:
     (tmp_path / "server").mkdir()
     async with git.serving(tmp_path / "server") as server:
         work = server.make("team.git")
-        names = [f"n{number}" for number in range(FILES)]
+        names = [f"n{index}" for index in range(FILES)]
         work.commit({f"{name}.json": write_json({"uid": name, "title": name, "panels": []}) for name in names})
         stack = await make_stack(JOB_LEASE_SECONDS="1.5", DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8").start()
         asked, over = asyncio.Event(), asyncio.Event()

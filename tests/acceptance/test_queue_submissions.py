@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import jsonschema_rs
 import pytest
 import pytest_asyncio
 from tests.acceptance import dashboard_files
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.processes import Stack
-from tests.acceptance.queue_client import JOB_SPEC, Submitter
+from tests.acceptance.queue_client import JOB_SPEC, Submitter, wait_for_letter
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -54,13 +55,13 @@ async def test_each_form_of_a_submission_gets_its_reply(shared: Stack, user: Cli
     one = await submitter.submit(spec("spec"))
     assert (one["kind"], one["status"], one["spec"]["repository"]) == ("Job", {"state": "pending"}, "spec")
     job = {"kind": "Job", "apiVersion": one["apiVersion"], "metadata": {}, "spec": spec("whole")}
-    whole = await submitter.submit(job)
-    assert (whole["kind"], whole["spec"]["repository"]) == ("Job", "whole")
+    complete = await submitter.submit(job)
+    assert (complete["kind"], complete["spec"]["repository"]) == ("Job", "whole")
     several = await submitter.submit([spec("list-b"), spec("list-a"), spec("list-b")])
     assert several["kind"] == "JobList"
     assert [item["spec"]["repository"] for item in several["items"]] == ["list-b", "list-a", "list-b"]
     assert several["items"][0]["metadata"]["uid"] == several["items"][2]["metadata"]["uid"]
-    for submitted in (one, whole, *several["items"]):
+    for submitted in (one, complete, *several["items"]):
         assert (await user.wait_for_job(submitted))["status"]["state"] == "success"
 
 
@@ -138,8 +139,8 @@ async def test_one_message_id_is_one_submission(shared: Stack, user: Client, sub
     name = str(uuid.uuid4())
     first = await submitter.submit(spec("once"), message_id=name)
     await user.wait_for_job(first)
-    again = await submitter.submit(spec("once"), message_id=name)
-    assert (again["metadata"]["uid"], again["status"]["state"]) == (first["metadata"]["uid"], "success")
+    repeated = await submitter.submit(spec("once"), message_id=name)
+    assert (repeated["metadata"]["uid"], repeated["status"]["state"]) == (first["metadata"]["uid"], "success")
     refusal = await submitter.submit([spec("once")], message_id=name)
     assert (refusal["code"], causes(refusal)) == (422, [("message_id", "FieldValueDuplicate")])
     assert len(await jobs_of(user, "once")) == 1
@@ -150,33 +151,83 @@ async def test_two_gateways_create_one_job_for_one_message(shared: Stack, user: 
     await make(shared, user, "copied")
     second = await shared.add_gateway()
     name = str(uuid.uuid4())
-    answers = await asyncio.gather(*(submitter.submit(spec("copied"), message_id=name) for _ in range(20)))
-    assert len({answer["metadata"]["uid"] for answer in answers}) == 1
-    await user.wait_for_job(answers[0])
+    responses = await asyncio.gather(*(submitter.submit(spec("copied"), message_id=name) for _ in range(20)))
+    assert len({response["metadata"]["uid"] for response in responses}) == 1
+    await user.wait_for_job(responses[0])
     assert len(await jobs_of(user, "copied")) == 1
     assert await second.stop() == 0
 
 
-async def test_a_refusal_without_reply_to_is_dead_lettered(submitter: Submitter) -> None:
-    """A refused submission without reply_to is kept in the queue dashwright.dead with its reason."""
+async def test_a_refusal_without_reply_to_is_dead_lettered(shared: Stack, submitter: Submitter, user: Client) -> None:
+    """A refused submission without reply_to is stored as a dead letter with its reason."""
     await submitter.publish(spec("nobody-here-either"))
-    dead = await submitter.channel.get_queue("dashwright.dead")
-    async with dead.iterator(timeout=30) as letters:
-        async for letter in letters:
-            await letter.ack()
-            if "nobody-here-either" in str(letter.headers):
-                break
-    assert letter.routing_key == "submit.default"
+    letter = await wait_for_letter(shared.gateway, user, "nobody-here-either")
+    assert letter["spec"]["routingKey"] == "submit.default"
 
 
 async def test_the_example_runs_as_documented(shared: Stack, user: Client) -> None:
-    """examples/submit_jobs.py prints the pending job of the given repository."""
+    """examples/queue/submit.py prints the pending job of the given repository."""
     await make(shared, user, "examples")
     process = await asyncio.create_subprocess_exec(
-        sys.executable, ROOT / "examples/submit_jobs.py", shared.amqp_url, "examples", stdout=asyncio.subprocess.PIPE
+        sys.executable, ROOT / "examples/queue/submit.py", shared.amqp_url, "examples", stdout=asyncio.subprocess.PIPE
     )
     output, _ = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0
     job = json.loads(output)
     assert (job["kind"], job["spec"]["repository"], job["status"]) == ("Job", "examples", {"state": "pending"})
     assert (await user.wait_for_job(job))["status"]["state"] == "success"
+
+
+async def test_the_example_of_a_batch_runs_as_documented(shared: Stack, user: Client) -> None:
+    """examples/queue/submit_batch.py prints the verdict on each item. A second run adds nothing, and the batch runs."""
+    await make(shared, user, "first", "second")
+    batches = "/apis/jobs.dashwright.io/v0alpha1/namespaces/default/batches"
+    for status in ("accepted", "duplicate"):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            ROOT / "examples/queue/submit_batch.py",
+            shared.amqp_url,
+            "example",
+            "first",
+            "second",
+            stdout=asyncio.subprocess.PIPE,
+        )
+        output, _ = await asyncio.wait_for(process.communicate(), 30)
+        assert process.returncode == 0
+        assert [json.loads(line) for line in output.splitlines()] == [
+            {"index": 0, "id": "first", "status": status},
+            {"index": 1, "id": "second", "status": status},
+        ]
+    query = {"watch": "true", "fieldSelector": "metadata.name=example", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    async with asyncio.timeout(60), user.request("GET", batches, params=query) as response:
+        async for line in response.content:
+            event = json.loads(line)
+            if event["type"] != "BOOKMARK" and event["object"]["status"]["state"] not in ("open", "running"):
+                break
+    assert event["object"]["status"]["counts"]["success"] == 2
+
+
+async def test_replies_are_as_the_asyncapi_document_describes(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """The reply to each example of ``/asyncapi.json`` matches one of the replies of its operation; all six replies occur."""
+    await make(shared, user, "team", "shop")
+    described = await user.call("GET", "/asyncapi.json")
+    components, seen = described["components"], set()
+    for operation in described["operations"].values():
+        if "reply" not in operation:
+            continue
+        replies = [components["messages"][_last(message)] for message in operation["reply"]["messages"]]
+        validators = {
+            reply["title"]: jsonschema_rs.Draft7Validator({"allOf": [reply["payload"]], "components": components}) for reply in replies
+        }
+        for message in operation["messages"]:
+            for example in components["messages"][_last(message)]["examples"]:
+                reply = await submitter.submit(example["payload"], **{"authorization": GOOD} | example.get("headers", {}))
+                seen.update(matching := [title for title, validator in validators.items() if validator.is_valid(reply)])
+                assert matching == [reply["kind"]], reply
+    assert seen == {"Job", "JobList", "Evaluation", "Batch", "BatchSubmission", "Status"}
+
+
+def _last(message: Any) -> str:
+    """Return the name of a message of a channel, which is also its name among the components."""
+    name: str = message["$ref"].rpartition("/")[2]
+    return name

@@ -9,7 +9,7 @@ from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
 from tests.acceptance.processes import Service
 from tests.acceptance.queries import QUERY
-from tests.acceptance.tcp_proxy import TcpProxy
+from tests.proxies.tcp_proxy import TcpProxy
 
 NOWHERE = "127.0.0.1:9"
 KEY = "of tests only"

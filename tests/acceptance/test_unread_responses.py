@@ -32,10 +32,10 @@ async def gateway(make_stack: MakeStack) -> Stack:
     async with Client(stack.address) as client:
         login, password = VIEWER
         await client.call("POST", "/api/admin/users", json={"login": login, "password": password})
-        for number in range(2):
-            text = f"{number} " + "x" * (4 * MEBIBYTE)
-            spec = {"title": f"Large {number}", "panels": [{"id": 1, "type": "text", "options": {"content": text}}]}
-            body = json.dumps({"metadata": {"name": f"large-{number}"}, "spec": spec}).encode()
+        for index in range(2):
+            text = f"{index} " + "x" * (4 * MEBIBYTE)
+            spec = {"title": f"Large {index}", "panels": [{"id": 1, "type": "text", "options": {"content": text}}]}
+            body = json.dumps({"metadata": {"name": f"large-{index}"}, "spec": spec}).encode()
             await client.call("POST", DASHBOARDS, status=201, data=io.BytesIO(body), headers={"Content-Type": "application/json"})
     return stack
 
@@ -61,15 +61,15 @@ async def unread(address: str, path: str, held: ExitStack) -> bytes:
 
 async def watched(stack: Stack, requests: Sequence[asyncio.Task[bytes]]) -> tuple[int, list[float]]:
     """Return the most memory that the gateway has, and the seconds of each look at its health, until all requests have a response."""
-    most, seconds = 0, list[float]()
+    maximum, seconds = 0, list[float]()
     async with Client(stack.address, authorization=None) as client:
         while not all(request.done() for request in requests) or len(seconds) < 100:
             begun = time.perf_counter()
             await client.response("GET", "/api/health")  # a check that fails takes two seconds
             seconds.append(time.perf_counter() - begun)
-            most = max(most, memory_of(stack.gateway))
+            maximum = max(maximum, memory_of(stack.gateway))
             await asyncio.sleep(0.02)
-    return most, seconds
+    return maximum, seconds
 
 
 def slowest(seconds: Sequence[float]) -> float:
@@ -83,15 +83,15 @@ def slowest(seconds: Sequence[float]) -> float:
 )
 async def test_unread_responses_take_little_memory(gateway: Stack, path: str, count: int, longest: float) -> None:
     """The gateway keeps its memory and latency low, refuses further requests with 429, and serves clients that read afterwards."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         _, usual = await watched(gateway, [])
-        requests = [asyncio.create_task(unread(gateway.address, path, held)) for _ in range(count)]
-        most, seconds = await watched(gateway, requests)
+        requests = [asyncio.create_task(unread(gateway.address, path, stack)) for _ in range(count)]
+        maximum, seconds = await watched(gateway, requests)
         statuses = sorted(request.result() for request in requests)
-        print(f"{path}: {most >> 20} MiB, health p95 {slowest(seconds):.3f} s, usually {slowest(usual):.3f} s, {set(statuses)}")
+        print(f"{path}: {maximum >> 20} MiB, health p95 {slowest(seconds):.3f} s, usually {slowest(usual):.3f} s, {set(statuses)}")
         assert set(statuses) <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 429 To"}
         assert statuses[0] == b"HTTP/1.1 200 OK"
-        assert most < MOST_MEMORY
+        assert maximum < MOST_MEMORY
         assert slowest(seconds) < max(longest, 20 * slowest(usual))
     async with Client(gateway.address, authorization=aiohttp.encode_basic_auth(*VIEWER)) as client:
         assert len(await client.dashboards()) == 2

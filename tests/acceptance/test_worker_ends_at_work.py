@@ -29,7 +29,7 @@ async def check_written_once(records: Records, names: list[str]) -> None:
     assert await records.generations() == once
 
 
-async def test_the_job_of_a_killed_worker_is_taken_up_by_another(make_stack: MakeStack, records: Records) -> None:
+async def test_another_worker_repeats_the_job_of_a_killed_one(make_stack: MakeStack, records: Records) -> None:
     """After a killed worker's lease expires, another worker repeats the job and writes everything once."""
     stack = await make_stack(JOB_LEASE_SECONDS="1.5").start()
     async with Client(stack.address) as client:

@@ -49,14 +49,14 @@ def _archive() -> Path:
 
 def _download(archive: Path) -> None:
     """Download the archive with pip, which uses the configured index. It also builds the metadata and needs PyPI's setuptools."""
-    wanted = f"{suite.PROJECT}=={suite.VERSION}"
+    expected = f"{suite.PROJECT}=={suite.VERSION}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary", suite.PROJECT]
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        done = subprocess.run([*command, "--dest", folder, wanted], check=False, capture_output=True, text=True, errors="replace")
+        done = subprocess.run([*command, "--dest", folder, expected], check=False, capture_output=True, text=True, errors="replace")
         found = Path(folder) / archive.name
         if done.returncode != 0 or not found.exists():
             raise Missing(
-                f"the source archive of {wanted} could not be downloaded from PyPI (or the configured index): it needs the network "
+                f"the source archive of {expected} could not be downloaded from PyPI (or the configured index): it needs the network "
                 f"once, or the file at {archive}. pip said: {done.stderr.strip()[-400:]}"
             )
         shutil.move(found, archive)

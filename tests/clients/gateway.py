@@ -1,4 +1,4 @@
-"""The gateway that clients are tested with: the whole system on its own data folder."""
+"""The gateway that clients are tested with: the whole system on its own data directory."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

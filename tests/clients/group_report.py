@@ -10,7 +10,7 @@ from tests.clients import expectations
 
 @dataclass(frozen=True, slots=True)
 class GroupRun:
-    """One group of tests that ran."""
+    """A group of tests that ran."""
 
     group: str
     #: The test file, or the tests of it that ran.

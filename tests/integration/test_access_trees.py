@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.access.trees import Trees
+from dashwright.api.access.trees import TreeCache
 from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.access.object_scope import EVERYTHING
@@ -28,7 +28,7 @@ class NotifiedFeed(Feed):
         self.is_listening = True
         self._callbacks: list[Callable[[str | None], None]] = []
 
-    def on_access(self, callback: Callable[[str | None], None]) -> None:
+    def on_access_change(self, callback: Callable[[str | None], None]) -> None:
         self._callbacks.append(callback)
 
     def notify(self, namespace: str | None) -> None:
@@ -45,7 +45,7 @@ async def write(database: Database, name: str, parent: str = "", *, namespace: s
     annotations = {FOLDER_KEY: parent} if parent else {}
     written = Write(FOLDER if kind == "folders" else DASHBOARD, name, '{"title":"T"}', "v0alpha1", annotations=annotations)
     async with database.transaction() as connection:
-        await resources.create(await resources.lock(connection), namespace, written, actor="user:1", now=datetime.now(UTC))
+        await resources.create(await resources.lock(connection, namespace), namespace, written, actor="user:1", now=datetime.now(UTC))
 
 
 async def close(database: Database, name: str) -> None:
@@ -57,7 +57,7 @@ async def close(database: Database, name: str) -> None:
         await connection.execute(statement, name)
 
 
-async def test_a_tree_contains_its_whole_namespace(database: Database, feed: NotifiedFeed) -> None:
+async def test_a_tree_contains_its_complete_namespace(database: Database, feed: NotifiedFeed) -> None:
     """A tree contains every folder and every list of rules of its namespace, including empty lists."""
     for name, parent in (("a", ""), ("b", "a"), ("c", "b")):
         await write(database, name, parent)
@@ -65,15 +65,15 @@ async def test_a_tree_contains_its_whole_namespace(database: Database, feed: Not
     await write(database, "x", namespace="org-2")
     await close(database, "b")
     await close(database, "d")
-    tree = (await Trees(database, feed).get("default")).tree
+    tree = (await TreeCache(database, feed).get("default")).tree
     assert tree.parents == {"a": None, "b": "a", "c": "b"}
-    assert tree.lists == {("folders", "b"): [], ("dashboards", "d"): []}
+    assert tree.rules_by_object == {("folders", "b"): [], ("dashboards", "d"): []}
     assert tree.path("c") == ("c", "b", "a")
 
 
 async def test_a_tree_is_cached_until_a_notification(database: Database, feed: NotifiedFeed) -> None:
     """A notification of its namespace, or of any, drops the tree; without a listener nothing is cached."""
-    trees = Trees(database, feed)
+    trees = TreeCache(database, feed)
     first = await trees.get("default")
     assert await trees.get("default") is first
     await trees.get("org-2")
@@ -82,9 +82,9 @@ async def test_a_tree_is_cached_until_a_notification(database: Database, feed: N
     assert len(trees) == 1
     for namespace in ("default", None):
         feed.notify(namespace)
-        again = await trees.get("default")
-        assert again is not first
-        first = again
+        repeated = await trees.get("default")
+        assert repeated is not first
+        first = repeated
     feed.is_listening = False
     assert await trees.get("default") is not first
     assert await trees.get("default") is not await trees.get("default")
@@ -92,7 +92,7 @@ async def test_a_tree_is_cached_until_a_notification(database: Database, feed: N
 
 async def test_a_tree_read_before_a_change_is_not_cached_after_it(database: Database, feed: NotifiedFeed) -> None:
     """A caller after the change does not share an earlier read; concurrent callers share one."""
-    trees = Trees(database, feed)
+    trees = TreeCache(database, feed)
     before = [asyncio.create_task(trees.get("default")) for _ in range(3)]
     await asyncio.sleep(0)
     feed.notify("default")
@@ -108,7 +108,7 @@ async def test_the_cache_of_trees_is_bounded(database: Database, feed: NotifiedF
     for namespace in ("default", "org-2", "org-3"):
         for name in "ab":
             await write(database, name, namespace=namespace)
-    trees = Trees(database, feed, largest=4)
+    trees = TreeCache(database, feed, max_size=4)
     first = await trees.get("default")
     await trees.get("org-2")
     assert await trees.get("default") is first

@@ -84,30 +84,30 @@ async def test_filters_of_events_are_combined(database: Database) -> None:
 async def test_pages_are_stable_while_events_are_added(database: Database) -> None:
     """Pages go from the newest event down, each once; later events are on no later page, and the last page has no next one."""
     await put(database, *(Event(ADMIN, f"a{number}", org_id=1) for number in range(7)))
-    seen: list[str] = []
+    recorded: list[str] = []
     before: int | None = None
     sizes = []
     while True:
         async with database.connection() as connection:
             page = await audit.query(connection, EventFilter(org_id=1), before=before, limit=3)
         await put(database, Event(ADMIN, "later", org_id=1))
-        seen += [event.action for event in page.events]
+        recorded += [event.action for event in page.events]
         sizes.append(len(page.events))
         before = page.next
         if before is None:
             break
-    assert seen == [f"a{number}" for number in reversed(range(7))]
+    assert recorded == [f"a{number}" for number in reversed(range(7))]
     assert sizes == [3, 3, 1]
 
 
 async def test_only_old_events_are_deleted(database: Database) -> None:
     """Retention deletes older events in batches, and the table is append-only afterwards, even in the same transaction."""
-    await put(database, *(Event(ADMIN, f"a{number}", org_id=1) for number in range(5)))
+    await put(database, *(Event(ADMIN, f"a{index}", org_id=1) for index in range(5)))
     async with database.transaction() as connection:
-        assert await audit.forget(connection, datetime.now(UTC) - timedelta(days=1)) == 0
-        assert await audit.forget(connection, datetime.now(UTC) + timedelta(days=1), limit=3) == 3
+        assert await audit.delete_old(connection, datetime.now(UTC) - timedelta(days=1)) == 0
+        assert await audit.delete_old(connection, datetime.now(UTC) + timedelta(days=1), limit=3) == 3
         with pytest.raises(asyncpg.RaiseError):
             async with connection.transaction():
                 await connection.execute("delete from audit_event")
-        assert await audit.forget(connection, datetime.now(UTC) + timedelta(days=1), limit=3) == 2
+        assert await audit.delete_old(connection, datetime.now(UTC) + timedelta(days=1), limit=3) == 2
     assert await found(database, EventFilter()) == []

@@ -16,7 +16,7 @@ from dashwright.api.stores.users import UserAccounts, ensure_first_user
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Unauthorized
-from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.identity import CallerType, Identity, Role
 from dashwright.common.settings import load
 
 TOKEN = "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248"
@@ -43,8 +43,8 @@ class ObservedAuthentication:
     def __init__(self, authentication: Authentication, monkeypatch: pytest.MonkeyPatch) -> None:
         self.authentication = authentication
         self._received: asyncio.Queue[str] = asyncio.Queue()
-        for name in ("forget", "begin", "suspend"):
-            monkeypatch.setattr(authentication.identities, name, self._recording(name, getattr(authentication.identities, name)))
+        for name in ("invalidate", "resume", "suspend"):
+            monkeypatch.setattr(authentication.identity_cache, name, self._recording(name, getattr(authentication.identity_cache, name)))
 
     def _recording(self, name: str, act: Callable[..., None]) -> Callable[..., None]:
         def record(*subject: str) -> None:
@@ -125,7 +125,7 @@ async def start(imported: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
             started = ObservedAuthentication(Authentication(load(), imported, Clock()), monkeypatch)
             await started.authentication.start()
             stack.push_async_callback(started.authentication.stop)
-            await started.wait_for("begin")
+            await started.wait_for("resume")
             return started
 
         yield begin
@@ -145,7 +145,7 @@ async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAut
             "grafana",
             1,
             Role.ADMIN,
-            Caller.API_KEY,
+            CallerType.API_KEY,
             0,
             2,
         )
@@ -157,7 +157,7 @@ async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAut
             "sa-1-robot",
             1,
             Role.VIEWER,
-            Caller.SERVICE_ACCOUNT,
+            CallerType.SERVICE_ACCOUNT,
             3,
             1,
         )
@@ -224,23 +224,23 @@ async def test_grants_add_to_the_role_in_their_organization(authentication: Obse
     assert ann.may("dashboards:write")
     assert ann.permissions["teams:read"] == {"teams:id:5"}
     assert ann.may("orgs:read", "org:id:7")
-    assert not ann.holds("teams:write")
-    assert not ann.holds("nothing:known")
+    assert not ann.has_action("teams:write")
+    assert not ann.has_action("nothing:known")
     robot = await authentication.ask(BEARER)
     assert (robot.may("teams:read"), robot.may("users.quotas:list", "global.users:2")) == (True, True)
 
-    async def held(caller: Identity, org_id: int) -> tuple[Role, list[str]]:
-        seen = await authentication.authentication.authenticator.seen_in(caller, org_id)
+    async def rights_in(caller: Identity, org_id: int) -> tuple[Role, list[str]]:
+        seen = await authentication.authentication.authenticator.identity_in(caller, org_id)
         assert (seen.org_id, seen.uid, seen.key_id) == (org_id, caller.uid, caller.key_id)
         return seen.role, sorted(set(seen.permissions) & {"teams:read", "teams:write", "orgs:read", "users.quotas:list"})
 
-    assert await held(ann, 1) == (Role.EDITOR, ["orgs:read", "teams:read"])
-    assert await held(ann, 2) == (Role.VIEWER, ["orgs:read", "teams:write"])
-    assert await held(ann, 0) == (Role.NONE, ["orgs:read"])
-    assert await held(ann, 9) == (Role.NONE, ["orgs:read"])
-    assert await held(robot, 2) == (Role.NONE, ["users.quotas:list"])
-    assert await held(robot, 0) == (Role.NONE, ["users.quotas:list"])
-    assert await held(await authentication.ask(OLD_KEY), 2) == (Role.NONE, [])
+    assert await rights_in(ann, 1) == (Role.EDITOR, ["orgs:read", "teams:read"])
+    assert await rights_in(ann, 2) == (Role.VIEWER, ["orgs:read", "teams:write"])
+    assert await rights_in(ann, 0) == (Role.NONE, ["orgs:read"])
+    assert await rights_in(ann, 9) == (Role.NONE, ["orgs:read"])
+    assert await rights_in(robot, 2) == (Role.NONE, ["users.quotas:list"])
+    assert await rights_in(robot, 0) == (Role.NONE, ["users.quotas:list"])
+    assert await rights_in(await authentication.ask(OLD_KEY), 2) == (Role.NONE, [])
 
 
 async def test_a_server_admin_is_admin_in_every_organization(imported: Database) -> None:
@@ -248,11 +248,11 @@ async def test_a_server_admin_is_admin_in_every_organization(imported: Database)
     accounts = UserAccounts(imported)
     admin = Identity("user:1", "admin", 1, Role.ADMIN, 1, is_server_admin=True)
     for org_id in (0, 2, 9):
-        seen = await accounts.seen_in(admin, org_id)
+        seen = await accounts.identity_in(admin, org_id)
         assert (seen.role, seen.is_server_admin, seen.may("orgs:delete", f"org:id:{org_id}")) == (Role.NONE, True, True)
     await sql(imported, 'update "user" set is_disabled = true where id = 1')
     with pytest.raises(Unauthorized):
-        await accounts.seen_in(admin, 2)
+        await accounts.identity_in(admin, 2)
 
 
 CHANGES: dict[str, tuple[str, str, str, str]] = {
@@ -290,7 +290,7 @@ async def test_a_revoked_credential_is_refused_on_all_gateways(
         await gateway.ask(authorization, 1)
         await gateway.settle(imported)  # an imported password was renewed
         await gateway.ask(authorization, 1)
-        assert len(gateway.authentication.identities) > 0
+        assert len(gateway.authentication.identity_cache) > 0
     await sql(imported, change)
     for gateway in gateways:
         await gateway.wait_for(subject)
@@ -322,7 +322,7 @@ async def test_revoked_rights_are_gone_at_the_next_request(
 
     async def rights(gateway: ObservedAuthentication) -> tuple[int, ...]:
         caller = await gateway.ask(authorization)
-        views = [await gateway.authentication.authenticator.seen_in(caller, org_id) for org_id in (0, 2)]
+        views = [await gateway.authentication.authenticator.identity_in(caller, org_id) for org_id in (0, 2)]
         return tuple(len(seen.permissions) for seen in (caller, *views))
 
     for gateway in gateways:
@@ -350,7 +350,7 @@ async def test_nothing_is_cached_while_the_listener_is_down(imported: Database, 
     await sql(imported, "update api_key set is_revoked = true")
     for authorization in (OLD_KEY, BEARER):
         assert await authentication.refusal(authorization) == "api-key.revoked"
-    await authentication.wait_for("begin")
+    await authentication.wait_for("resume")
     await authentication.ask(ANN)
     await sql(imported, 'update "user" set is_disabled = true where id = 2')
     await authentication.wait_for("user:2")
@@ -361,17 +361,17 @@ async def test_identities_are_cached_only_while_listening(imported: Database, mo
     """The identity cache is empty before the start and disabled after the stop."""
     authentication = ObservedAuthentication(Authentication(load(), imported, Clock()), monkeypatch)
     await authentication.ask(OLD_KEY)
-    assert len(authentication.authentication.identities) == 0
+    assert len(authentication.authentication.identity_cache) == 0
     await authentication.authentication.start()
-    await authentication.wait_for("begin")
+    await authentication.wait_for("resume")
     await authentication.ask(OLD_KEY)
-    assert len(authentication.authentication.identities) == 1
+    assert len(authentication.authentication.identity_cache) == 1
     await authentication.authentication.stop()
-    assert not authentication.authentication.identities.is_listening
+    assert not authentication.authentication.identity_cache.is_listening
 
 
 async def test_no_secret_is_logged(authentication: ObservedAuthentication, imported: Database) -> None:
-    """Neither accepted nor refused credentials appear in the log."""
+    """The log contains neither accepted nor rejected credentials."""
     with capture_logs() as lines:
         for authorization in (ANN, OLD_KEY, BEARER, basic("api_key", TOKEN)):
             await authentication.ask(authorization)

@@ -1,15 +1,17 @@
 """Reading and trimming of the change feed."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Gone
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
-from dashwright.common.stores import changes
-from dashwright.common.stores.changes import Change, StreamName
+from dashwright.common.stores import changes, resources
+from dashwright.common.stores.changes import Change, Snapshot, StreamName
 
 LONG = timedelta(hours=1)
 _INSERT = """insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
@@ -31,17 +33,97 @@ def summary_of(found: Sequence[Change]) -> list[tuple[str, str]]:
     return [(change.type, change.name) for change in found]
 
 
-async def test_the_feed_is_read_in_pages(database: Database) -> None:
-    """Pages are in the order of versions, up to a given one, with each change once."""
+async def read(connection: Connection, version: int = 1, *, within: Snapshot | None = None, **options: Any) -> Sequence[Change]:
+    """Return changes of dashboards above a version, by default all up to now."""
+    options = {"limit": 10, "kind": DASHBOARD, "namespace": "default", **options}
+    within = within or await changes.snapshot(connection)
+    return await changes.list_after(connection, StreamName.OBJECTS, version, snapshot=within, **options)
+
+
+async def read_since(connection: Connection, earlier: Snapshot, stream_name: StreamName = StreamName.OBJECTS) -> list[tuple[str, str]]:
+    """Return the changes that a snapshot does not contain, read in small pages."""
+    async with connection.transaction():
+        return summary_of([change async for change in changes.list_since(connection, stream_name, earlier, page=2)])
+
+
+async def until_blocked(connection: Connection) -> None:
+    """Return as soon as another connection waits for an advisory lock."""
+    async with asyncio.timeout(10):
+        while not await connection.fetchval("select exists (select from pg_locks where locktype = 'advisory' and not granted)"):
+            pass
+
+
+async def test_changes_of_a_kind_are_read_in_pages(database: Database) -> None:
+    """Pages are in the order of versions, within a snapshot, with each change once."""
     async with database.connection() as connection:
-        begun = await changes.head(connection, StreamName.OBJECTS)
+        start = await changes.head(connection, StreamName.OBJECTS, "default")
         await make(connection, "a", "b", "c")
-        until = await changes.head(connection, StreamName.OBJECTS)
+        snapshot = await changes.snapshot(connection)
         await make(connection, "d")
-        first = await changes.after(connection, StreamName.OBJECTS, begun, until=until, limit=2)
-        second = await changes.after(connection, StreamName.OBJECTS, first[-1].resource_version, until=until, limit=2)
+        first = await read(connection, start, within=snapshot, limit=2)
+        second = await read(connection, first[-1].resource_version, within=snapshot, limit=2)
         assert summary_of([*first, *second]) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
-        assert await changes.after(connection, StreamName.JOBS, 1, until=until, limit=2) == []
+
+
+async def test_changes_since_a_snapshot_are_those_of_later_commits(database: Database) -> None:
+    """Changes of a transaction that was running are included, whatever their versions; those that were committed are not."""
+    async with database.connection() as one, database.connection() as other:
+        await make(other, "a")
+        async with one.transaction():
+            await make(one, "b", namespace="org-2")
+            await make(other, "c")
+            snapshot = await changes.snapshot(other)
+            await make(other, "d", "e", "f")
+            assert await read_since(other, snapshot) == [("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
+        assert await read_since(other, snapshot) == [("ADDED", "b"), ("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
+        assert await read_since(other, snapshot, StreamName.JOBS) == []
+        assert await read_since(other, await changes.snapshot(other)) == []
+
+
+async def test_writers_of_one_namespace_wait_for_each_other(database: Database) -> None:
+    """A writer waits for the transaction of another writer of its namespace, but not for those of other namespaces."""
+    async with database.connection() as one, database.connection() as other:
+        async with one.transaction():
+            await resources.lock(one, "default")
+            await make(other, "a", namespace="org-2")
+            waiting = asyncio.create_task(make(other, "b"))
+            await until_blocked(one)
+            await make(one, "c")
+        await waiting
+        assert summary_of(await read(other)) == [("ADDED", "c"), ("ADDED", "b")]
+
+
+async def test_a_settled_version_gets_no_more_changes_below(database: Database) -> None:
+    """The namespace of an open transaction is not settled. Any other one has reached the newest version."""
+    async with database.connection() as one, database.connection() as other:
+        async with one.transaction():
+            await make(one, "a", namespace="org-2")
+            version, namespaces = await changes.settled_version(other, StreamName.OBJECTS, ["default", "org-2", "org-3"])
+            assert version == await changes.latest_version(other)
+            assert set(namespaces) == {"default", "org-3"}
+            assert len((await changes.settled_version(other, StreamName.JOBS, ["org-2"]))[1]) == 1
+        _, namespaces = await changes.settled_version(other, StreamName.OBJECTS, ["org-2"])
+        assert namespaces == ["org-2"]
+
+
+async def test_writers_share_a_lock_until_older_gateways_are_gone(database: Database) -> None:
+    """A gateway that reads in the order of versions keeps writers of all namespaces from writing concurrently."""
+    async with database.connection() as one, database.connection() as other:
+        await one.execute("update feed_order set by_namespace = false")
+        await other.execute("select set_config('application_name', $1, false)", changes.OLD_READERS[0])
+        async with one.transaction():
+            assert not await changes.order_by_namespace(one)
+        async with one.transaction():
+            await make(one, "a")
+            waiting = asyncio.create_task(make(other, "b", namespace="org-2"))
+            await until_blocked(one)
+        await waiting
+        await other.execute("select set_config('application_name', 'another', false)")
+        async with one.transaction():
+            assert await changes.order_by_namespace(one)
+        async with one.transaction():
+            await make(one, "c")
+            await make(other, "d", namespace="org-2")
 
 
 async def test_the_changes_of_a_kind_include_changes_of_access(database: Database) -> None:
@@ -52,22 +134,18 @@ async def test_the_changes_of_a_kind_include_changes_of_access(database: Databas
         await make(connection, "a", namespace="org-2")
         await move(connection, "f", "g")
         await connection.execute("update resource set title = 'new' where name = 'g'")
-        until = await changes.head(connection, StreamName.OBJECTS)
 
         async def of(namespace: str = "default", name: str | None = None) -> list[tuple[str, str]]:
-            found = await changes.after(
-                connection, StreamName.OBJECTS, 1, until=until, limit=10, kind=DASHBOARD, namespace=namespace, name=name
-            )
-            return summary_of(found)
+            return summary_of(await read(connection, namespace=namespace, name=name))
 
         assert await of() == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "f")]
         assert await of(name="b") == [("ADDED", "b"), ("MODIFIED", "f")]
         assert await of(namespace="org-2") == [("ADDED", "a")]
-        folders = await changes.after(connection, StreamName.OBJECTS, 1, until=until, limit=10, kind=FOLDER, namespace="default")
+        folders = await read(connection, kind=FOLDER)
         assert summary_of(folders) == [("ADDED", "f"), ("ADDED", "g"), ("MODIFIED", "f"), ("MODIFIED", "f"), ("MODIFIED", "g")]
-        named = await changes.after(connection, StreamName.OBJECTS, 1, until=until, limit=10, kind=FOLDER, namespace="default", name="f")
+        named = await read(connection, kind=FOLDER, name="f")
         assert summary_of(named) == [("ADDED", "f"), ("MODIFIED", "f"), ("MODIFIED", "f")]
-        assert [change.moves_access for change in folders] == [False, False, False, True, False]
+        assert [change.changes_access for change in folders] == [False, False, False, True, False]
 
 
 async def test_an_update_includes_the_previous_state(database: Database) -> None:
@@ -75,10 +153,10 @@ async def test_an_update_includes_the_previous_state(database: Database) -> None
     async with database.connection() as connection:
         await make(connection, "a")
         await move(connection, "a", "f")
-        made, moved = await changes.after(connection, StreamName.OBJECTS, 1, until=2**62, limit=10)
-    assert made.old is None
+        created, moved = await read(connection)
+    assert created.old is None
     assert moved.old is not None
-    assert (moved.old.folder, moved.state.folder, moved.old_resource_version) == (None, "f", made.resource_version)
+    assert (moved.old.folder, moved.state.folder, moved.old_resource_version) == (None, "f", created.resource_version)
 
 
 async def test_a_version_below_the_horizon_is_an_error(database: Database) -> None:
@@ -90,23 +168,21 @@ async def test_a_version_below_the_horizon_is_an_error(database: Database) -> No
         trimmed = await changes.trim(connection, older_than=LONG)
         horizon = await changes.horizon(connection)
         assert (len(trimmed.objects), trimmed.is_more) == (1, False)
-        for kind in (None, FOLDER):
+        for kind in (DASHBOARD, FOLDER):
             with pytest.raises(Gone):
-                await changes.after(connection, StreamName.OBJECTS, horizon - 1, until=2**62, limit=10, kind=kind, namespace="default")
-        assert summary_of(await changes.after(connection, StreamName.OBJECTS, horizon, until=2**62, limit=10)) == [("ADDED", "b")]
+                await read(connection, horizon - 1, kind=kind)
+        assert summary_of(await read(connection, horizon)) == [("ADDED", "b")]
 
 
 async def test_the_feed_is_trimmed_to_a_number_of_changes(database: Database) -> None:
     """The oldest changes are deleted, except for recent ones, whose neighbours may not be committed yet."""
     async with database.connection() as connection:
         await make(connection, *"abcdef")
-        await changes.trim(connection, older_than=LONG, most=2)
+        await changes.trim(connection, older_than=LONG, max_changes=2)
         assert await connection.fetchval("select count(*) from change") == 6
         await connection.execute("update change set changed_at = now() - interval '20 minutes'")
-        await changes.trim(connection, older_than=LONG, most=2)
-        assert summary_of(
-            await changes.after(connection, StreamName.OBJECTS, await changes.horizon(connection), until=2**62, limit=10)
-        ) == [
+        await changes.trim(connection, older_than=LONG, max_changes=2)
+        assert summary_of(await read(connection, await changes.horizon(connection))) == [
             ("ADDED", "e"),
             ("ADDED", "f"),
         ]
@@ -118,6 +194,6 @@ async def test_the_latest_version_includes_open_transactions(database: Database)
         async with one.transaction():
             await make(one, "a")
             drawn = await one.fetchval("select resource_version from resource")
-            assert await changes.latest(other) >= drawn
-            assert await changes.head(other, StreamName.OBJECTS) < drawn
-        assert await changes.head(other, StreamName.OBJECTS) == drawn
+            assert await changes.latest_version(other) >= drawn
+            assert await changes.head(other, StreamName.OBJECTS, "default") < drawn
+        assert await changes.head(other, StreamName.OBJECTS, "default") == drawn

@@ -13,7 +13,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import repositories, resources
 from dashwright.common.stores.repositories import QuarantineEntry, StoredCommit
-from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.adapters.store import DatabaseObjectStore
 from dashwright.jobs_worker.domain.objects import Key
 
 NOW = Clock().now()
@@ -22,7 +22,7 @@ SPEC = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"targe
 
 async def make(database: Database, write: resources.Write) -> uuid.UUID:
     async with database.transaction() as connection:
-        return (await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=NOW)).uid
+        return (await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=NOW)).uid
 
 
 async def test_a_commit_belongs_to_one_generation(database: Database) -> None:
@@ -31,25 +31,25 @@ async def test_a_commit_belongs_to_one_generation(database: Database) -> None:
     async with database.connection() as connection:
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(0, None)
         for edition, commit in enumerate(("c1", "c2")):
-            assert await repositories.note_commit(connection, uid, commit, generation=3, edition=edition)
+            assert await repositories.record_commit(connection, uid, commit, generation=3, edition=edition)
             assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(edition + 1, commit)
         assert await repositories.stored_commit(connection, uid, generation=4) == StoredCommit(2, None)
-        assert await repositories.note_commit(connection, uid, "", generation=3, edition=2)
+        assert await repositories.record_commit(connection, uid, "", generation=3, edition=2)
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(3, None)
     async with database.transaction() as connection:
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
         assert await connection.fetchval("select count(*) from repository_commit") == 0
-        assert await repositories.note_commit(connection, uid, "c4", generation=3, edition=3)
+        assert await repositories.record_commit(connection, uid, "c4", generation=3, edition=3)
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(0, None)
 
 
 async def test_an_outdated_edition_stores_no_commit(database: Database) -> None:
-    """Neither an edition that was already used nor a future one stores a commit."""
+    """A commit is stored only for the present edition, not for an earlier or later one."""
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
-        assert await repositories.note_commit(connection, uid, "c1", generation=3, edition=0)
+        assert await repositories.record_commit(connection, uid, "c1", generation=3, edition=0)
         for edition in (0, 2):
-            assert not await repositories.note_commit(connection, uid, "other", generation=3, edition=edition)
+            assert not await repositories.record_commit(connection, uid, "other", generation=3, edition=edition)
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(1, "c1")
 
 
@@ -60,33 +60,37 @@ async def test_a_quarantine_replaces_the_examined_paths(database: Database) -> N
     later = NOW + timedelta(hours=1)
     async with database.connection() as connection:
         first = [QuarantineEntry(path, "", "bad", "c1", "rules", NOW) for path in ("a.json", "b.json", long)]
-        await repositories.quarantine(connection, uid, first, among=None)
-        assert await repositories.faults(connection, uid) == first
-        assert await repositories.faults(connection, uid, most=2) == first[:2]
+        await repositories.quarantine(connection, uid, first, paths=None)
+        assert await repositories.list_quarantined(connection, uid) == first
+        assert await repositories.list_quarantined(connection, uid, limit=2) == first[:2]
         await repositories.quarantine(
-            connection, uid, [QuarantineEntry("b.json", "n", "worse", "", "", later)], among={long, "b.json", "c.json"}
+            connection, uid, [QuarantineEntry("b.json", "n", "worse", "", "", later)], paths={long, "b.json", "c.json"}
         )
-        assert await repositories.faults(connection, uid) == [first[0], QuarantineEntry("b.json", "n", "worse", "", "", NOW)]
-        await repositories.quarantine(connection, uid, [QuarantineEntry("c.json", "", "bad", "", "", later)], among=None)
-        assert [fault.path for fault in await repositories.faults(connection, uid)] == ["c.json"]
+        assert await repositories.list_quarantined(connection, uid) == [first[0], QuarantineEntry("b.json", "n", "worse", "", "", NOW)]
+        await repositories.quarantine(connection, uid, [QuarantineEntry("c.json", "", "bad", "", "", later)], paths=None)
+        assert [fault.path for fault in await repositories.list_quarantined(connection, uid)] == ["c.json"]
     async with database.transaction() as connection:
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
-        assert await repositories.faults(connection, uid) == []
-        await repositories.quarantine(connection, uid, first, among=None)
-        assert await repositories.faults(connection, uid) == []
+        assert await repositories.list_quarantined(connection, uid) == []
+        await repositories.quarantine(connection, uid, first, paths=None)
+        assert await repositories.list_quarantined(connection, uid) == []
 
 
 async def test_a_difference_from_another_commit_is_incomplete(database: Database) -> None:
-    """It could miss changes that were reverted in between; a difference from the stored commit continues it."""
+    """A difference from another commit could miss changes that were reverted; one from the stored commit continues it."""
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
-        await repositories.note_commit(connection, uid, "c1", generation=3, edition=0, entries=10)
-        assert await repositories.note_commit(connection, uid, "c2", generation=3, edition=1, since="c1", entries=-2) == StoredCommit(
-            2, "c2", 8
+        await repositories.record_commit(connection, uid, "c1", generation=3, edition=0, entries=10)
+        assert await repositories.record_commit(
+            connection, uid, "c2", generation=3, edition=1, base_commit="c1", entries=-2
+        ) == StoredCommit(2, "c2", 8)
+        assert await repositories.record_commit(connection, uid, "c3", generation=3, edition=2, base_commit="c1") == StoredCommit(
+            3, None, 8
         )
-        assert await repositories.note_commit(connection, uid, "c3", generation=3, edition=2, since="c1") == StoredCommit(3, None, 8)
-        assert await repositories.note_commit(connection, uid, "c4", generation=3, edition=3, since="c3") == StoredCommit(4, None, 8)
-        assert await repositories.note_commit(connection, uid, "c5", generation=3, edition=4, entries=7) == StoredCommit(5, "c5", 7)
+        assert await repositories.record_commit(connection, uid, "c4", generation=3, edition=3, base_commit="c3") == StoredCommit(
+            4, None, 8
+        )
+        assert await repositories.record_commit(connection, uid, "c5", generation=3, edition=4, entries=7) == StoredCommit(5, "c5", 7)
 
 
 async def test_objects_are_found_by_path(database: Database) -> None:
@@ -102,7 +106,7 @@ async def test_objects_are_found_by_path(database: Database) -> None:
     ):
         notes = {MANAGED_BY: "repo", MANAGER_ID: owner} | ({SOURCE_PATH: path} if path else {})
         await make(database, resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes))
-    stored = StoredResources(database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0)
+    stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0)
     keys = [Key(DASHBOARD.group, DASHBOARD.plural, name) for name in ("a", "b", "theirs", "none")]
     found = await stored.managed_at("default", "r", ["x/", "x/a.json", "none/"], [*keys, Key(FOLDER.group, FOLDER.plural, "r")])
     assert sorted(item.key.name for item in found) == ["a", "b", "r", "x"]

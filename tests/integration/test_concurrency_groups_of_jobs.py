@@ -5,56 +5,65 @@ import random
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-import orjson
 import pytest
 
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.registry import JOB
 from dashwright.common.models.provisioning import JobSpec, RepositoryType
-from dashwright.common.stores import jobs
+from dashwright.common.stores import claims, jobs
+from dashwright.common.stores.claims import FinalState
 from dashwright.common.stores.job_records import NewJob, StoredJob
-from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.work.new_jobs import new_job
 
 LEASE = timedelta(seconds=30)
 PENDING, WORKING, SUCCESS = (f'{{"state":"{state}"}}'.encode() for state in ("pending", "working", "success"))
-STALE = timedelta(minutes=5)
 
 
 def job_of(action: str, number: int, repository: str = "r", namespace: str = "default") -> NewJob:
     options = {"sync": {"incremental": False}, "export": {"branch": f"b{number}"}, "pr": {"pr": number}}[action]
     spec = JobSpec.model_validate({"action": action, "repository": repository, action: options})
-    return new_job(namespace, spec, uid=uuid.uuid4(), kind=RepositoryType.GITHOST, now=datetime(2026, 1, 1, tzinfo=UTC))
+    return new_job(namespace, spec, uid=uuid.uuid4(), repository_type=RepositoryType.GITHOST, now=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def evaluation_of(namespace: str, **scheduling: Any) -> NewJob:
+    """Return an evaluation, which belongs to no concurrency group."""
+    name = f"{scheduling.get('fairness_key', '')}-{uuid.uuid4().hex}"
+    return NewJob(name, namespace, "{}", None, "evaluate", {}, "2026-01-01T00:00:00Z", None, None, "evaluate", **scheduling)
 
 
 async def submit(database: Database, *submitted: NewJob) -> list[uuid.UUID]:
-    """Submit jobs and return the ids in their wake-ups."""
+    """Submit jobs and return their ids."""
     async with database.transaction() as connection:
-        return ids_of((await jobs.submit(connection, JOB, submitted, submitted_by={}, headers={})).wakeups)
+        return [job.uid for job in (await jobs.submit(connection, JOB, submitted, submitted_by={})).jobs]
 
 
-async def claim(database: Database, uid: uuid.UUID, owner: uuid.UUID) -> StoredJob | None:
+async def claim(database: Database, owner: uuid.UUID, *, limit: int = 1, pool: str = "work") -> list[StoredJob]:
+    async with database.connection() as connection:
+        return [*await claims.claim(connection, pool, limit=limit, owner=owner, lease=LEASE, status=WORKING)]
+
+
+async def claim_uid(database: Database, owner: uuid.UUID) -> uuid.UUID | None:
+    """Return the uid of the claimed job, or None."""
+    return next((job.uid for job in await claim(database, owner)), None)
+
+
+async def finish(database: Database, uid: uuid.UUID, owner: uuid.UUID) -> None:
     async with database.transaction() as connection:
-        return await jobs.claim(connection, uid, owner=owner, lease=LEASE, status=WORKING)
+        assert await claims.finish(connection, [FinalState(uid, owner, "success", SUCCESS)]) == {uid}
 
 
-async def finish(database: Database, uid: uuid.UUID, owner: uuid.UUID) -> list[uuid.UUID]:
+async def postpone(database: Database, uid: uuid.UUID, owner: uuid.UUID, delay: timedelta) -> bool:
     async with database.transaction() as connection:
-        wakeups = await jobs.finish(connection, uid, owner=owner, state="success", status=SUCCESS)
-    assert wakeups is not None
-    return ids_of(wakeups)
+        return await claims.postpone(connection, uid, owner=owner, delay=delay, status=PENDING)
 
 
-async def postpone(database: Database, uid: uuid.UUID, owner: uuid.UUID, delay: timedelta) -> Sequence[Wakeup] | None:
+async def place_due(database: Database) -> int:
     async with database.transaction() as connection:
-        return await jobs.postpone(connection, uid, owner=owner, delay=delay, status=PENDING)
-
-
-async def wake_overdue(database: Database) -> list[uuid.UUID]:
-    async with database.transaction() as connection:
-        return ids_of(await jobs.wake_stale(connection, older_than=STALE, limit=10))
+        return await claims.place_due(connection, "work")
 
 
 async def states(database: Database) -> Counter[str]:
@@ -62,148 +71,193 @@ async def states(database: Database) -> Counter[str]:
         return Counter(job.state for job in (await jobs.list_page(connection, JOB, "default", after="", limit=500)).items)
 
 
-def ids_of(wakeups: Sequence[Wakeup]) -> list[uuid.UUID]:
-    return [uuid.UUID(orjson.loads(wakeup.body)["uid"]) for wakeup in wakeups]
-
-
 @pytest.mark.parametrize("seed", range(3))
 async def test_groups_keep_their_limits_and_all_jobs_run(database: Database, seed: int) -> None:
-    """With many concurrent workers, a repository has at most four pull request jobs next to one sync or export.
-
-    Each end wakes the next job, so that all jobs run without a search for lost wake-ups, in whatever order these arrive.
-    """
+    """With many concurrent workers, a repository has at most four pull request jobs next to one sync or export."""
     chance = random.Random(seed)
     submitted = [job_of("pr", number) for number in range(24)] + [job_of("export", number) for number in range(6)] + [job_of("sync", 0)]
     submitted += [job_of("pr", number, "other") for number in range(6)]
     chance.shuffle(submitted)
-    tokens = await submit(database, *submitted)
-    chance.shuffle(tokens)
-    most: Counter[tuple[str, bool]] = Counter()
+    await submit(database, *submitted)
+    maximum: Counter[tuple[str, bool]] = Counter()
 
-    async def claimer() -> None:
-        while tokens:
-            owner = uuid.uuid4()
-            job = await claim(database, tokens.pop(chance.randrange(len(tokens))), owner)
-            if job is not None:
-                most.update({group: max(0, number - most[group]) for group, number in (await at_work(database)).items()})
-                tokens.extend(await finish(database, job.uid, owner))
+    async def worker() -> None:
+        owner = uuid.uuid4()
+        while (await states(database))["pending"]:
+            for job in await claim(database, owner, limit=chance.randint(1, 6)):
+                maximum.update({group: max(0, number - maximum[group]) for group, number in (await count_working(database)).items()})
+                await finish(database, job.uid, owner)
 
-    while tokens:
-        await asyncio.gather(*(claimer() for _ in range(10)))
+    await asyncio.gather(*(worker() for _ in range(5)))
     assert await states(database) == {"success": len(submitted)}
-    assert most["r", False] == 1
-    assert most["r", True] == 4
+    assert maximum["r", False] == 1
+    assert maximum["r", True] == 4
 
 
 async def test_syncs_and_exports_exclude_each_other(database: Database) -> None:
     """A sync makes an export of its repository wait, and neither makes a pull request wait."""
     (sync,), (export,) = await submit(database, job_of("sync", 0)), await submit(database, job_of("export", 1))
     owner = uuid.uuid4()
-    assert await claim(database, sync, owner) is not None
-    assert await claim(database, export, uuid.uuid4()) is None
+    assert await claim_uid(database, owner) == sync
+    assert await claim_uid(database, uuid.uuid4()) is None
     (pr,) = await submit(database, job_of("pr", 1))
-    assert await claim(database, pr, uuid.uuid4()) is not None
-    assert await finish(database, sync, owner) == [export]
+    assert await claim_uid(database, uuid.uuid4()) == pr
+    await finish(database, sync, owner)
+    assert await claim_uid(database, uuid.uuid4()) == export
 
 
 async def test_one_job_of_a_pull_request_runs_at_a_time(database: Database) -> None:
     """A second job of a pull request waits for the first, so that the later one reports last, and makes no other job wait."""
     owner = uuid.uuid4()
     (first,) = await submit(database, job_of("pr", 7))
-    assert await claim(database, first, owner) is not None
-    again, other = [(await submit(database, job_of("pr", number)))[0] for number in (7, 8)]
-    assert again != first
-    taken = await claim(database, again, owner)
-    assert (taken.uid if taken else None) == other
-    assert await claim(database, other, owner) is None
-    (next_one,) = await finish(database, first, owner)
-    taken = await claim(database, next_one, owner)
-    assert (taken.uid if taken else None) == again
+    assert await claim_uid(database, owner) == first
+    repeated, other = [(await submit(database, job_of("pr", number)))[0] for number in (7, 8)]
+    assert repeated != first
+    assert await claim_uid(database, owner) == other
+    assert await claim_uid(database, owner) is None
+    await finish(database, first, owner)
+    assert await claim_uid(database, owner) == repeated
 
 
 async def test_repositories_share_the_workers(database: Database) -> None:
-    """Whichever wake-up arrives, the next job is the oldest one of the repository with the fewest working jobs."""
-    many = [(await submit(database, job_of("pr", number)))[0] for number in range(6)]
+    """The next job is the oldest one of the repository with the fewest working jobs."""
+    for index in range(6):
+        await submit(database, job_of("pr", index))
     await submit(database, job_of("export", 1, "late"))
     await submit(database, job_of("pr", 1, "last"))
-    taken = [await claim(database, uid, uuid.uuid4()) for uid in many]
-    assert [job.repository if job is not None else None for job in taken] == ["r", "late", "last", "r", "r", "r"]
+    claimed = [job.repository for _ in range(7) for job in await claim(database, uuid.uuid4())]
+    assert claimed == ["r", "late", "last", "r", "r", "r"]
 
 
 async def test_organizations_share_the_workers(database: Database) -> None:
     """However slow the hosts of an organization are, free slots go to the organizations with the fewest working jobs."""
-    many = [(await submit(database, job_of("sync", 0, f"slow-{number}")))[0] for number in range(5)]
+    for index in range(5):
+        await submit(database, job_of("sync", 0, f"slow-{index}"))
     await submit(database, job_of("sync", 0, "theirs", "org-2"))
-    taken = [await claim(database, uid, uuid.uuid4()) for uid in many]
-    assert [job.namespace if job is not None else None for job in taken] == ["default", "org-2", "default", "default", "default"]
+    claimed = [job.namespace for _ in range(7) for job in await claim(database, uuid.uuid4())]
+    assert claimed == ["default", "org-2", "default", "default", "default", "default"]
 
 
-async def test_a_lost_wakeup_is_repeated_within_the_group_limit(database: Database) -> None:
-    """A pending pull request job is woken again if fewer than four are working, and not otherwise."""
-    uids = await submit(database, *(job_of("pr", number) for number in range(5)))
-    await age(database)
-    for uid in uids[:3]:
-        assert await claim(database, uid, uuid.uuid4()) is not None
-    assert len(await wake_overdue(database)) == 2
-    await age(database)
-    assert await claim(database, uids[3], uuid.uuid4()) is not None
-    assert await wake_overdue(database) == []
+async def test_a_claim_of_many_jobs_leaves_others_their_share(database: Database) -> None:
+    """A worker with eight free slots claims four jobs of an organization if another one has jobs, too."""
+    await submit(database, *(evaluation_of("default") for _ in range(20)))
+    await submit(database, evaluation_of("org-2"))
+    owner = uuid.uuid4()
+    claimed = [job.namespace for job in await claim(database, owner, limit=8, pool="evaluate")]
+    claimed += [job.namespace for job in await claim(database, owner, limit=4, pool="evaluate")]
+    assert claimed == ["default"] * 4 + ["org-2"]
 
 
-async def test_a_postponed_job_is_woken_once_when_due(database: Database) -> None:
-    """Until then it is pending, costs no attempt, and lets other jobs of its group run before it."""
+@pytest.mark.parametrize("seed", range(10))
+async def test_a_claim_of_many_jobs_equals_many_claims_of_one(database: Database, seed: int) -> None:
+    """One claim of many jobs chooses those that as many single claims choose, if they are of one organization and priority."""
+    chosen = random.Random(seed)
+    for _ in range(3):
+        # Some queues have working jobs, finished ones, or a concurrency group that they share.
+        await submit(database, *(random_evaluation(chosen) for _ in range(10)))
+        owner = uuid.uuid4()
+        for job in await claim(database, owner, limit=4, pool="evaluate"):
+            if chosen.random() < 0.5:
+                await finish(database, job.uid, owner)
+    for limit in (1, 2, 5, 50):
+        assert await rolled_back(database, [limit]) == await rolled_back(database, [1] * limit)
+
+
+def random_evaluation(chosen: random.Random) -> NewJob:
+    """Return an evaluation of a random queue. All have the same priority."""
+    key, group = chosen.choice("ab"), chosen.choice([None, "g", "h"])
+    return replace(evaluation_of("default", fairness_key=key, weight=3.0 if key == "a" else 1.0), concurrency_group=group, group_limit=3)
+
+
+async def rolled_back(database: Database, limits: Sequence[int]) -> set[uuid.UUID]:
+    """Return the jobs that claims with these limits choose, and roll the claims back."""
+    claimed: set[uuid.UUID] = set()
+    async with database.connection() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        for limit in limits:
+            found = await claims.claim(connection, "evaluate", limit=limit, owner=uuid.uuid4(), lease=LEASE, status=WORKING)
+            claimed |= {job.uid for job in found}
+        await transaction.rollback()
+    return claimed
+
+
+async def test_weights_divide_the_turns(database: Database) -> None:
+    """The key with the weight 3 has three of four turns next to one with the weight 1."""
+    weighted = (("a", 3.0), ("b", 1.0))
+    await submit(database, *(evaluation_of("default", fairness_key=key, weight=weight) for key, weight in weighted for _ in range(12)))
+    owner, claimed = uuid.uuid4(), []
+    for _ in range(12):
+        (job,) = await claim(database, owner, pool="evaluate")
+        claimed.append(job.name.partition("-")[0])
+        await finish(database, job.uid, owner)
+    assert Counter(claimed) == {"a": 9, "b": 3}
+
+
+async def test_urgent_jobs_are_claimed_first(database: Database) -> None:
+    """Jobs of a higher priority are claimed first within an organization, those of one submission in its order."""
+    priorities = (1, 3, 5, 3)
+    uids = await submit(database, *(evaluation_of("default", priority=priority) for priority in priorities))
+    claimed = [job.uid for _ in priorities for job in await claim(database, uuid.uuid4(), pool="evaluate")]
+    assert claimed == [uids[2], uids[1], uids[3], uids[0]]
+
+
+async def test_a_postponed_job_is_claimed_when_due(database: Database) -> None:
+    """A postponed job is pending without an attempt until it is due, and other jobs of its group run before it."""
     owner = uuid.uuid4()
     (sync,), (export,) = await submit(database, job_of("sync", 0)), await submit(database, job_of("export", 1))
-    assert await claim(database, sync, owner) is not None
-    wakeups = await postpone(database, sync, owner, timedelta(seconds=60))
-    assert wakeups is not None
-    assert ids_of(wakeups) == [export]
-    assert await claim(database, sync, owner) is not None, "its wake-up is for the export then"
-    assert await finish(database, export, owner) == []
-    assert await claim(database, sync, owner) is None
-    assert await wake_overdue(database) == []
+    assert await claim_uid(database, owner) == sync
+    assert await postpone(database, sync, owner, timedelta(seconds=60))
+    assert await claim_uid(database, owner) == export
+    await finish(database, export, owner)
+    assert await place_due(database) == 0
+    assert await claim_uid(database, owner) is None
     async with database.connection() as connection:
+        await connection.execute("update job set not_before = not_before - interval '61 seconds'")
+    (claimed,) = await claim(database, owner)
+    assert (claimed.uid, claimed.attempts) == (sync, 1)
+
+
+async def test_a_job_that_becomes_due_is_placed(database: Database) -> None:
+    """Time passes without a change of the row, so workers look for jobs that are due."""
+    (uid,) = await submit(database, job_of("sync", 0))
+    async with database.connection() as connection:
+        await connection.execute("update job set not_before = now() + interval '1 hour'")
+        assert await claim_uid(database, uuid.uuid4()) is None
+        await connection.execute("alter table job disable trigger user")
         await connection.execute("update job set not_before = now() - interval '1 second'")
-    assert await wake_overdue(database) == [sync]
-    assert await wake_overdue(database) == []
-    taken = await claim(database, sync, owner)
-    assert taken is not None
-    assert taken.attempts == 1
+        await connection.execute("alter table job enable trigger user")
+    assert await claim_uid(database, uuid.uuid4()) is None
+    assert await place_due(database) == 1
+    assert await claim_uid(database, uuid.uuid4()) == uid
+    assert await place_due(database) == 0
 
 
 async def test_a_postponed_job_and_an_equal_pending_one_both_run(database: Database) -> None:
-    """Neither is lost or ended; the older one runs first when it is due."""
+    """Both jobs are kept, and the older one runs first when it is due."""
     owner = uuid.uuid4()
     (first,) = await submit(database, job_of("sync", 0))
-    assert await claim(database, first, owner) is not None
+    assert await claim_uid(database, owner) == first
     (second,) = await submit(database, job_of("sync", 0))
-    wakeups = await postpone(database, first, owner, timedelta(0))
-    assert wakeups is not None
-    assert ids_of(wakeups) == [first]
+    assert await postpone(database, first, owner, timedelta(0))
     assert await states(database) == {"pending": 2}
-    taken = await claim(database, second, owner)
-    assert taken is not None
-    assert taken.uid == first
+    assert await claim_uid(database, owner) == first
+    assert await claim_uid(database, owner) is None
+    await finish(database, first, owner)
+    assert await claim_uid(database, owner) == second
 
 
 async def test_only_the_owner_postpones(database: Database) -> None:
     """A worker that lost its lease cannot postpone the job of the new owner."""
     (uid,) = await submit(database, job_of("sync", 0))
-    assert await claim(database, uid, uuid.uuid4()) is not None
-    assert await postpone(database, uid, uuid.uuid4(), timedelta(0)) is None
+    assert await claim_uid(database, uuid.uuid4()) == uid
+    assert not await postpone(database, uid, uuid.uuid4(), timedelta(0))
     assert await states(database) == {"working": 1}
 
 
-async def at_work(database: Database) -> dict[tuple[str, bool], int]:
+async def count_working(database: Database) -> dict[tuple[str, bool], int]:
     async with database.connection() as connection:
         rows = await connection.fetch(
             "select repository, action = 'pr' as is_pr, count(*) as number from job where state = 'working' group by 1, 2"
         )
     return {(row["repository"], row["is_pr"]): row["number"] for row in rows}
-
-
-async def age(database: Database) -> None:
-    """Move all submissions back by more than the time after which a wake-up is repeated."""
-    async with database.connection() as connection:
-        await connection.execute("update job set created_at = created_at - interval '10 minutes'")
-        await connection.execute("update job_woken set woken_at = woken_at - interval '10 minutes'")

@@ -23,7 +23,7 @@ program, options, secret, port, path = sys.argv[1], json.loads(sys.argv[2]), sys
 spec = importlib.util.spec_from_file_location("child", program)
 child = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(child)
-enclosed = child._enclose(child._Fence(**options) if hasattr(child, "_Fence") else options["parent"], *options.get("more", ()))
+confined = child._confine(child._Setup(**options) if hasattr(child, "_Setup") else options["parent"], *options.get("more", ()))
 unix = socket.AF_UNIX
 
 def in_thread():
@@ -43,7 +43,7 @@ def attempt(action):
 
 attempts = {
     "read a file": lambda: open(secret).read(),
-    "read it from another thread": in_thread if not hasattr(child, "_Fence") else lambda: open(secret).read(),
+    "read it from another thread": in_thread if not hasattr(child, "_Setup") else lambda: open(secret).read(),
     "read the environment": lambda: open("/proc/self/environ").read(),
     "read the parent's environment": lambda: open(f"/proc/{os.getppid()}/environ").read(),
     "list a directory": lambda: os.listdir("/"),
@@ -61,7 +61,7 @@ print(json.dumps({name: attempt(action) for name, action in attempts.items()}))
 """
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="20" height="20">{}</svg>'
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux'")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the restrictions are Linux'")
 
 
 def options(program: str) -> dict[str, object]:
@@ -107,7 +107,7 @@ class PictureChild:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-B", str(EXPRESSIONS / "pictures" / "child.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self.walls = self.ask({"parent": os.getpid(), "room": 256 << 20})["walls"]
+        self.restrictions = self.ask({"parent": os.getpid(), "allocation_limit": 256 << 20})["restrictions"]
 
     def ask(self, request: dict[str, object]) -> dict[str, Any]:
         assert self._process.stdin is not None
@@ -127,9 +127,9 @@ class PictureChild:
 
 @pytest.fixture(scope="module")
 def picture_child() -> Iterator[PictureChild]:
-    made = PictureChild()
-    yield made
-    made.close()
+    created = PictureChild()
+    yield created
+    created.close()
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def outcome(architecture: int, code: bytes, number: int, argument: int = 0, mach
 
 @pytest.mark.parametrize("name", sorted(_MACHINES))
 def test_the_filter_refuses_listed_calls_only(name: str) -> None:
-    """On every architecture, listed calls fail; threads, own limits and signals are allowed, like everything else."""
+    """The listed system calls fail on every architecture; threads, own limits, signals and all others are allowed."""
     machine, pid, allow, refused = _MACHINES[name], 4242, 0x7FFF0000, 0x00050001
     code = _filter(machine, pid)
 
@@ -196,7 +196,7 @@ def test_the_filter_refuses_listed_calls_only(name: str) -> None:
     special = {machine.clone, machine.clone3, machine.tgkill, machine.prlimit64}
     for number in range(470):
         if number not in special:
-            assert of(number) == (refused if number in machine.denied else allow), number
+            assert of(number) == (refused if number in machine.denied_calls else allow), number
     assert [of(machine.clone, flags) for flags in (0x3D0F00, 0x11, 0x10000000)] == [allow, refused, refused]
     assert of(machine.clone3) == 0x00050026
     assert [of(machine.tgkill, target) for target in (pid, 1)] == [allow, refused]
@@ -209,9 +209,9 @@ def test_missing_confinement_is_reported_once(capsys: pytest.CaptureFixture[str]
     """The log reports that a kernel lacks Landlock; a fully confined child logs nothing."""
     from dashwright.expressions import confinement_report
 
-    confinement_report._warn.cache_clear()
-    confinement_report.report_walls("sql", {"walls": {"landlock": 7, "seccomp": True}})
+    confinement_report._warn_once.cache_clear()
+    confinement_report.report_confinement("sql", {"restrictions": {"landlock": 7, "seccomp": True}})
     assert "child_not_confined" not in capsys.readouterr().out
     for _ in range(2):
-        confinement_report.report_walls("sql", {"walls": {"landlock": 0, "seccomp": True}})
+        confinement_report.report_confinement("sql", {"restrictions": {"landlock": 0, "seccomp": True}})
     assert len(re.findall("child_not_confined", capsys.readouterr().out)) == 1

@@ -10,12 +10,12 @@ from dashwright.api.domain.actor import Actor
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists, Conflict, SourceFailed
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.secrets import SecretBox
+from dashwright.common.secrets import SecretCipher
 from dashwright.common.stores import data_sources, quotas
 from dashwright.common.stores.data_sources import Fields, StoredDataSource
 from dashwright.common.stores.quotas import QuotaReached
 
-BOX = SecretBox.of("the key")
+CIPHER = SecretCipher.from_keys("the key")
 ACTOR = Actor("user:1", "admin", 1, "", "", "")
 ELSEWHERE = Actor("user:1", "admin", 2, "", "", "")
 NO_LIMITS = QuotaRules()
@@ -26,7 +26,7 @@ async def use(database: Database) -> DataSources:
     """Create organizations 1 and 2 without data sources."""
     async with database.connection() as connection:
         await connection.execute("insert into org (name) values ('Main Org.'), ('Other')")
-    return DataSources(database, BOX, NO_LIMITS)
+    return DataSources(database, CIPHER, NO_LIMITS)
 
 
 @pytest.fixture
@@ -44,18 +44,18 @@ async def sql(database: Database, statement: str, *values: object) -> object:
         return await connection.fetchval(statement, *values)
 
 
-async def secrets(database: Database, uid: str, *, org_id: int = 1, box: SecretBox = BOX) -> dict[str, str]:
+async def secrets(database: Database, uid: str, *, org_id: int = 1, cipher: SecretCipher = CIPHER) -> dict[str, str]:
     async with database.connection() as connection:
-        record = await data_sources.find(connection, box, org_id, uid)
+        record = await data_sources.find(connection, cipher, org_id, uid)
     assert record is not None
     return dict(record.secrets)
 
 
 async def test_a_worker_reads_a_data_source_with_its_secrets(database: Database, prometheus: StoredDataSource) -> None:
-    """It is found by uid in its organization only, and its text form contains no secret."""
+    """A data source is found by uid in its organization only, and its string form contains no secret."""
     async with database.connection() as connection:
-        record = await data_sources.find(connection, BOX, 1, "p")
-        assert await data_sources.find(connection, BOX, 2, "p") is None
+        record = await data_sources.find(connection, CIPHER, 1, "p")
+        assert await data_sources.find(connection, CIPHER, 2, "p") is None
     assert record is not None
     assert (record.id, record.org_id, record.type, record.url) == (prometheus.id, 1, "prometheus", "http://x:9090")
     assert (record.user, record.database, record.json_data, record.version) == ("u", "d", {"httpMethod": "POST"}, 1)
@@ -85,12 +85,12 @@ async def test_a_swapped_row_is_refused(database: Database) -> None:
 @pytest.mark.usefixtures("prometheus")
 async def test_a_changed_key_is_reported(database: Database) -> None:
     """The error for a caller says to restore the key, and a start counts the secrets it cannot open."""
-    other = SecretBox.of("another key")
+    other = SecretCipher.from_keys("another key")
     with pytest.raises(SourceFailed, match="another DASHWRIGHT_SECRET_KEY"):
-        await secrets(database, "p", box=other)
+        await secrets(database, "p", cipher=other)
     async with database.connection() as connection:
         assert await data_sources.count_foreign(connection, other) == 2
-        assert await data_sources.count_foreign(connection, BOX) == 0
+        assert await data_sources.count_foreign(connection, CIPHER) == 0
 
 
 async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
@@ -98,7 +98,7 @@ async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, u
     changed = await use.change(ACTOR, prometheus.id, become(prometheus.fields), {"token": "", "tlsClientKey": "k"}, version=1)
     assert (changed.version, changed.secret_names) == (2, ("basicAuthPassword", "tlsClientKey"))
     assert await secrets(database, "p") == {"basicAuthPassword": "hunter22", "tlsClientKey": "k"}
-    lost = DataSources(database, SecretBox.of("another key"), NO_LIMITS)
+    lost = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
     await lost.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=None)
     assert (await secrets(database, "p"))["basicAuthPassword"] == "hunter22"
 
@@ -106,31 +106,31 @@ async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, u
 async def test_secrets_move_with_the_uid(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
     """A new uid seals the secrets again; without their key the uid can change only if all secrets are given again."""
     moved = Fields("Prometheus", "prometheus", uid="q")
-    lost = DataSources(database, SecretBox.of("another key"), NO_LIMITS)
+    lost = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
     with pytest.raises(Conflict, match="another DASHWRIGHT_SECRET_KEY"):
         await lost.change(ACTOR, prometheus.id, become(moved), {"token": "new"}, version=None)
     await use.change(ACTOR, prometheus.id, become(moved), {"token": "new"}, version=None)
     assert await secrets(database, "q") == {"basicAuthPassword": "hunter22", "token": "new"}
     anew = {"basicAuthPassword": "b", "token": ""}
     await lost.change(ACTOR, prometheus.id, become(Fields("Prometheus", "prometheus", uid="r")), anew, version=None)
-    assert await secrets(database, "r", box=SecretBox.of("another key")) == {"basicAuthPassword": "b"}
+    assert await secrets(database, "r", cipher=SecretCipher.from_keys("another key")) == {"basicAuthPassword": "b"}
 
 
 async def test_concurrent_requests_leave_one_default(database: Database, use: DataSources) -> None:
     """After concurrent changes each organization has exactly one default."""
-    made = [use.create(ACTOR, Fields(f"d{number}", "x", is_default=True), {}) for number in range(8)]
-    made += [use.create(ELSEWHERE, Fields("d", "x", is_default=True), {})]
-    await asyncio.gather(*made)
+    created = [use.create(ACTOR, Fields(f"d{index}", "x", is_default=True), {}) for index in range(8)]
+    created += [use.create(ELSEWHERE, Fields("d", "x", is_default=True), {})]
+    await asyncio.gather(*created)
     assert await sql(database, "select array_agg(org_id order by org_id) from data_source where is_default") == [1, 2]
     assert await sql(database, "select count(*) from data_source") == 9
 
 
 async def test_concurrent_creations_of_a_name_conflict(use: DataSources) -> None:
-    """One creation succeeds and the others get a conflict, for names and for uids."""
-    made = await asyncio.gather(*(use.create(ACTOR, Fields("n", "x"), {}) for _ in range(6)), return_exceptions=True)
-    assert [type(result) for result in made if not isinstance(result, StoredDataSource)] == [AlreadyExists] * 5
-    made = await asyncio.gather(*(use.create(ACTOR, Fields(f"n{n}", "x", uid="u"), {}) for n in range(6)), return_exceptions=True)
-    assert [str(result) for result in made if not isinstance(result, StoredDataSource)] == [
+    """One concurrent create of a name or uid succeeds, and the others conflict."""
+    created = await asyncio.gather(*(use.create(ACTOR, Fields("n", "x"), {}) for _ in range(6)), return_exceptions=True)
+    assert [type(result) for result in created if not isinstance(result, StoredDataSource)] == [AlreadyExists] * 5
+    created = await asyncio.gather(*(use.create(ACTOR, Fields(f"n{n}", "x", uid="u"), {}) for n in range(6)), return_exceptions=True)
+    assert [str(result) for result in created if not isinstance(result, StoredDataSource)] == [
         "data source with the same uid already exists"
     ] * 5
 
@@ -148,15 +148,15 @@ async def test_a_change_of_an_outdated_version_conflicts(use: DataSources, prome
 @pytest.mark.parametrize("limits", [{"org_data_source": 3}, {"global_data_source": 3}])
 async def test_the_quota_limits_data_sources(database: Database, use: DataSources, limits: dict[str, int]) -> None:
     """Concurrent creations never exceed the quota; existing data sources can be changed at the limit, and a freed place is used again."""
-    limited = DataSources(database, BOX, QuotaRules(defaults=limits))
-    made = await asyncio.gather(*(limited.create(ACTOR, Fields(f"n{n}", "x"), {}) for n in range(8)), return_exceptions=True)
-    stored = [result for result in made if isinstance(result, StoredDataSource)]
-    assert (len(stored), [type(result) for result in made if not isinstance(result, StoredDataSource)]) == (3, [QuotaReached] * 5)
+    limited = DataSources(database, CIPHER, QuotaRules(defaults=limits))
+    created = await asyncio.gather(*(limited.create(ACTOR, Fields(f"n{n}", "x"), {}) for n in range(8)), return_exceptions=True)
+    stored = [result for result in created if isinstance(result, StoredDataSource)]
+    assert (len(stored), [type(result) for result in created if not isinstance(result, StoredDataSource)]) == (3, [QuotaReached] * 5)
     await limited.change(ACTOR, stored[0].id, become(Fields("other", "x", uid=stored[0].uid)), {}, version=None)
     await limited.remove(ACTOR, stored[1].id)
     await limited.create(ACTOR, Fields("again", "x"), {})
     async with database.connection() as connection:
-        found = await quotas.of_org(connection, NO_LIMITS, 1)
+        found = await quotas.list_for_org(connection, NO_LIMITS, 1)
     assert found is not None
     assert [quota.used for quota in found if quota.target == "data_source"] == [3]
 

@@ -31,8 +31,8 @@ async def test_listening_begins_with_a_gap(database: Database) -> None:
     notifications = Notifications()
     async with database.listen("jobs", notifications.on_payload, notifications.on_gap):
         await notifications.gaps.get()
-        for number in range(5):
-            await notify(database, str(number))
+        for index in range(5):
+            await notify(database, str(index))
         assert [await notifications.payloads.get() for _ in range(5)] == ["0", "1", "2", "3", "4"]
     assert notifications.gaps.empty()
 
@@ -75,9 +75,9 @@ async def test_listening_ends_with_its_block(database: Database) -> None:
         await notifications.gaps.get()
     for _ in range(100):
         async with database.connection() as connection:
-            left = await connection.fetchval(
+            remaining = await connection.fetchval(
                 "select count(*) from pg_stat_activity where datname = current_database() and query ilike 'listen%'"
             )
-        if left == 0:
+        if remaining == 0:
             return
     raise AssertionError("the listener's connection is still open")

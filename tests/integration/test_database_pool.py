@@ -102,6 +102,34 @@ async def test_errors_of_the_caller_are_not_changed(narrow: Database, error: Exc
     assert caught.value is error
 
 
+def raising(code: str) -> str:
+    """Return a statement that raises an error with an SQLSTATE."""
+    return f"do $$ begin raise exception 'injected' using errcode = '{code}'; end $$"
+
+
+@pytest.mark.parametrize("code", ["53100", "53200"])
+async def test_a_full_server_is_unavailable(narrow: Database, code: str) -> None:
+    """A full disk and a lack of memory raise Unavailable, which callers retry, and the connection remains open."""
+    async with narrow.connection() as connection:
+        process_id = await connection.fetchval("select pg_backend_pid()")
+    with pytest.raises(Unavailable, match="no free disk space or memory"):
+        async with narrow.transaction() as connection:
+            await connection.execute(raising(code))
+    async with narrow.connection() as connection:
+        assert await connection.fetchval("select pg_backend_pid()") == process_id
+
+
+async def test_a_replica_is_left_for_the_new_primary(narrow: Database) -> None:
+    """A server that accepts no writes since a failover is unavailable, and the next caller gets a new connection."""
+    async with narrow.connection() as connection:
+        process_id = await connection.fetchval("select pg_backend_pid()")
+    with pytest.raises(Unavailable, match="not available"):
+        async with narrow.connection() as connection:
+            await connection.execute(raising("25006"))
+    async with narrow.connection() as connection:
+        assert await connection.fetchval("select pg_backend_pid()") != process_id
+
+
 async def test_a_transaction_commits_or_rolls_back(narrow: Database) -> None:
     """Rows written in a block are committed after it, and rolled back by an error in it."""
     async with narrow.transaction() as connection:
@@ -144,7 +172,7 @@ async def test_no_free_connection_in_time_is_unavailable(narrow: Database) -> No
 
 async def test_a_long_statement_is_cancelled_by_the_server(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server enforces the limit on statements, so nothing runs on after the caller gave up."""
-    monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE", PATIENCE)
+    monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE_SECONDS", PATIENCE)
     async with limited(database_url, statement=0.5) as opened:
         with pytest.raises(Unavailable, match="busy"):
             async with opened.connection() as connection:
@@ -161,7 +189,7 @@ async def test_a_wait_for_a_lock_is_limited(database_url: str) -> None:
 
 
 async def test_a_client_frozen_in_a_transaction_loses_its_locks(database_url: str, database: Database) -> None:
-    """Its locks are released after ``idle``; when it continues, the loss is Unavailable and its next connection works."""
+    """The locks are released after ``idle``. When the client continues, it receives Unavailable, and its next connection works."""
     taken = False
     idle = await Database.open(database_url, application_name="idle", max_size=1, timeouts=Timeouts(idle=0.2))
 
@@ -181,6 +209,23 @@ async def test_a_client_frozen_in_a_transaction_loses_its_locks(database_url: st
     await idle.close()
 
 
+async def test_a_server_lost_after_an_error_does_not_hide_it(narrow: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the server is lost while a connection is reset after an error, the caller receives the error, and the pool recovers."""
+
+    async def lose(*_: object) -> None:
+        raise asyncpg.ConnectionDoesNotExistError("the server ended")
+
+    async def fail() -> None:
+        with monkeypatch.context() as patch:
+            async with narrow.connection():
+                patch.setattr(asyncpg.Connection, "execute", lose)
+                raise ValueError("of the caller")
+
+    with pytest.raises(ValueError, match="of the caller"):
+        await fail()
+    await narrow.check()
+
+
 async def test_a_cancelled_caller_returns_its_connection(narrow: Database) -> None:
     """A task cancelled during a query does not cost the pool a connection."""
     started = asyncio.Event()
@@ -198,9 +243,26 @@ async def test_a_cancelled_caller_returns_its_connection(narrow: Database) -> No
     await narrow.check()
 
 
+async def test_a_caller_cancelled_after_preparing_leaves_no_transaction(narrow: Database) -> None:
+    """The next user of the connection begins a transaction of its own.
+
+    asyncpg prepares without a Sync message, so that the server begins a transaction that asyncpg does not know of.
+    """
+
+    async def cancelled_after_preparing() -> None:
+        async with narrow.connection() as connection:
+            await connection.prepare("select count(*) from pg_class")
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled_after_preparing()
+    async with narrow.connection() as connection, connection.transaction(isolation="repeatable_read"):
+        assert await connection.fetchval("show transaction_isolation") == "repeatable read"
+
+
 async def test_a_silent_server_is_unavailable(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that neither responds nor closes is given up at the client's limit, slightly after the server's."""
-    monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE", 0.2)
+    monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE_SECONDS", 0.2)
     async with silencing_proxy(database_url) as (url, silence):
         database = await Database.open(url, application_name="silent", timeouts=SHORT)
         silence.set()

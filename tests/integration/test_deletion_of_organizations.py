@@ -9,7 +9,7 @@ import pytest
 from tests.integration import synced_repository
 
 from dashwright.api.accounts.organizations import Organizations
-from dashwright.api.accounts.rights import Rights
+from dashwright.api.accounts.rights import RightsTransactions
 from dashwright.api.domain.actor import Actor
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -18,23 +18,23 @@ from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, JOB
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import jobs, resources
+from dashwright.common.stores import claims, jobs, resources
 from dashwright.common.stores.job_records import NewJob
 from dashwright.common.work.execution import LeaseLost
-from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
+from dashwright.jobs_worker.adapters.store import Attempt, DatabaseObjectStore
 from dashwright.jobs_worker.domain.objects import Change, Key, Snapshot, Write
 
 ACTOR = Actor("user:1", "admin", 1, "", "", "")
 SEVERAL = 2000
 
 
-class ForgottenSubjects:
-    """A record of the identities dropped from the cache."""
+class InvalidatedSubjects:
+    """A record of the subjects that were invalidated in the cache."""
 
     def __init__(self) -> None:
         self.subjects: list[str] = []
 
-    def forget(self, subject: str) -> None:
+    def invalidate(self, subject: str) -> None:
         self.subjects.append(subject)
 
 
@@ -48,47 +48,47 @@ async def two(database: Database) -> int:
 
 
 @pytest.fixture
-def forgotten() -> ForgottenSubjects:
-    return ForgottenSubjects()
+def invalidated() -> InvalidatedSubjects:
+    return InvalidatedSubjects()
 
 
 @pytest.fixture
-def organizations(database: Database, forgotten: ForgottenSubjects) -> Organizations:
-    return Organizations(Rights(database, forgotten), QuotaRules())
+def organizations(database: Database, invalidated: InvalidatedSubjects) -> Organizations:
+    return Organizations(RightsTransactions(database, invalidated), QuotaRules())
 
 
 async def fill(database: Database, namespace: str, count: int) -> None:
     """Create dashboards of a repository."""
     writes = [
-        resources.Write(DASHBOARD, f"d{number}", '{"title":"T"}', DASHBOARD.version, annotations={MANAGED_BY: "repo", MANAGER_ID: "r"})
-        for number in range(count)
+        resources.Write(DASHBOARD, f"d{index}", '{"title":"T"}', DASHBOARD.version, annotations={MANAGED_BY: "repo", MANAGER_ID: "r"})
+        for index in range(count)
     ]
     async with database.transaction() as connection:
         staging = resources.StagedWrites(connection)
-        await staging.open()
+        await staging.create_table()
         await staging.add(writes)
         await staging.write(namespace, actor="user:1", now=Clock().now())
 
 
-async def started_sync(database: Database, namespace: str) -> StoredResources:
+async def started_sync(database: Database, namespace: str) -> DatabaseObjectStore:
     """Return the objects as a job with a lease accesses them."""
-    wanted = NewJob("a", namespace, "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    expected = NewJob("a", namespace, "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
-        uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
-        await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
-    return StoredResources(
+        uid = (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0].uid
+        await claims.claim(connection, "work", limit=1, owner=owner, lease=timedelta(minutes=5), status=b"{}")
+    return DatabaseObjectStore(
         database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0, attempt=Attempt(uid, owner)
     )
 
 
 async def changes(count: int, gate: asyncio.Event | None = None, reached: asyncio.Event | None = None) -> AsyncIterator[Change]:
     """Yield another title for each dashboard; half-way, wait for ``gate``."""
-    for number in range(count):
-        if number == count // 2 and gate is not None and reached is not None:
+    for index in range(count):
+        if index == count // 2 and gate is not None and reached is not None:
             reached.set()
             await gate.wait()
-        key = Key(DASHBOARD.group, DASHBOARD.plural, f"d{number}")
+        key = Key(DASHBOARD.group, DASHBOARD.plural, f"d{index}")
         owned = {MANAGED_BY: "repo", MANAGER_ID: "r"}
         yield Write(key, DASHBOARD.kind, DASHBOARD.version, Extract("New"), "", b'{"title":"New"}', is_new=False, annotations=owned)
 
@@ -99,7 +99,7 @@ async def counted(database: Database, statement: str, *values: object) -> int:
 
 
 async def test_a_large_organization_is_deleted_completely(
-    database: Database, organizations: Organizations, forgotten: ForgottenSubjects, two: int
+    database: Database, organizations: Organizations, invalidated: InvalidatedSubjects, two: int
 ) -> None:
     """Every dashboard is in the feed as deleted, other organizations keep theirs, and cached identities are dropped."""
     await fill(database, f"org-{two}", SEVERAL)
@@ -109,7 +109,7 @@ async def test_a_large_organization_is_deleted_completely(
     assert await counted(database, "select count(*) from resource where namespace = 'default'") == 3
     assert await counted(database, "select count(*) from change where type = 'DELETED' and namespace = $1", f"org-{two}") == SEVERAL
     assert await counted(database, "select count(*) from org where id = $1", two) == 0
-    assert forgotten.subjects == [f"org:{two}"]
+    assert invalidated.subjects == [f"org:{two}"]
     with pytest.raises(NotFound, match="ID not found"):
         await organizations.remove(ACTOR, two)
 
@@ -132,8 +132,8 @@ async def test_a_running_sync_writes_nothing_into_a_deleted_organization(
     assert await counted(database, "select count(*) from job where namespace = $1", namespace) == 0
 
 
-async def test_a_concurrent_sync_leaves_nothing(database: Database, organizations: Organizations, two: int) -> None:
-    """The sync is written and then deleted, or refused."""
+async def test_a_concurrent_sync_stores_nothing_permanently(database: Database, organizations: Organizations, two: int) -> None:
+    """The objects of the sync are stored and then deleted, or rejected."""
     namespace = f"org-{two}"
     await fill(database, namespace, SEVERAL)
     stored = await started_sync(database, namespace)

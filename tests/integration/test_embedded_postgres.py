@@ -38,7 +38,7 @@ asyncio.run(serve())
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
-    """Create a data folder that every user can enter, unlike pytest's temporary folders."""
+    """Create a data directory that every user can enter, unlike pytest's temporary directories."""
     folder = Path(tempfile.mkdtemp(prefix="dashwright-data-"))
     folder.chmod(0o711)
     yield folder
@@ -110,7 +110,7 @@ async def test_an_orphaned_server_is_stopped_first(data_dir: Path) -> None:
     abandoned = EmbeddedPostgres(data_dir)
     await run(await abandoned.start(), "create table kept as select 7 as x")
     former = server_pid(data_dir / "postgres")
-    abandoned._held.close()
+    abandoned._exit_stack.close()
     async with running(data_dir) as url:
         assert await run(url, "select x from kept") == 7
         wait_for_end(former)
@@ -121,7 +121,7 @@ async def test_a_start_waits_for_a_previous_server(data_dir: Path, monkeypatch: 
     """A start during the shutdown of a killed run's server retries until that server has ended."""
     abandoned = EmbeddedPostgres(data_dir)
     await abandoned.start()
-    abandoned._held.close()
+    abandoned._exit_stack.close()
     start_once, tries = EmbeddedPostgres._start_once, []
 
     async def end_the_previous_after_one_try(self: EmbeddedPostgres, *arguments: Any) -> bool:
@@ -140,14 +140,14 @@ async def test_a_stale_pid_file_is_ignored(data_dir: Path) -> None:
     """A PID file with the id of another living process, as after a reboot, does not stop a start."""
     async with running(data_dir):
         pass
-    account = placement.place(data_dir).account
+    account = placement.choose_placement(data_dir).account
     with tempfile.TemporaryFile() as output:
-        other = child.spawn(["/bin/sleep", "60"], account=account, output=output, at_parents_end=signal.SIGKILL)
+        other = child.spawn(["/bin/sleep", "60"], account=account, output=output, parent_end_signal=signal.SIGKILL)
     (data_dir / "postgres" / "postmaster.pid").write_text(f"{other.pid}\n{data_dir}/postgres\n")
     async with running(data_dir) as url:
         assert await run(url, "select 1") == 1
     assert other.poll() is None
-    child.wait(other, signal.SIGKILL, patience=10)
+    child.stop(other, signal.SIGKILL, timeout_seconds=10)
 
 
 async def test_a_second_start_on_a_folder_is_refused(data_dir: Path) -> None:
@@ -167,7 +167,7 @@ async def test_an_interrupted_initdb_is_discarded(data_dir: Path) -> None:
 
 
 async def test_a_long_path_moves_the_socket(data_dir: Path) -> None:
-    """If the path of the data folder is too long for a socket, the socket is created elsewhere and removed in the end."""
+    """If the path of the data directory is too long for a socket, the socket is created elsewhere and removed in the end."""
     async with running(data_dir / ("long" * 30)) as url:
         assert await run(url, "select 1") == 1
         sockets = parse_qs(urlsplit(url).query)["host"][0]
@@ -185,7 +185,7 @@ async def test_a_cluster_of_another_version_is_refused(data_dir: Path) -> None:
 
 
 async def test_a_missing_password_file_is_named(data_dir: Path) -> None:
-    """Without the password file the start fails with the file's name, and creates no new password, which would not match."""
+    """A missing password file stops the start with its name, as a new password would not match the database."""
     async with running(data_dir):
         pass
     (data_dir / "postgres.password").unlink()
@@ -197,7 +197,8 @@ async def test_a_missing_password_file_is_named(data_dir: Path) -> None:
 def test_a_cluster_of_another_user_is_refused(data_dir: Path) -> None:
     """A cluster is run by the user that created it: the error names both users, and no owner is changed."""
     (data_dir / "postgres").mkdir()
-    placed = replace(placement.place(data_dir) if os.getuid() else _as_current(data_dir), account=child.UnixAccount("other", 4242, 4242))
+    other = child.UnixAccount("other", 4242, 4242)
+    placed = replace(placement.choose_placement(data_dir) if os.getuid() else _as_current(data_dir), account=other)
     with pytest.raises(Unavailable, match=f"belongs to {child.current_account().name} and would be run as other"):
         placement._check_owner(placed)
 
@@ -220,11 +221,11 @@ async def test_a_closed_folder(data_dir: Path) -> None:
             async with running(inside) as url:
                 assert await run(url, "select 1") == 1
         assert closed.stat().st_mode & 0o777 == 0o700
-        assert (inside / placement.NOTE).exists() == (os.getuid() == 0)
+        assert (inside / placement.LOCATION_FILE).exists() == (os.getuid() == 0)
         assert (inside / "postgres").exists() == (os.getuid() != 0)
     finally:
-        if (inside / placement.NOTE).exists():
-            shutil.rmtree((inside / placement.NOTE).read_text().strip())
+        if (inside / placement.LOCATION_FILE).exists():
+            shutil.rmtree((inside / placement.LOCATION_FILE).read_text().strip())
 
 
 def test_unreachable_programs_are_copied(data_dir: Path) -> None:

@@ -8,12 +8,13 @@ import pytest
 
 from dashwright.api.changes.cursor import Cursor
 from dashwright.api.changes.feed import Feed
+from dashwright.api.changes.stream import ChangeStream
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Unavailable
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.stores import changes
-from dashwright.common.stores.changes import StreamName
+from dashwright.common.stores.changes import Change, Snapshot, StreamName
 
 SOMEBODY = Identity(uid="user:1", login="somebody", org_id=1, role=Role.ADMIN)
 _INSERT = """insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
@@ -30,17 +31,17 @@ async def next_of(cursor: Cursor) -> list[str]:
     """Return the names of the next changes that a cursor is woken for."""
     async with asyncio.timeout(20):
         while True:
-            if found := await cursor.read():
+            if found := await cursor.read_changes():
                 return [change.name for change in found]
             if cursor.is_caught_up:
                 await cursor.wait()
-                cursor.take()
+                cursor.take_wake_reasons()
 
 
 async def at_the_head(database: Database, feed: Feed) -> Cursor:
     cursor = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
     async with database.connection() as connection:
-        cursor.version = await changes.head(connection, StreamName.OBJECTS)
+        cursor.start(await changes.head(connection, StreamName.OBJECTS, "default"), None)
     return cursor
 
 
@@ -74,15 +75,16 @@ async def test_changes_continue_after_an_outage(database: Database, monkeypatch:
     await make(database, "a")
     assert await next_of(cursor) == ["a"]
     failed = asyncio.Event()
-    head = changes.head
+    list_since = changes.list_since
 
-    async def failing(connection: Connection, stream_name: StreamName) -> int:
-        if stream_name is StreamName.OBJECTS and not failed.is_set():
-            failed.set()
-            raise Unavailable("the database is away")
-        return await head(connection, stream_name)
+    async def failing(connection: Connection, stream_name: StreamName, earlier: Snapshot, *, page: int) -> AsyncIterator[Change]:
+        async for change in list_since(connection, stream_name, earlier, page=page):
+            yield change
+            if not failed.is_set():
+                failed.set()
+                raise Unavailable("the database is away")
 
-    monkeypatch.setattr(changes, "head", failing)
+    monkeypatch.setattr(changes, "list_since", failing)
     await make(database, "b")
     await failed.wait()
     await make(database, "c")
@@ -91,8 +93,38 @@ async def test_changes_continue_after_an_outage(database: Database, monkeypatch:
     await feed.stop()
 
 
+async def test_a_watcher_who_joins_after_a_read_is_polled_for(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the last watcher leaves during a read, the next one gets changes although it receives no notification."""
+    feed = Feed(database)
+    await feed.start()
+    first = await at_the_head(database, feed)
+    await make(database, "a")
+    assert await next_of(first) == ["a"]
+    advance, began, may_end, ended = ChangeStream.advance, asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow_advance(stream: ChangeStream) -> set[str] | None:
+        began.set()
+        await may_end.wait()
+        changed_namespaces = await advance(stream)
+        ended.set()
+        return changed_namespaces
+
+    monkeypatch.setattr(ChangeStream, "advance", slow_advance)
+    async with asyncio.timeout(20):
+        await began.wait()
+        feed.leave(first)
+        may_end.set()
+        await ended.wait()
+    await make(database, "b")
+    second = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
+    second.start(first.version, first.index)
+    assert await next_of(second) == ["b"]
+    feed.leave(second)
+    await feed.stop()
+
+
 async def test_a_watcher_after_a_pause_misses_nothing(database: Database) -> None:
-    """Without watchers no changes are buffered, and the next watcher reads them from the database."""
+    """Changes are not buffered while there are no watchers; the next watcher reads them from the database."""
     feed = Feed(database)
     await feed.start()
     first = await at_the_head(database, feed)
@@ -100,9 +132,9 @@ async def test_a_watcher_after_a_pause_misses_nothing(database: Database) -> Non
     assert await next_of(first) == ["a"]
     feed.leave(first)
     await make(database, "b")
-    again = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
-    again.version = first.version
-    assert await next_of(again) == ["b"]
-    feed.leave(again)
-    assert feed.watchers == 0
+    repeated = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
+    repeated.start(first.version, first.index)
+    assert await next_of(repeated) == ["b"]
+    feed.leave(repeated)
+    assert feed.watch_count == 0
     await feed.stop()

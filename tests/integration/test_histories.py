@@ -43,27 +43,27 @@ async def save(database: Database, name: str, *titles: str, folder: str = "") ->
             annotations = {"grafana.app/message": f"to {title}"} | ({"grafana.app/folder": folder} if folder else {})
             spec = orjson.dumps({"title": title}).decode()
             write = resources.Write(DASHBOARD, name, spec, "v2alpha1", extract=Extract(title), annotations=annotations)
-            await resources.put(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
+            await resources.put(await resources.lock(connection, "default"), "default", write, actor="user:1", now=NOW)
         return (await resources.get(connection, DASHBOARD, "default", name)).uid
 
 
 async def delete_to_trash(database: Database, name: str) -> None:
     """Delete a dashboard into the trash."""
     async with database.transaction() as connection:
-        await resources.delete(connection, DASHBOARD, "default", [name], actor="user:2", keep=True)
+        await resources.delete(connection, DASHBOARD, "default", [name], actor="user:2", to_trash=True)
 
 
 async def restore(database: Database, name: str) -> None:
     """Restore an object from the trash, unless another object has its name."""
     async with database.transaction() as connection:
         items = await histories.list_trash(connection, DASHBOARD, "default", name=name, limit=1)
-        if not items or await resources.version(connection, DASHBOARD, "default", name) is not None:
+        if not items or await resources.find_resource_version(connection, DASHBOARD, "default", name) is not None:
             return
         taken = await histories.restore(connection, DASHBOARD, "default", name, str(items[0].uid))
         assert taken is not None
         write = resources.Write(DASHBOARD, name, '{"title":"again"}', "v2alpha1", extract=Extract("again"))
         write = replace(write, uid=taken.uid, generation=taken.generation + 1, number=taken.number)
-        await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=NOW)
 
 
 async def clean(
@@ -72,10 +72,10 @@ async def clean(
     """Run the part of a housekeeping round that deletes generations."""
     async with database.transaction() as connection:
         await histories.trim(connection, (await changes.trim(connection, older_than=changes_for)).objects, keep=keep)
-        await histories.empty_trash(connection, older_than=trash_for)
+        await histories.empty_trash(connection, older_than=trash_for, limit=100)
 
 
-async def kept(connection: Connection, uid: uuid.UUID) -> list[int]:
+async def generations(connection: Connection, uid: uuid.UUID) -> list[int]:
     return [version.generation for version in await histories.versions(connection, uid, limit=100)]
 
 
@@ -100,7 +100,7 @@ async def test_a_version_is_the_object_at_that_time(database: Database) -> None:
         found = await histories.version(connection, uid, 1)
         assert await histories.version(connection, uid, 3) is None
     assert found is not None
-    then = found.of(stored)
+    then = found.to_object(stored)
     told: dict[str, Any] = orjson.loads(then.encode("v2alpha1"))
     assert (told["spec"], told["metadata"]["generation"], then.folder) == ({"title": "one"}, 1, "f")
     assert told["metadata"]["annotations"] == {
@@ -118,7 +118,7 @@ async def test_an_old_layout_is_a_stub_with_its_former_title(database: Database)
         stored = await resources.get(connection, DASHBOARD, "default", "a")
         found = await histories.version(connection, uid, 1)
     assert found is not None
-    then = replace(found, spec='{"title":"old","layout":{}}', layout=True).of(stored)
+    then = replace(found, spec='{"title":"old","layout":{}}', layout=True).to_object(stored)
     assert orjson.loads(then.encode("v1beta1"))["spec"] == {"title": "old", "schemaVersion": 9999}
 
 
@@ -142,7 +142,7 @@ async def test_deleted_objects_are_in_the_trash(database: Database) -> None:
     assert metadata["deletionTimestamp"] == metadata["annotations"]["grafana.app/updatedTimestamp"]
 
 
-async def test_a_restored_object_leaves_the_trash(database: Database) -> None:
+async def test_a_restored_object_is_removed_from_the_trash(database: Database) -> None:
     """A deleted object is restored once, by its own name."""
     uid = await save(database, "a", "one", "two")
     await delete_to_trash(database, "a")
@@ -160,7 +160,7 @@ async def test_an_object_deleted_twice_is_in_the_trash_once(database: Database) 
     await delete_to_trash(database, "a")
     async with database.transaction() as connection:
         write = resources.Write(DASHBOARD, "a", '{"title":"two"}', "v2alpha1", extract=Extract("two"), uid=uid, generation=2)
-        await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=NOW)
     await delete_to_trash(database, "a")
     async with database.connection() as connection:
         (item,) = await histories.list_trash(connection, DASHBOARD, "default", limit=9)
@@ -172,10 +172,10 @@ async def test_the_newest_generations_are_kept(database: Database) -> None:
     uid = await save(database, "a", "one", "two", "three", "four")
     await clean(database, changes_for=timedelta(hours=1))
     async with database.connection() as connection:
-        assert await kept(connection, uid) == [4, 3, 2, 1]
+        assert await generations(connection, uid) == [4, 3, 2, 1]
     await clean(database)
     async with database.connection() as connection:
-        assert await kept(connection, uid) == [4, 3]
+        assert await generations(connection, uid) == [4, 3]
         assert (await resources.get(connection, DASHBOARD, "default", "a")).spec == '{"title":"four"}'
 
 
@@ -187,7 +187,7 @@ async def test_generations_in_the_feed_are_kept(database: Database) -> None:
     await save(database, "a", "four", "five")
     await clean(database, keep=1, changes_for=timedelta(minutes=1))
     async with database.connection() as connection:
-        assert await kept(connection, uid) == [5, 4, 3]
+        assert await generations(connection, uid) == [5, 4, 3]
         needed = await connection.fetch("select generation from change union select old_generation from change order by 1")
     assert [row["generation"] for row in needed] == [3, 4, 5]
 
@@ -210,10 +210,10 @@ async def test_imported_versions_do_not_delete_the_current_one(database: Databas
         )
     await clean(database, keep=1, changes_for=timedelta(minutes=1))
     async with database.connection() as connection:
-        assert await kept(connection, uid) == [4, 3, 2, 1]
+        assert await generations(connection, uid) == [4, 3, 2, 1]
     await clean(database, keep=1)
     async with database.connection() as connection:
-        assert await kept(connection, uid) == [4]
+        assert await generations(connection, uid) == [4]
 
 
 async def test_the_history_of_a_deleted_object_is_deleted(database: Database) -> None:
@@ -224,10 +224,10 @@ async def test_the_history_of_a_deleted_object_is_deleted(database: Database) ->
         await resources.delete(connection, DASHBOARD, "default", ["gone"], actor="user:1")
     await clean(database, changes_for=timedelta(hours=1))
     async with database.connection() as connection:
-        assert (await kept(connection, gone), await kept(connection, trashed)) == ([1], [3, 2, 1])
+        assert (await generations(connection, gone), await generations(connection, trashed)) == ([1], [3, 2, 1])
     await clean(database)
     async with database.connection() as connection:
-        assert (await kept(connection, gone), await kept(connection, trashed)) == ([], [3, 2])
+        assert (await generations(connection, gone), await generations(connection, trashed)) == ([], [3, 2])
 
 
 @pytest.mark.parametrize(("changes_for", "left"), [(IMMEDIATELY, []), (timedelta(hours=1), [1])], ids=["trimmed feed", "kept feed"])
@@ -241,7 +241,7 @@ async def test_expired_trash_is_deleted(database: Database, changes_for: timedel
     await clean(database, changes_for=changes_for, trash_for=IMMEDIATELY)
     async with database.connection() as connection:
         assert await histories.list_trash(connection, DASHBOARD, "default", limit=9) == []
-        assert await kept(connection, uid) == left
+        assert await generations(connection, uid) == left
 
 
 async def test_housekeeping_follows_the_settings(database: Database) -> None:
@@ -252,11 +252,14 @@ async def test_housekeeping_follows_the_settings(database: Database) -> None:
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
         await connection.execute("update trash set deleted_at = now() - interval '2 days'")
-    for versions, days, left in ((2, 3, ([3, 2], 1)), (1, 1, ([3, 2], 0))):
+    for versions, days, remaining in ((2, 3, ([3, 2], 1)), (1, 1, ([3, 2], 0))):
         hour = timedelta(hours=1)
         await Cleaner(database, history=1, versions=versions, results=hour, changes=hour, trash=timedelta(days=days)).clean()
         async with database.connection() as connection:
-            assert (await kept(connection, uid), len(await histories.list_trash(connection, DASHBOARD, "default", limit=9))) == left
+            assert (
+                await generations(connection, uid),
+                len(await histories.list_trash(connection, DASHBOARD, "default", limit=9)),
+            ) == remaining
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -15,12 +15,12 @@ from dashwright.api.stores.users import ensure_first_user
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Unavailable
-from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.identity import CallerType, Identity, Role
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USER = Identity("user:1", "admin", 1, Role.ADMIN, 1)
-TOKEN = Identity("service-account:2", "sa", 1, Role.VIEWER, 2, kind=Caller.SERVICE_ACCOUNT, key_id=1)
-KEY = Identity("api-key:2", "old", 1, Role.VIEWER, kind=Caller.API_KEY, key_id=2)
+TOKEN = Identity("service-account:2", "sa", 1, Role.VIEWER, 2, kind=CallerType.SERVICE_ACCOUNT, key_id=1)
+KEY = Identity("api-key:2", "old", 1, Role.VIEWER, kind=CallerType.API_KEY, key_id=2)
 
 
 class ManualClock(Clock):
@@ -58,12 +58,12 @@ SEEN = 'select last_seen_at from "user" order by id'
 
 
 async def test_times_of_last_use_are_written_in_batches(rows: Database) -> None:
-    """Nothing is written before the batch; it contains the newest time of each used credential only."""
+    """The times are written only as a batch, which has the newest time of each used credential."""
     time = ManualClock()
     last_used = LastUseTimes(rows, time)
     for caller in (USER, TOKEN, KEY, TOKEN, USER):
         time.passed += timedelta(seconds=1)
-        last_used.note(caller)
+        last_used.record(caller)
     assert await values(rows, USED) == [None, None, None]
     await last_used.flush()
     assert await values(rows, USED) == [START + timedelta(seconds=4), START + timedelta(seconds=3), None]
@@ -74,10 +74,10 @@ async def test_a_batch_sends_no_notification_and_keeps_newer_times(rows: Databas
     """A batch changes no newer time, and ignores deleted rows."""
     time = ManualClock()
     early, late = LastUseTimes(rows, time), LastUseTimes(rows, time)
-    early.note(TOKEN)
+    early.record(TOKEN)
     time.passed += timedelta(seconds=9)
-    late.note(TOKEN)
-    late.note(KEY)
+    late.record(TOKEN)
+    late.record(KEY)
     recorded: asyncio.Queue[str] = asyncio.Queue()
     begun = asyncio.Event()
     async with rows.listen("identity", recorded.put_nowait, begun.set):
@@ -99,10 +99,10 @@ async def test_concurrent_batches_do_not_deadlock(rows: Database) -> None:
     time = ManualClock()
     gateways = [LastUseTimes(rows, time) for _ in range(4)]
     for _ in range(5):
-        for number, last_used in enumerate(gateways):
-            for caller in (TOKEN, KEY, USER) if number % 2 else (USER, KEY, TOKEN):
+        for index, last_used in enumerate(gateways):
+            for caller in (TOKEN, KEY, USER) if index % 2 else (USER, KEY, TOKEN):
                 time.passed += timedelta(seconds=1)
-                last_used.note(caller)
+                last_used.record(caller)
         await asyncio.gather(*(last_used.flush() for last_used in gateways))
     assert max(await values(rows, "select last_used_at from api_key where id < 3")) <= START + time.passed
 
@@ -111,8 +111,8 @@ async def test_a_failed_batch_is_repeated(rows: Database, monkeypatch: pytest.Mo
     """After an outage of the database, the next batch contains the failed one and all later times."""
     time = ManualClock()
     last_used = LastUseTimes(rows, time)
-    last_used.note(TOKEN)
-    last_used.note(KEY)
+    last_used.record(TOKEN)
+    last_used.record(KEY)
     write_last_use = keys.write_last_use
 
     async def away(*_: object, **__: object) -> None:
@@ -123,7 +123,7 @@ async def test_a_failed_batch_is_repeated(rows: Database, monkeypatch: pytest.Mo
         await last_used.flush()
     monkeypatch.setattr(keys, "write_last_use", write_last_use)
     time.passed += timedelta(seconds=5)
-    last_used.note(TOKEN)
+    last_used.record(TOKEN)
     await last_used.flush()
     assert await values(rows, USED) == [START + timedelta(seconds=5), START, None]
 
@@ -155,7 +155,7 @@ AGES = "select extract(day from $1::timestamptz - at)::int from audit_event orde
 
 
 async def test_old_audit_events_are_deleted(rows: Database) -> None:
-    """Only audit events beyond their retention are deleted, and the audit is append-only afterwards."""
+    """Audit events are deleted after their retention, and the audit is append-only afterwards."""
     await add_events(rows, 400, 366, 364, 1)
     await Cleaner(rows, ManualClock(), expired_token_days=0, audit_days=0).clean()
     assert len(await values(rows, AGES, START)) == 4
@@ -169,7 +169,7 @@ async def test_one_gateway_at_a_time_does_housekeeping(rows: Database) -> None:
     await values(rows, "update api_key set expires = 1 where id = 1")
     cleaning = Cleaner(rows, ManualClock(), expired_token_days=30, audit_days=365)
     async with rows.transaction() as connection:
-        assert await keys.claim_upkeep(connection)
+        assert await keys.lock_cleanup(connection)
         await cleaning.clean()
         assert (len(await values(rows, AGES, START)), len(await values(rows, USED))) == (1, 3)
     await cleaning.clean()
@@ -184,7 +184,7 @@ async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pyt
     """Each refusal is an event; excess ones are dropped and failed writes repeated. Unauthenticated clients have a small share."""
     refusals = RefusalBuffer(rows, size=3)
     for actor, org_id, status in ((STRANGER, 0, 401), (STRANGER, 0, 403), (ACTOR, 5, 401), (ACTOR, 1, 403), (ACTOR, 1, 403)):
-        refusals.note(actor, "org.update", org_id=org_id, status=status)
+        refusals.record(actor, "org.update", org_id=org_id, status=status)
 
     async def away(*_: object) -> None:
         raise Unavailable("away")
@@ -199,6 +199,6 @@ async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pyt
     recorded = await values(rows, "select action || ' ' || outcome || ' ' || status || ' ' || address from audit_event order by id")
     assert recorded == [f"org.update refused {status} 192.0.2.1" for status in (401, 401, 403)]
     assert await values(rows, "select org_id from audit_event order by id") == [None, 5, 1]
-    refusals.note(STRANGER, "org.update", org_id=0, status=401)
+    refusals.record(STRANGER, "org.update", org_id=0, status=401)
     await refusals.flush()
     assert await values(rows, "select count(*) from audit_event") == [4]

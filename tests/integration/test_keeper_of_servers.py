@@ -41,7 +41,7 @@ def run() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("killed", ["run", "keeper"])
-async def test_a_killed_run_leaves_no_server(run: subprocess.Popen[str], killed: str) -> None:
+async def test_a_killed_run_stops_its_server(run: subprocess.Popen[str], killed: str) -> None:
     """The server ends when the run or its keeper is killed."""
     assert run.stdout
     url, keeper_pid = run.stdout.readline().split()

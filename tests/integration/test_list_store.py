@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dashwright.api.domain.access.object_scope import NOTHING, Scope
+from dashwright.api.domain.access.object_scope import NOTHING, ObjectScope
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Gone
@@ -29,12 +29,12 @@ async def put(connection: Connection, name: str, title: str = "T", *, folder: st
     spec = orjson.dumps({"title": title}).decode()
     write = Write(DASHBOARD, name, spec, "v2alpha1", extract=Extract(title), labels=labels, annotations=annotations)
     async with connection.transaction():
-        await resources.put(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
+        await resources.put(await resources.lock(connection, "default"), "default", write, actor="user:1", now=NOW)
 
 
 async def write(connection: Connection, statement: str, *values: Any) -> None:
     async with connection.transaction():
-        await resources.lock(connection)
+        await resources.lock(connection, "default")
         await connection.execute(statement, *values)
 
 
@@ -44,11 +44,11 @@ async def remove(connection: Connection, name: str) -> None:
 
 async def everything(connection: Connection, **options: Any) -> list[StoredObject]:
     """Return all objects in pages of one object each, at the newest version or the given one."""
-    at = options.pop("at", None) or await changes.head(connection, StreamName.OBJECTS)
+    at = options.pop("at", None) or await changes.head(connection, StreamName.OBJECTS, "default")
     found: list[StoredObject] = []
     after: str | None = ""
     while after is not None:
-        page = await lists.page(connection, DASHBOARD, "default", at=at, after=after, limit=1, **options)
+        page = await lists.page(connection, DASHBOARD, "default", version=at, after=after, limit=1, **options)
         found += page.items
         after = page.after
     return found
@@ -83,19 +83,19 @@ async def _walk(url: str, before: list[tuple[str, ...]], between: list[tuple[str
             await transaction.start()
             for step in before:
                 await _do(connection, step)
-            at = await changes.head(connection, StreamName.OBJECTS)
+            at = await changes.head(connection, StreamName.OBJECTS, "default")
             found: list[StoredObject] = []
             after: str | None = ""
             for step in (*between, *[("read",)] * (len(NAMES) + 1)):
                 if step[0] != "read":
                     await _do(connection, step)
                 elif after is not None:
-                    page = await lists.page(connection, DASHBOARD, "default", at=at, after=after, limit=limit)
+                    page = await lists.page(connection, DASHBOARD, "default", version=at, after=after, limit=limit)
                     found += page.items
                     after = page.after
             assert after is None
             assert [_summary(item) for item in found] == await _replayed(connection, at)
-            selected = await everything(connection, at=at, labels=[("label", "in", ["x"])], scope=Scope(folders=["f"]))
+            selected = await everything(connection, at=at, labels=[("label", "in", ["x"])], scope=ObjectScope(folders=["f"]))
             assert selected == [item for item in found if item.folder == "f" and '"label":"x"' in item.metadata.replace(" ", "")]
             await transaction.rollback()
     finally:
@@ -137,28 +137,28 @@ async def connection(database: Database) -> Any:
         yield connection
 
 
-async def test_a_list_below_the_horizon_is_gone(connection: Connection) -> None:
-    """Below the horizon the state is unknown; at the horizon the list succeeds."""
+async def test_a_list_below_the_horizon_is_expired(connection: Connection) -> None:
+    """A list at an older version than the horizon fails; at the horizon it succeeds."""
     await put(connection, "a")
-    at = await changes.head(connection, StreamName.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS, "default")
     await connection.execute("update change_horizon set resource_version = $1", at)
     assert await names(connection, at=at) == {"a"}
     with pytest.raises(Gone):
-        await lists.page(connection, DASHBOARD, "default", at=at - 1, after="", limit=10)
+        await lists.page(connection, DASHBOARD, "default", version=at - 1, after="", limit=10)
     await remove(connection, "a")
     with pytest.raises(Gone):
-        await lists.page(connection, FOLDER, "default", at=at - 1, after="", limit=10)
+        await lists.page(connection, FOLDER, "default", version=at - 1, after="", limit=10)
 
 
 async def test_a_missing_body_is_an_error(connection: Connection) -> None:
     """A page is not returned without one of its objects, since it would look complete."""
     await put(connection, "a")
-    at = await changes.head(connection, StreamName.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS, "default")
     await put(connection, "a", "U")
-    (without,) = (await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=1, bodies=False)).items
+    (without,) = (await lists.page(connection, DASHBOARD, "default", version=at, after="", limit=1, with_bodies=False)).items
     await connection.execute("delete from resource_history where generation = 1")
     with pytest.raises(Gone):
-        await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=1)
+        await lists.page(connection, DASHBOARD, "default", version=at, after="", limit=1)
     with pytest.raises(Gone):
         await lists.read_bodies(connection, [without])
 
@@ -183,7 +183,7 @@ async def test_labels_select_objects(connection: Connection, requirement: tuple[
     await put(connection, "b", tier="gold")
     await put(connection, "c", tier="lead")
     await put(connection, "d", team="")
-    at = await changes.head(connection, StreamName.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS, "default")
     assert await names(connection, labels=[requirement]) == set(selected)
     assert await names(connection, labels=[requirement, ("tier", "in", ["gold"])]) == set(selected) & {"a", "b"}
     for name in "abcd":
@@ -205,12 +205,12 @@ async def test_names_and_numbers_find_one_object(connection: Connection) -> None
     for name in ("a", "b", "c"):
         await put(connection, name)
     number = (await everything(connection, name="b"))[0].number
-    at = await changes.head(connection, StreamName.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS, "default")
     for _ in range(2):
         assert await names(connection, at=at, name="b") == {"b"}
-        assert await names(connection, at=at, number=number) == {"b"}
-        assert await names(connection, at=at, other_names=["b", "x"]) == {"a", "c"}
-        assert await names(connection, at=at, number=number, name="a") == set()
+        assert await names(connection, at=at, numeric_id=number) == {"b"}
+        assert await names(connection, at=at, excluded_names=["b", "x"]) == {"a", "c"}
+        assert await names(connection, at=at, numeric_id=number, name="a") == set()
         await remove(connection, "b")
     assert (await everything(connection, at=at, name="b"))[0].number == number
 
@@ -221,13 +221,13 @@ async def test_a_scope_limits_a_list(connection: Connection) -> None:
     await put(connection, "b", folder="g")
     await put(connection, "c")
     await put(connection, "d")
-    at = await changes.head(connection, StreamName.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS, "default")
     for _ in range(2):
         assert await names(connection, at=at, scope=NOTHING) == set()
-        assert await names(connection, at=at, scope=Scope(folders=["f", "x"])) == {"a"}
-        assert await names(connection, at=at, scope=Scope(root=True)) == {"c", "d"}
-        assert await names(connection, at=at, scope=Scope(root=True, hidden=["c"])) == {"d"}
-        assert await names(connection, at=at, scope=Scope(hidden=["c"], names=["c", "b"])) == {"b", "c"}
+        assert await names(connection, at=at, scope=ObjectScope(folders=["f", "x"])) == {"a"}
+        assert await names(connection, at=at, scope=ObjectScope(includes_root=True)) == {"c", "d"}
+        assert await names(connection, at=at, scope=ObjectScope(includes_root=True, hidden_names=["c"])) == {"d"}
+        assert await names(connection, at=at, scope=ObjectScope(hidden_names=["c"], names=["c", "b"])) == {"b", "c"}
         for name, folder in zip("abcd", ["", "f", "f", "g"], strict=True):
             await put(connection, name, folder=folder)
 
@@ -236,13 +236,13 @@ async def test_bodies_are_included_up_to_a_size(connection: Connection) -> None:
     """The first bodies that fit are included; others are read by name and generation, and none if none is requested."""
     for name in ("a", "b", "c"):
         await put(connection, name, name)
-    at = await changes.head(connection, StreamName.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS, "default")
     size = len('{"title":"a"}')
-    page = await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=3, most=2 * size)
+    page = await lists.page(connection, DASHBOARD, "default", version=at, after="", limit=3, max_body_bytes=2 * size)
     assert [item.spec for item in page.items] == ['{"title":"a"}', '{"title":"b"}', ""]
     assert page.sizes == [size] * 3
     assert await lists.read_bodies(connection, page.items[2:]) == {page.items[2].uid: '{"title":"c"}'}
-    bare = await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=3, bodies=False)
+    bare = await lists.page(connection, DASHBOARD, "default", version=at, after="", limit=3, with_bodies=False)
     assert [(item.name, item.spec) for item in bare.items] == [("a", ""), ("b", ""), ("c", "")]
 
 
@@ -254,8 +254,8 @@ async def test_objects_are_counted_by_kind_and_namespace(connection: Connection)
     assert await lists.count(connection, FOLDER, "default") == 0
     assert await lists.count(connection, DASHBOARD, "org-2") == 0
     assert await lists.count(connection, DASHBOARD, None) == 2
-    at = await changes.head(connection, StreamName.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS, "default")
     await write(connection, "delete from resource")
-    assert await lists.namespaces(connection, DASHBOARD, at=at) == ["default"]
-    assert await lists.namespaces(connection, DASHBOARD, at=at, first="org-2") == []
-    assert await lists.namespaces(connection, DASHBOARD, at=await changes.head(connection, StreamName.OBJECTS)) == []
+    assert await lists.namespaces(connection, DASHBOARD, version=at) == ["default"]
+    assert await lists.namespaces(connection, DASHBOARD, version=at, first="org-2") == []
+    assert await lists.namespaces(connection, DASHBOARD, version=await changes.head(connection, StreamName.OBJECTS, "default")) == []

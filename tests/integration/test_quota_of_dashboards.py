@@ -17,7 +17,7 @@ from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.actor import Actor
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.api.resources.writing.edits import Edits
-from dashwright.api.resources.writing.sealing import TokenSealer
+from dashwright.api.resources.writing.object_sealing import ObjectSealer
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.api.workers.repository_health import RepositoryHealthClient
@@ -32,15 +32,15 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.quotas import QuotaRules, Scope
-from dashwright.common.secrets import SecretBox
-from dashwright.common.stores import jobs, quotas, resources
+from dashwright.common.secrets import SecretCipher
+from dashwright.common.stores import claims, jobs, quotas, resources
 from dashwright.common.stores.job_records import NewJob
 from dashwright.common.stores.quotas import Claim, QuotaReached
-from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
+from dashwright.jobs_worker.adapters.store import Attempt, DatabaseObjectStore
 from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot, Write
 
 NONE = QuotaRules()
-SEALING = TokenSealer(SecretBox.of("of tests only"))
+SEALING = ObjectSealer(SecretCipher.from_keys("of tests only"))
 ADMIN = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
 
 
@@ -49,7 +49,7 @@ async def limited(database: Database) -> Database:
     """Create organizations 1 and 2, and limit the namespace of 1 to three dashboards."""
     async with database.transaction() as connection:
         await connection.execute("insert into org (name) values ('Main Org.'), ('Other')")
-        await quotas.put(connection, org_id=1, target="dashboard", limit=3)
+        await quotas.set_limit(connection, org_id=1, target="dashboard", limit=3)
     return database
 
 
@@ -79,11 +79,11 @@ async def sync(
 ) -> None:
     """Run a sync of the repository ``r`` that holds its lease."""
     name = uuid.uuid4().hex
-    wanted = NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", name, name, "work.sync")
+    expected = NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", name, name, "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
-        uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
-        await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
+        uid = (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0].uid
+        await claims.claim(connection, "work", limit=1, owner=owner, lease=timedelta(minutes=5), status=b"{}")
 
     async def changes() -> AsyncIterator[Change]:
         for item in writes:
@@ -100,7 +100,7 @@ async def sync(
         for item in removals:
             yield Removal(Key(kind.group, kind.plural, item))
 
-    await StoredResources(
+    await DatabaseObjectStore(
         database, Clock(), rules, repository=synced_repository.repository("r"), edition=0, attempt=Attempt(uid, owner)
     ).apply("default", changes(), Snapshot())
 
@@ -136,7 +136,7 @@ async def test_the_api_stops_at_the_limit(limited: Database) -> None:
 async def test_the_limit_is_exact(limited: Database, limit: int, made: int) -> None:
     """-1 means unlimited, 0 none, and any other number as many; the same holds for defaults and global limits."""
     async with limited.transaction() as connection:
-        await quotas.put(connection, org_id=1, target="dashboard", limit=limit)
+        await quotas.set_limit(connection, org_id=1, target="dashboard", limit=limit)
     for rules, namespace in (
         (NONE, "default"),
         (QuotaRules(defaults={"org_dashboard": limit}), "org-2"),
@@ -152,9 +152,9 @@ async def test_the_limit_is_exact(limited: Database, limit: int, made: int) -> N
 
 async def test_only_dashboards_of_the_organization_count(limited: Database) -> None:
     """Folders, repositories and dashboards of other organizations take no place; disabled quotas limit nothing."""
-    for number in range(5):
-        await create(limited, f"f{number}", FOLDER)
-        await create(limited, f"d{number}", namespace="org-2")
+    for index in range(5):
+        await create(limited, f"f{index}", FOLDER)
+        await create(limited, f"d{index}", namespace="org-2")
     for name in ("a", "b", "c"):
         await create(limited, name)
     await create(limited, "d", rules=QuotaRules(enabled=False))
@@ -165,16 +165,16 @@ async def test_only_dashboards_of_the_organization_count(limited: Database) -> N
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.storage is Storage.RESOURCES], ids=lambda kind: kind.plural)
 async def test_every_counted_kind_is_limited(limited: Database, kind: Kind) -> None:
-    """With a limit of 0, no entry point creates an object of a counted kind."""
+    """No entry point creates an object of a counted kind if the limit is 0."""
     rules = QuotaRules(defaults={f"global_{target}": 0 for target in ("dashboard", "data_source", "alert_rule")})
     async with limited.connection() as connection:
-        before = [quota.used for quota in await quotas.of_org(connection, NONE, 1) or ()]
+        before = [quota.used for quota in await quotas.list_for_org(connection, NONE, 1) or ()]
     with suppress(QuotaReached):
         await create(limited, "a", kind, rules=rules)
     with suppress(QuotaReached):
         await sync(limited, ["b"], rules=rules, kind=kind)
     async with limited.connection() as connection:
-        assert before == [quota.used for quota in await quotas.of_org(connection, NONE, 1) or ()]
+        assert before == [quota.used for quota in await quotas.list_for_org(connection, NONE, 1) or ()]
 
 
 async def test_a_sync_beyond_the_limit_writes_nothing(limited: Database) -> None:
@@ -198,7 +198,7 @@ async def test_updates_above_a_lowered_limit_succeed(limited: Database) -> None:
     """After the limit is lowered below the use, updates and removals succeed, and additions are refused."""
     await sync(limited, ["a", "b", "c"])
     async with limited.transaction() as connection:
-        await quotas.put(connection, org_id=1, target="dashboard", limit=1)
+        await quotas.set_limit(connection, org_id=1, target="dashboard", limit=1)
     await sync(limited, ["a", "b"], ["c"])
     with pytest.raises(QuotaReached, match="may have 1, it has 2 and this sync would add 1; nothing"):
         await sync(limited, ["a", "d"])
@@ -210,7 +210,7 @@ async def test_updates_above_a_lowered_limit_succeed(limited: Database) -> None:
 async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited: Database, database_url: str) -> None:
     """Creates through the API and syncs compete for the last places through two pools: each place is used exactly once."""
     async with limited.transaction() as connection:
-        await quotas.put(connection, org_id=1, target="dashboard", limit=10)
+        await quotas.set_limit(connection, org_id=1, target="dashboard", limit=10)
     other = await Database.open(database_url, application_name="other", max_size=5)
 
     async def one(number: int) -> int:
@@ -225,18 +225,18 @@ async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited: Data
         return 1
 
     try:
-        made = await asyncio.gather(*(one(number) for number in range(50)))
+        created = await asyncio.gather(*(one(number) for number in range(50)))
     finally:
         await other.close()
-    assert sum(made) == len(await stored(limited)) == 10
+    assert sum(created) == len(await stored(limited)) == 10
 
 
 async def test_setting_the_limit_waits_for_running_creators(limited: Database) -> None:
     """The limit changes while no creator is running, so that none continues with the old limit."""
     async with limited.transaction() as connection:
-        await resources.lock(connection)
+        await resources.lock(connection, "default")
         setting = asyncio.create_task(_lower(limited))
-        waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 1 and not granted)"
+        waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 11 and not granted)"
         while not await connection.fetchval(waiting):
             assert not setting.done()
     await setting
@@ -246,16 +246,16 @@ async def test_setting_the_limit_waits_for_running_creators(limited: Database) -
 
 async def _lower(database: Database) -> None:
     async with database.transaction() as connection:
-        await quotas.put(connection, org_id=1, target="dashboard", limit=0)
+        await quotas.set_limit(connection, org_id=1, target="dashboard", limit=0)
 
 
 async def test_dashboards_can_be_reserved(limited: Database) -> None:
     """Code that creates many objects under the lock of objects reserves places like for any other target."""
     async with limited.transaction() as connection:
-        await resources.lock(connection)
-        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", new=3))
+        await resources.lock(connection, "default")
+        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", count=3))
         with pytest.raises(QuotaReached, match=r"^dashboard Quota reached$"):
-            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", new=4))
+            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", count=4))
 
 
 @pytest.mark.parametrize(("created", "removed"), [(2, 0), (3, 1), (1, 0), (2, 1), (0, 0)])
@@ -263,11 +263,11 @@ async def test_the_refusal_of_a_sync_is_predicted(limited: Database, created: in
     """The prediction is the message of the later refusal, or empty if the sync succeeds."""
     for name in ("x", "y"):
         await sync(limited, [name])
-    wanted = StoredResources(limited, Clock(), NONE, repository=synced_repository.repository("r"), edition=0)
-    predicted = await wanted.quota_refusal("default", created=created, removed=removed)
+    expected = DatabaseObjectStore(limited, Clock(), NONE, repository=synced_repository.repository("r"), edition=0)
+    predicted = await expected.quota_refusal("default", created=created, removed=removed)
     refused = ""
     try:
-        await sync(limited, [f"n{number}" for number in range(created)], ["x"] * removed)
+        await sync(limited, [f"n{index}" for index in range(created)], ["x"] * removed)
     except QuotaReached as error:
         refused = error.message
     assert predicted == refused

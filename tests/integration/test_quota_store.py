@@ -31,14 +31,14 @@ async def orgs(database: Database) -> Database:
 
 async def use_by_target(database: Database, org_id: int, rules: QuotaRules = NONE) -> dict[str, tuple[int, int]]:
     async with database.connection() as connection:
-        found = await quotas.of_org(connection, rules, org_id)
+        found = await quotas.list_for_org(connection, rules, org_id)
     assert found is not None
     return {quota.target: (quota.limit, quota.used) for quota in found}
 
 
 async def limit(database: Database, target: str, number: int, *, org_id: int = 0, user_id: int = 0) -> None:
     async with database.transaction() as connection:
-        await quotas.put(connection, org_id=org_id, user_id=user_id, target=target, limit=number)
+        await quotas.set_limit(connection, org_id=org_id, user_id=user_id, target=target, limit=number)
 
 
 async def add_key(connection: Connection, name: str, org_id: int = 1) -> None:
@@ -66,7 +66,7 @@ async def test_an_unlimited_organization_lists_every_target(orgs: Database) -> N
             insert into api_key (org_id, name, key, role, service_account_id, expires)
             values (1, 't', 't', 'Viewer', 3, 1), (2, 't', 'u', 'None', null, null)
         """)
-        assert [quota.target for quota in await quotas.of_org(connection, NONE, 1) or ()] == [
+        assert [quota.target for quota in await quotas.list_for_org(connection, NONE, 1) or ()] == [
             "org_user",
             "dashboard",
             "data_source",
@@ -86,10 +86,12 @@ async def test_an_unlimited_organization_lists_every_target(orgs: Database) -> N
 async def test_a_user_has_one_quota(orgs: Database) -> None:
     """The only target of a user counts memberships; service accounts and unknown ids have no quotas."""
     async with orgs.connection() as connection:
-        assert await quotas.of_user(connection, QuotaRules(defaults={"user_org": 10}), 2) == [quotas.Quota("org_user", 10, 1, user_id=2)]
-        assert await quotas.of_user(connection, NONE, 3) is None
-        assert await quotas.of_user(connection, NONE, 9007) is None
-        assert await quotas.of_org(connection, NONE, 9007) is None
+        assert await quotas.list_for_user(connection, QuotaRules(defaults={"user_org": 10}), 2) == [
+            quotas.Quota("org_user", 10, 1, user_id=2)
+        ]
+        assert await quotas.list_for_user(connection, NONE, 3) is None
+        assert await quotas.list_for_user(connection, NONE, 9007) is None
+        assert await quotas.list_for_org(connection, NONE, 9007) is None
 
 
 async def test_a_set_limit_overrides_the_default(orgs: Database) -> None:
@@ -102,8 +104,8 @@ async def test_a_set_limit_overrides_the_default(orgs: Database) -> None:
     assert (await use_by_target(orgs, 2, rules))["org_user"] == (10, 0)
     await limit(orgs, "org_user", 3, user_id=2)
     async with orgs.connection() as connection:
-        assert await quotas.of_user(connection, rules, 2) == [quotas.Quota("org_user", 3, 1, user_id=2)]
-        assert await quotas.of_user(connection, rules, 1) == [quotas.Quota("org_user", -1, 1, user_id=1)]
+        assert await quotas.list_for_user(connection, rules, 2) == [quotas.Quota("org_user", 3, 1, user_id=2)]
+        assert await quotas.list_for_user(connection, rules, 1) == [quotas.Quota("org_user", -1, 1, user_id=1)]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ async def test_the_error_names_the_reached_quota(orgs: Database) -> None:
     assert [(cause.field, cause.reason, cause.message) for cause in error.causes] == [("quota.org_user", "QuotaReached", "limit 2, used 2")]
     async with orgs.transaction() as connection:
         with pytest.raises(QuotaReached, match=r"^Quota reached$"):
-            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "org_user"), text="Quota reached")
+            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "org_user"), message="Quota reached")
 
 
 async def test_a_claim_for_several_is_all_or_nothing(orgs: Database) -> None:
@@ -163,9 +165,9 @@ async def test_a_claim_for_several_is_all_or_nothing(orgs: Database) -> None:
     await limit(orgs, "api_key", 5, org_id=1)
     await make_key(orgs, "a")
     async with orgs.transaction() as connection:
-        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key", new=4))
+        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key", count=4))
         with pytest.raises(QuotaReached):
-            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key", new=5))
+            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key", count=5))
 
 
 async def test_global_limits_count_all_organizations(orgs: Database) -> None:
@@ -173,7 +175,7 @@ async def test_global_limits_count_all_organizations(orgs: Database) -> None:
     rules = QuotaRules(defaults={"global_api_key": 2, "global_user": 3, "global_org": 2})
     await make_key(orgs, "a", rules)
     await make_key(orgs, "b", rules, org_id=2)
-    for claim in (Claim(Scope.GLOBAL, 0, "api_key"), Claim(Scope.GLOBAL, 0, "org"), Claim(Scope.GLOBAL, 0, "user", new=2)):
+    for claim in (Claim(Scope.GLOBAL, 0, "api_key"), Claim(Scope.GLOBAL, 0, "org"), Claim(Scope.GLOBAL, 0, "user", count=2)):
         async with orgs.transaction() as connection:
             with pytest.raises(QuotaReached) as caught:
                 await quotas.reserve(connection, rules, claim)
@@ -183,7 +185,7 @@ async def test_global_limits_count_all_organizations(orgs: Database) -> None:
 
 
 async def test_unlimited_quotas_take_no_lock(orgs: Database) -> None:
-    """Only a finite limit serializes creators; disabled quotas limit nothing, whatever is set."""
+    """Creators are serialized only by a finite limit; disabled quotas limit nothing, whatever is set."""
     claim = Claim(Scope.ORG, 1, "api_key")
     async with orgs.transaction() as connection:
         await quotas.reserve(connection, NONE, claim)
@@ -247,13 +249,13 @@ async def test_concurrent_creators_never_exceed_the_limit(
         return True
 
     try:
-        made = await asyncio.gather(*(one(number) for number in range(50)))
+        created = await asyncio.gather(*(one(number) for number in range(50)))
     finally:
         await other.close()
-    assert sum(made) == 10
+    assert sum(created) == 10
 
 
-async def test_a_new_limit_holds_for_the_next_creator(orgs: Database) -> None:
+async def test_a_new_limit_applies_to_the_next_creator(orgs: Database) -> None:
     """Setting a limit waits for a running creator; the next creator sees the new limit."""
     await limit(orgs, "api_key", 5, org_id=1)
     async with orgs.transaction() as connection:
@@ -307,11 +309,11 @@ async def _walk(url: str, steps: list[tuple[str, int]]) -> None:
             members = [(row["org_id"], row["user_id"]) for row in await connection.fetch("select * from org_user")]
             keys = [row["org_id"] for row in await connection.fetch("select * from api_key")]
             for org in await connection.fetch("select id from org"):
-                found = {quota.target: quota.used for quota in await quotas.of_org(connection, NONE, org["id"]) or ()}
+                found = {quota.target: quota.used for quota in await quotas.list_for_org(connection, NONE, org["id"]) or ()}
                 assert found["org_user"] == sum(1 for org_id, user_id in members if org_id == org["id"] and user_id in persons)
                 assert found["api_key"] == keys.count(org["id"])
             for person in persons:
-                assert [quota.used for quota in await quotas.of_user(connection, NONE, person) or ()] == [
+                assert [quota.used for quota in await quotas.list_for_user(connection, NONE, person) or ()] == [
                     sum(1 for _, user_id in members if user_id == person)
                 ]
             await transaction.rollback()

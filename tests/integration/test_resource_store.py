@@ -26,9 +26,9 @@ def dashboard(name: str, title: str = "T", **annotations: str) -> resources.Writ
 async def put(database: Database, *writes: resources.Write, actor: str = "user:1") -> int:
     async with database.transaction() as connection:
         staging = resources.StagedWrites(connection)
-        await staging.open()
+        await staging.create_table()
         await staging.add(writes)
-        await resources.lock(connection)
+        await resources.lock(connection, "default")
         return await staging.write("default", actor=actor, now=NOW)
 
 
@@ -48,7 +48,7 @@ async def test_a_created_object_is_read_as_it_was_sent(database: Database) -> No
     """A created object has its name, uid, versions, creator and the exact text of its spec."""
     async with database.transaction() as connection:
         write = dashboard("a", folder="f")
-        written = await resources.create(await resources.lock(connection), "default", write, actor="user:7", now=NOW)
+        written = await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:7", now=NOW)
     found = await read(database, "a")
     assert found["spec"] == {"title": "T"}
     assert found["apiVersion"] == "dashboard.grafana.app/v2alpha1"
@@ -59,13 +59,13 @@ async def test_a_created_object_is_read_as_it_was_sent(database: Database) -> No
     assert metadata["annotations"] == {"grafana.app/folder": "f", "grafana.app/createdBy": "user:7"}
 
 
-async def test_a_taken_name_is_refused(database: Database) -> None:
+async def test_a_duplicate_name_is_rejected(database: Database) -> None:
     """A second create of a name raises AlreadyExists, and the first object does not change."""
     async with database.transaction() as connection:
-        await resources.create(await resources.lock(connection), "default", dashboard("a"), actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection, "default"), "default", dashboard("a"), actor="user:1", now=NOW)
     with pytest.raises(AlreadyExists, match=r'dashboards\.dashboard\.grafana\.app "a" already exists'):
         async with database.transaction() as connection:
-            await resources.create(await resources.lock(connection), "default", dashboard("a", "other"), actor="user:1", now=NOW)
+            await resources.create(await resources.lock(connection, "default"), "default", dashboard("a", "other"), actor="user:1", now=NOW)
     assert (await read(database, "a"))["spec"] == {"title": "T"}
 
 
@@ -75,7 +75,9 @@ async def test_one_of_two_concurrent_creates_succeeds(database: Database) -> Non
     async def create(title: str) -> str:
         try:
             async with database.transaction() as connection:
-                await resources.create(await resources.lock(connection), "default", dashboard("a", title), actor="user:1", now=NOW)
+                await resources.create(
+                    await resources.lock(connection, "default"), "default", dashboard("a", title), actor="user:1", now=NOW
+                )
         except AlreadyExists:
             return "refused"
         return "made"
@@ -142,7 +144,7 @@ async def test_a_status_write_is_a_change_without_generation(database: Database)
     await put(database, resources.Write(REPOSITORY, "r", spec, "v0alpha1", extract=Extract("R")))
     for _ in range(2):
         async with database.transaction() as connection:
-            await statuses.change(connection, REPOSITORY, "default", "r", RepositoryStatus, succeed)
+            await statuses.update(connection, REPOSITORY, "default", "r", RepositoryStatus, succeed)
     async with database.connection() as connection:
         assert await feed(connection) == [("r", "ADDED", 1), ("r", "MODIFIED", 1)]
         stored = await resources.get(connection, REPOSITORY, "default", "r")
@@ -155,7 +157,7 @@ async def test_names_are_unique_within_namespace_and_kind(database: Database) ->
     """Objects of different namespaces or kinds may have equal names."""
     await put(database, dashboard("a"), resources.Write(FOLDER, "a", '{"title":"F"}', "v0alpha1", extract=Extract("F")))
     async with database.transaction() as connection:
-        await resources.create(await resources.lock(connection), "org-2", dashboard("a", "other"), actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection, "org-2"), "org-2", dashboard("a", "other"), actor="user:1", now=NOW)
         assert (await resources.get(connection, FOLDER, "default", "a")).spec == '{"title":"F"}'
         assert (await resources.get(connection, DASHBOARD, "org-2", "a")).spec == '{"title":"other"}'
     assert (await read(database, "a"))["spec"] == {"title": "T"}
@@ -163,12 +165,12 @@ async def test_names_are_unique_within_namespace_and_kind(database: Database) ->
 
 async def test_versions_become_visible_in_order(database: Database) -> None:
     """A reader of the feed up to a version never finds a lower new version later, however many writers run concurrently."""
-    seen: list[int] = []
+    recorded: list[int] = []
     done = asyncio.Event()
 
     async def write(writer: int) -> None:
-        for number in range(15):
-            await put(database, dashboard(f"w{writer}-{number}"), dashboard(f"shared-{number}", f"{writer}"))
+        for index in range(15):
+            await put(database, dashboard(f"w{writer}-{index}"), dashboard(f"shared-{index}", f"{writer}"))
 
     async def follow() -> None:
         position = 0
@@ -176,8 +178,8 @@ async def test_versions_become_visible_in_order(database: Database) -> None:
             ending = done.is_set()
             async with database.connection() as connection:
                 rows = await connection.fetch("select resource_version from change where resource_version > $1 order by 1", position)
-            seen.extend(row["resource_version"] for row in rows)
-            position = seen[-1] if seen else 0
+            recorded.extend(row["resource_version"] for row in rows)
+            position = recorded[-1] if recorded else 0
             if ending:
                 return
 
@@ -187,7 +189,7 @@ async def test_versions_become_visible_in_order(database: Database) -> None:
     await follower
     async with database.connection() as connection:
         every = [row["resource_version"] for row in await connection.fetch("select resource_version from change order by 1")]
-    assert every == seen
+    assert every == recorded
     assert len(every) == 120
 
 
@@ -213,20 +215,20 @@ async def test_a_change_includes_the_previous_state(database: Database) -> None:
     await put(database, replace(dashboard("a", "new"), labels={"n": "2"}))
     async with database.transaction() as connection:
         await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:1")
-        made, changed, gone = await connection.fetch("select * from change order by resource_version")
-    assert [row["feed"] for row in (made, changed, gone)] == [1, 1, 1]
+        created, changed, gone = await connection.fetch("select * from change order by resource_version")
+    assert [row["feed"] for row in (created, changed, gone)] == [1, 1, 1]
     told = ("generation", "title", "folder", "labels", "stored_version", "layout", "metadata", "status")
-    assert [made[f"old_{field}"] for field in told] == [None] * len(told)
-    assert [made[field] for field in told] == [changed[f"old_{field}"] for field in told]
+    assert [created[f"old_{field}"] for field in told] == [None] * len(told)
+    assert [created[field] for field in told] == [changed[f"old_{field}"] for field in told]
     assert [changed[field] for field in told] == [gone[field] for field in told]
-    assert (made["title"], made["folder"], made["labels"]) == ("old", "f", '{"n": "1"}')
+    assert (created["title"], created["folder"], created["labels"]) == ("old", "f", '{"n": "1"}')
     assert (changed["title"], changed["folder"], changed["labels"]) == ("new", None, '{"n": "2"}')
-    assert made["old_resource_version"] is None
-    assert (made["resource_version"], changed["resource_version"]) == (changed["old_resource_version"], gone["old_resource_version"])
+    assert created["old_resource_version"] is None
+    assert (created["resource_version"], changed["resource_version"]) == (changed["old_resource_version"], gone["old_resource_version"])
 
 
 async def test_history_has_the_first_version_of_a_generation(database: Database) -> None:
-    """It is the version of the write that created the generation; writes without a new generation do not change it."""
+    """The version is that of the write that created the generation; writes without a new generation do not change it."""
     await put(database, replace(dashboard("a", "old"), extract=Extract("old", layout=True)))
     first = (await read(database, "a"))["metadata"]["resourceVersion"]
     await put(database, dashboard("a", "old", team="x"))
@@ -239,12 +241,12 @@ async def test_history_has_the_first_version_of_a_generation(database: Database)
 
 async def test_a_large_sync_is_fast_after_a_single_change(database: Database) -> None:
     """The query plan of the feed is cached: a plan for a single row would join thousands of rows with each other for minutes."""
-    many = [dashboard(f"d{number}") for number in range(8000)]
+    many = [dashboard(f"d{index}") for index in range(8000)]
     await put(database, *many)
     async with database.transaction() as connection:
         await connection.execute("set local statement_timeout = '20s'")
-        for number in range(10):
-            await connection.execute("update resource set status = $1 where name = 'd1'", f"{number}")
+        for index in range(10):
+            await connection.execute("update resource set status = $1 where name = 'd1'", f"{index}")
         await connection.execute("update resource set status = 'all'")
         assert await connection.fetchval("select count(*) from change where status = 'all'") == len(many)
 
@@ -257,36 +259,36 @@ async def test_trimming_raises_the_horizon(database: Database) -> None:
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
         await changes.trim(connection, older_than=(NOW - NOW.replace(hour=2)))
         assert await feed(connection) == []
-        assert newest == await changes.head(connection, changes.StreamName.OBJECTS)
+        assert newest == await changes.head(connection, changes.StreamName.OBJECTS, "default")
 
 
 async def test_an_empty_store_has_a_version_above_0(database: Database) -> None:
     """Version 0 means any version; each change stream has its own position."""
     async with database.connection() as connection:
-        assert {await changes.head(connection, stream_name) for stream_name in changes.StreamName} == {1}
+        assert {await changes.head(connection, stream_name, "default") for stream_name in changes.StreamName} == {1}
     await put(database, dashboard("a"))
     async with database.connection() as connection:
-        assert await changes.head(connection, changes.StreamName.OBJECTS) > 1
-        assert await changes.head(connection, changes.StreamName.JOBS) == 1
+        assert await changes.head(connection, changes.StreamName.OBJECTS, "default") > 1
+        assert await changes.head(connection, changes.StreamName.JOBS, "default") == 1
 
 
 async def test_a_deleted_object_is_in_the_trash(database: Database) -> None:
     """The last state of a deleted object is in the trash if requested, and is deleted with its namespace."""
     async with database.transaction() as connection:
         for name in ("a", "b"):
-            await resources.create(await resources.lock(connection), "default", dashboard(name, "T"), actor="user:1", now=NOW)
-        assert await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:2", keep=True) == ["a"]
+            await resources.create(await resources.lock(connection, "default"), "default", dashboard(name, "T"), actor="user:1", now=NOW)
+        assert await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:2", to_trash=True) == ["a"]
         assert await resources.delete(connection, DASHBOARD, "default", ["b"], actor="user:2") == ["b"]
-        kept = await connection.fetch("select name, title, generation, deleted_by from trash")
-        assert [tuple(row) for row in kept] == [("a", "T", 1, "user:2")]
+        remaining = await connection.fetch("select name, title, generation, deleted_by from trash")
+        assert [tuple(row) for row in remaining] == [("a", "T", 1, "user:2")]
         await resources.delete_namespace(connection, "default")
         assert await connection.fetchval("select count(*) from trash") == 0
 
 
 async def test_a_pending_deletion_is_a_generation_with_the_same_body(database: Database) -> None:
-    """It has the previous generation's body; an unknown object is not found."""
+    """A pending deletion has the previous generation's spec; an unknown object is not found."""
     async with database.transaction() as connection:
-        await resources.create(await resources.lock(connection), "default", dashboard("a", "T"), actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection, "default"), "default", dashboard("a", "T"), actor="user:1", now=NOW)
         marked = await resources.mark_deleted(connection, DASHBOARD, "default", "a", actor="user:2", now=NOW)
         rows = await connection.fetch("select generation, created_by, parent_version, spec from resource_history order by generation")
         assert [tuple(row)[:3] for row in rows] == [(1, "user:1", None), (2, "user:2", 1)]

@@ -1,4 +1,4 @@
-"""Synced commits of a repository in the store, and the commit that it is held at."""
+"""Synced commits of a repository in the store, and the commit of a rollback's hold."""
 
 import uuid
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -
     """Store commits in sequence; an empty one means a sync that did not store everything."""
     for commit in commits:
         edition = (await repositories.stored_commit(connection, uid, generation=1)).edition
-        assert await repositories.note_commit(connection, uid, commit, generation=1, edition=edition)
+        assert await repositories.record_commit(connection, uid, commit, generation=1, edition=edition)
         if commit:
-            await revisions.note(connection, uid, commit, job=None, now=NOW)
+            await revisions.record(connection, uid, commit, job=None, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -64,17 +64,17 @@ async def test_a_number_of_commits_is_kept(database: Database, uid: uuid.UUID) -
     """The newest commits are kept with time and job; commits and hold are deleted with the repository."""
     job = uuid.uuid4()
     async with database.connection() as connection:
-        for number in range(revisions.MOST_KEPT + 3):
-            await revisions.note(connection, uid, f"c{number}", job=job, now=NOW + timedelta(seconds=number))
+        for index in range(revisions.MAX_REVISIONS + 3):
+            await revisions.record(connection, uid, f"c{index}", job=job, now=NOW + timedelta(seconds=index))
         found = await revisions.list_all(connection, uid)
-        assert [item.ref for item in found] == [f"c{number}" for number in range(revisions.MOST_KEPT + 2, 2, -1)]
-        assert (found[0].at, found[0].job) == (NOW + timedelta(seconds=revisions.MOST_KEPT + 2), job)
+        assert [item.ref for item in found] == [f"c{index}" for index in range(revisions.MAX_REVISIONS + 2, 2, -1)]
+        assert (found[0].at, found[0].job) == (NOW + timedelta(seconds=revisions.MAX_REVISIONS + 2), job)
         await revisions.hold_at(connection, uid, "c1", generation=1)
     async with database.transaction() as connection:
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
         assert await connection.fetchval("select count(*) from repository_revision") == 0
         assert await connection.fetchval("select count(*) from repository_hold") == 0
-        await revisions.note(connection, uid, "late", job=job, now=NOW)
+        await revisions.record(connection, uid, "late", job=job, now=NOW)
         await revisions.hold_at(connection, uid, "late", generation=1)
         assert list(await revisions.list_all(connection, uid)) == []
 
@@ -101,22 +101,22 @@ async def test_a_hold_belongs_to_one_generation(database: Database, uid: uuid.UU
     ],
 )
 async def test_a_requested_sync_belongs_to_its_user(database: Database, uid: uuid.UUID, askers: Sequence[str], expected: str) -> None:
-    """Even if an automatic sync is pending before or comes later: only the automatic one respects a hold."""
+    """Only an automatic sync respects a hold, even if one is pending before or after the requested sync."""
     async with database.transaction() as connection:
         for asker in askers:
-            await jobs.submit(connection, JOB, [sync(uid)], submitted_by={"uid": asker}, headers={})
+            await jobs.submit(connection, JOB, [sync(uid)], submitted_by={"uid": asker})
         assert [row["uid"] for row in await connection.fetch("select submitted_by ->> 'uid' as uid from job")] == [expected]
 
 
-async def test_a_rollback_is_a_job_of_its_own(database: Database, uid: uuid.UUID) -> None:
-    """It equals neither a pending sync nor another rollback; the same rollback twice is one job."""
+async def test_a_rollback_is_a_separate_job(database: Database, uid: uuid.UUID) -> None:
+    """A rollback equals neither a pending sync nor another rollback; the same rollback twice is one job."""
     async with database.transaction() as connection:
         for ref in (None, "a", "b", "a"):
-            submitted = await jobs.submit(connection, JOB, [sync(uid, ref)], submitted_by={"uid": "user:1"}, headers={})
-            assert jobs.commit_of(submitted.jobs[0]) == (ref or "")
+            submitted = await jobs.submit(connection, JOB, [sync(uid, ref)], submitted_by={"uid": "user:1"})
+            assert jobs.rollback_commit(submitted.jobs[0]) == (ref or "")
         assert await connection.fetchval("select count(*) from job") == 3
 
 
 def sync(uid: uuid.UUID, ref: str | None = None) -> NewJob:
     spec = JobSpec(action=Action.SYNC, repository="r", sync=SyncJobOptions(ref=ref))
-    return new_job("default", spec, uid=uid, kind=RepositoryType.GITHOST, now=NOW)
+    return new_job("default", spec, uid=uid, repository_type=RepositoryType.GITHOST, now=NOW)

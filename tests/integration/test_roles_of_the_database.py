@@ -31,7 +31,7 @@ ENDED: Final = ("success", "error")
 TESTDATA: Final = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "random_walk"}
 PANEL: Final = {"panel": {"type": "timeseries", "targets": [TESTDATA]}, "from": "now-1h", "to": "now"}
 Address = Callable[[str], str]
-API, JOBS_WORKER, EXPRESSIONS = grants.SERVICES
+API, JOBS_WORKER, EXPRESSIONS = grants.RIGHTS_BY_ROLE
 
 
 @pytest.fixture
@@ -39,12 +39,12 @@ async def address(database: Database, database_url: str) -> AsyncIterator[Addres
     """Create roles for this test with the rights of the services; yield a function that returns the address of a role."""
     suffix, parts = f"_{token_hex(4)}", urlsplit(database_url)
     async with database.transaction() as connection:
-        for name in grants.SERVICES:
+        for name in grants.RIGHTS_BY_ROLE:
             await connection.execute(f"create role {name}{suffix} login password 'hush'")
-        await grants.grant(connection, {name + suffix: rights for name, rights in grants.SERVICES.items()})  # type: ignore[arg-type]
+        await grants.grant(connection, {name + suffix: rights for name, rights in grants.RIGHTS_BY_ROLE.items()})  # type: ignore[arg-type]
     yield lambda name: parts._replace(netloc=f"{name}{suffix}:hush@{parts.netloc.rpartition('@')[2]}").geturl()
     async with database.transaction() as connection:
-        for name in grants.SERVICES:
+        for name in grants.RIGHTS_BY_ROLE:
             await connection.execute(f"drop owned by {name}{suffix}; drop role {name}{suffix}")
 
 
@@ -58,7 +58,7 @@ async def session(address: Address, tmp_path: Path) -> AsyncIterator[aiohttp.Cli
     async with AsyncExitStack() as stack:
         stack.push_async_callback(broker.close)
         opened = {}
-        for role in grants.SERVICES:
+        for role in grants.RIGHTS_BY_ROLE:
             opened[role] = await Database.open(address(role), application_name=role)
             stack.push_async_callback(opened[role].close)
         expressions = ExpressionsWorker(settings, opened[EXPRESSIONS], broker, Clock())
@@ -76,10 +76,10 @@ async def test_services_work_with_their_roles(session: aiohttp.ClientSession) ->
     """A sync, a query with a secret, an evaluation, a picture, a new user and a removed repository all succeed."""
 
     async def call(method: str, path: str, **options: Any) -> Any:
-        async with session.request(method, path, **options) as answer:
-            body = await answer.read()
-            assert answer.status < 300, (path, body)
-            return orjson.loads(body) if answer.content_type == "application/json" else body
+        async with session.request(method, path, **options) as response:
+            body = await response.read()
+            assert response.status < 300, (path, body)
+            return orjson.loads(body) if response.content_type == "application/json" else body
 
     async def until(path: str, holds: Callable[[Any], bool]) -> Any:
         async with asyncio.timeout(60):
@@ -109,14 +109,14 @@ async def test_services_work_with_their_roles(session: aiohttp.ClientSession) ->
 @pytest.mark.parametrize(
     ("role", "statement"),
     [
-        *((role, "create table mine (a int)") for role in grants.SERVICES),
-        *((role, "drop table resource") for role in grants.SERVICES),
-        *((role, "alter table resource disable trigger all") for role in grants.SERVICES),
-        *((role, "truncate change") for role in grants.SERVICES),
-        *((role, "insert into schema_migrations (name, checksum) values ('9', '')") for role in grants.SERVICES),
-        *((role, "create role other") for role in grants.SERVICES),
-        *((role, "copy (select 1) to program 'true'") for role in grants.SERVICES),
-        *((role, "select pg_read_file('/etc/passwd')") for role in grants.SERVICES),
+        *((role, "create table mine (a int)") for role in grants.RIGHTS_BY_ROLE),
+        *((role, "drop table resource") for role in grants.RIGHTS_BY_ROLE),
+        *((role, "alter table resource disable trigger all") for role in grants.RIGHTS_BY_ROLE),
+        *((role, "truncate change") for role in grants.RIGHTS_BY_ROLE),
+        *((role, "insert into schema_migrations (name, checksum) values ('9', '')") for role in grants.RIGHTS_BY_ROLE),
+        *((role, "create role other") for role in grants.RIGHTS_BY_ROLE),
+        *((role, "copy (select 1) to program 'true'") for role in grants.RIGHTS_BY_ROLE),
+        *((role, "select pg_read_file('/etc/passwd')") for role in grants.RIGHTS_BY_ROLE),
         (EXPRESSIONS, 'select password from "user"'),
         (EXPRESSIONS, "select * from person"),
         (EXPRESSIONS, "select key from api_key"),

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import uuid
 
 import pytest
 from pydantic import SecretStr
@@ -9,29 +10,37 @@ from pydantic import SecretStr
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract
-from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.repository import hook_place, token_place
-from dashwright.common.secrets import SecretBox
+from dashwright.common.kinds.notifications import signing_secret_owner
+from dashwright.common.kinds.registry import BATCH, REPOSITORY
+from dashwright.common.kinds.repository import token_owner, webhook_secret_owner
+from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import load
 from dashwright.common.stores import data_sources, resources
-from dashwright.standalone import sealed
+from dashwright.jobs_worker.stores import notifications
+from dashwright.jobs_worker.stores.notifications import Receiver
+from dashwright.standalone import resealing
 from dashwright.standalone.rotation import _rotate
 
-FORMER, NEXT, LOST = SecretBox.of("the former key"), SecretBox.of("the next key"), SecretBox.of("a key that was lost")
-BOTH = SecretBox.of("the next key", "the former key")
-TOKEN, HOOK = token_place("default", "r"), hook_place("default", "r")
+FORMER, NEXT, LOST = (
+    SecretCipher.from_keys("the former key"),
+    SecretCipher.from_keys("the next key"),
+    SecretCipher.from_keys("a key that was lost"),
+)
+BOTH = SecretCipher.from_keys("the next key", "the former key")
+TOKEN, HOOK = token_owner("default", "r"), webhook_secret_owner("default", "r")
+SIGNATURE = signing_secret_owner("default", "b")
 
 
 def text(secret: str, place: str) -> str:
-    return base64.b64encode(FORMER.seal(secret, place)).decode()
+    return base64.b64encode(FORMER.encrypt(secret, place)).decode()
 
 
 async def fill(connection: Connection) -> None:
-    """Store a secret in each place: two generations of a repository, its webhook in three, and a data source with three."""
+    """Store a secret in each place: two generations of a repository, its webhook in three, a data source with three, and a batch in two."""
     for number in (1, 2):
         githost = {"url": f"https://git.example/{number}", "encryptedToken": text(f"token {number}", TOKEN)}
         write = resources.Write(REPOSITORY, "r", json.dumps({"githost": githost, "big": 2**60}), REPOSITORY.version, extract=Extract("R"))
-        await resources.put(await resources.lock(connection), "default", write, actor="user:1", now=Clock().now())
+        await resources.put(await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now())
     status = json.dumps({"webhook": {"encryptedSecret": text("signs", HOOK)}})
     await resources.write_status(connection, REPOSITORY, "default", "r", status.encode())
     block = json.dumps({"encryptedToken": text("token 1", TOKEN)})
@@ -40,26 +49,44 @@ async def fill(connection: Connection) -> None:
     await connection.execute("insert into hook_to_remove (namespace, name, hook, githost) values ('default', 'r', 1, $1)", block)
     await connection.execute("insert into org (name) values ('Main Org.')")
     source = await connection.fetchval("insert into data_source (org_id, uid, name, type) values (1, 'p', 'P', 'prometheus') returning id")
+    webhook = {"url": "https://example.com/", "encryptedSecret": text("whsec", SIGNATURE)}
+    batch = resources.Write(BATCH, "b", json.dumps({"notify": {"webhook": webhook}}), BATCH.version, extract=Extract("B"))
+    await resources.put(await resources.lock(connection, "default"), "default", batch, actor="user:1", now=Clock().now())
+    receiver = Receiver("webhook", "https://example.com/", "https://example.com", text("whsec", SIGNATURE))
+    await notifications.add(
+        connection,
+        uuid.uuid4(),
+        batch=uuid.uuid4(),
+        namespace="default",
+        name="b",
+        event="{}",
+        receivers=[receiver, Receiver("queue", "q", "q")],
+    )
     await data_sources.put_secrets(connection, FORMER, 1, source, "p", {"a": "1", "b": "2", "c": "3"})
 
 
-async def opened(connection: Connection, box: SecretBox) -> list[str]:
+async def opened(connection: Connection, cipher: SecretCipher) -> list[str]:
     """Return every stored secret in clear text, in a fixed order."""
     texts = [(row[0], TOKEN) for row in await connection.fetch("select spec::jsonb #>> '{githost,encryptedToken}' from resource_history")]
+    texts += [
+        (row[0], SIGNATURE)
+        for row in await connection.fetch("select spec::jsonb #>> '{notify,webhook,encryptedSecret}' from resource_history")
+    ]
+    texts += [(row[0], SIGNATURE) for row in await connection.fetch("select secret from batch_notification")]
     texts += [(row[0], HOOK) for row in await connection.fetch("select status::jsonb #>> '{webhook,encryptedSecret}' from resource")]
     for table in ("repository_hook", "hook_to_remove"):
         texts += [(row[0], TOKEN) for row in await connection.fetch(f"select githost::jsonb ->> 'encryptedToken' from {table}")]
-    secrets = [box.open(base64.b64decode(value), place) for value, place in texts]
-    record = await data_sources.find(connection, box, 1, "p")
+    secrets = [cipher.decrypt(base64.b64decode(value), place) for value, place in texts if value is not None]
+    record = await data_sources.find(connection, cipher, 1, "p")
     assert record is not None
     return sorted([*secrets, *record.secrets.values()])
 
 
-SECRETS = sorted(["token 1", "token 2", "signs", "token 1", "token 1", "1", "2", "3"])
+SECRETS = sorted(["token 1", "token 2", "signs", "token 1", "token 1", "1", "2", "3", "whsec", "whsec"])
 
 
-async def totals(database: Database, box: SecretBox, *, batch: int, dry_run: bool = False) -> tuple[int, int, int]:
-    done = [one async for one in sealed.reseal(database, box, batch=batch, dry_run=dry_run)]
+async def totals(database: Database, cipher: SecretCipher, *, batch: int, dry_run: bool = False) -> tuple[int, int, int]:
+    done = [one async for one in resealing.reseal(database, cipher, batch=batch, dry_run=dry_run)]
     return sum(one.resealed for one in done), sum(one.current for one in done), sum(one.unreadable for one in done)
 
 
@@ -69,33 +96,33 @@ async def test_every_secret_is_sealed_under_the_current_key(database: Database, 
     async with database.transaction() as connection:
         await fill(connection)
         assert await opened(connection, FORMER) == SECRETS
-    assert await totals(database, BOTH, batch=batch, dry_run=True) == (8, 0, 0)
-    assert await totals(database, FORMER, batch=batch, dry_run=True) == (0, 8, 0)
-    assert await totals(database, BOTH, batch=batch) == (8, 0, 0)
+    assert await totals(database, BOTH, batch=batch, dry_run=True) == (10, 0, 0)
+    assert await totals(database, FORMER, batch=batch, dry_run=True) == (0, 10, 0)
+    assert await totals(database, BOTH, batch=batch) == (10, 0, 0)
     async with database.connection() as connection:
         assert await opened(connection, NEXT) == SECRETS
         assert await connection.fetchval("select count(*) from resource_history where spec like '%1152921504606846976%'") == 2
-    assert await totals(database, NEXT, batch=batch) == (0, 8, 0)
+    assert await totals(database, NEXT, batch=batch) == (0, 10, 0)
 
 
 async def test_an_interrupted_rotation_continues(database: Database) -> None:
     """Sealed secrets remain sealed, and all secrets can be opened with both keys in between."""
     async with database.transaction() as connection:
         await fill(connection)
-    running = sealed.reseal(database, BOTH, batch=2, dry_run=False)
+    running = resealing.reseal(database, BOTH, batch=2, dry_run=False)
     first = await anext(running)
     await running.aclose()  # type: ignore[attr-defined]
     assert first.resealed == 2
     async with database.connection() as connection:
         assert await opened(connection, BOTH) == SECRETS
-    assert await totals(database, BOTH, batch=2) == (6, 2, 0)
+    assert await totals(database, BOTH, batch=2) == (8, 2, 0)
 
 
 async def test_an_unreadable_secret_is_counted_and_kept(database: Database) -> None:
     """A secret that no key opens is not changed, and can be opened once its key is available."""
     async with database.transaction() as connection:
         await fill(connection)
-    assert await totals(database, LOST, batch=3) == (0, 0, 8)
+    assert await totals(database, LOST, batch=3) == (0, 0, 10)
     async with database.connection() as connection:
         assert await opened(connection, FORMER) == SECRETS
 
@@ -110,6 +137,7 @@ async def test_the_command_uses_the_settings(database: Database, database_url: s
         "data sources": 3,
         "repositories": 2,
         "webhooks": 3,
+        "batches": 2,
     }
     async with database.connection() as connection:
         assert await opened(connection, NEXT) == SECRETS

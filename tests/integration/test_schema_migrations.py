@@ -6,6 +6,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+import structlog
 from tests.servers import databases
 
 from dashwright.common.database import schema
@@ -38,32 +39,32 @@ async def fetch(url: str, query: str) -> object:
 async def test_each_file_runs_once_and_in_order(empty_url: str, source: Path) -> None:
     """Pending files are applied; a second run applies nothing, and a new file alone."""
     names = ["0001_one.sql", "0002_two.sql"]
-    assert await schema.pending(empty_url, source) == names
+    assert await schema.pending_migrations(empty_url, source) == names
     assert await schema.migrate(empty_url, source) == names
     assert await schema.migrate(empty_url, source) == []
     (source / "0003_three.sql").write_text("insert into two values (3);")
-    assert await schema.pending(empty_url, source) == ["0003_three.sql"]
+    assert await schema.pending_migrations(empty_url, source) == ["0003_three.sql"]
     assert await schema.migrate(empty_url, source) == ["0003_three.sql"]
     assert await fetch(empty_url, "select sum(x) from two") == 4
 
 
 async def test_pending_changes_nothing(empty_url: str, source: Path) -> None:
     """Listing the pending files leaves an empty database empty."""
-    await schema.pending(empty_url, source)
+    await schema.pending_migrations(empty_url, source)
     assert await fetch(empty_url, "select count(*) from pg_tables where schemaname = 'public'") == 0
 
 
 async def test_concurrent_migrators_apply_each_file_once(empty_url: str, source: Path) -> None:
-    """One of two concurrent migrators applies each file; the other waits and then finds nothing to do."""
+    """The second of two concurrent migrators waits and then finds nothing to do."""
     done = await asyncio.gather(*(schema.migrate(empty_url, source) for _ in range(4)))
     assert sorted(done) == [[], [], [], ["0001_one.sql", "0002_two.sql"]]
 
 
 async def test_the_wait_for_another_migrator_is_limited(empty_url: str, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second migrator gives up after its limit with the reason."""
-    monkeypatch.setattr(schema, "_LOCK_WAIT", "100ms")
+    monkeypatch.setattr(schema, "_LOCK_TIMEOUT", "100ms")
     holder = await asyncpg.connect(empty_url)
-    await holder.execute("select pg_advisory_lock($1)", schema._LOCK)
+    await holder.execute("select pg_advisory_lock($1)", schema._LOCK_ID)
     with pytest.raises(Unavailable, match="Another process has been migrating"):
         await schema.migrate(empty_url, source)
     await holder.close()
@@ -74,8 +75,31 @@ async def test_a_failing_file_is_rolled_back(empty_url: str, source: Path) -> No
     (source / "0003_bad.sql").write_text("create table three ();\nselect nonsense;")
     with pytest.raises(DashwrightError, match=r'0003_bad\.sql failed and was rolled back: column "nonsense" does not exist'):
         await schema.migrate(empty_url, source)
-    assert await schema.pending(empty_url, source) == ["0003_bad.sql"]
+    assert await schema.pending_migrations(empty_url, source) == ["0003_bad.sql"]
     assert await fetch(empty_url, "select to_regclass('three') is null and to_regclass('two') is not null")
+
+
+async def test_a_migration_waits_for_services_that_use_a_table(empty_url: str, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A migration that cannot lock a table is rolled back and tried again, so that a long transaction delays no service by more."""
+    monkeypatch.setattr(schema, "_APPLY_LOCK_TIMEOUT", "20ms")
+    monkeypatch.setattr(schema, "_APPLY_PAUSE_SECONDS", 0.01)
+    await schema.migrate(empty_url, source)
+    (source / "0003_three.sql").write_text("alter table two add column y int;")
+    service = await asyncpg.connect(empty_url)
+    transaction = service.transaction()
+    await transaction.start()
+    await service.execute("select * from two")
+    with structlog.testing.capture_logs() as logs:
+        migrating = asyncio.create_task(schema.migrate(empty_url, source))
+        async with asyncio.timeout(20):
+            while len(logs) < 2:  # noqa: ASYNC110 (a log has no event)
+                await asyncio.sleep(0.01)
+        # A transaction that waits for a lock would make this statement wait behind it.
+        await fetch(empty_url, "select count(*) from two")
+        await transaction.commit()
+        assert await migrating == ["0003_three.sql"]
+    assert {entry["event"] for entry in logs[:2]} == {"migration_waits"}
+    await service.close()
 
 
 async def test_a_file_and_its_record_are_one_transaction(empty_url: str, source: Path) -> None:
@@ -93,7 +117,7 @@ async def test_a_changed_file_is_refused(empty_url: str, source: Path) -> None:
     first.write_bytes(first.read_bytes().replace(b"\n", b"\r\n"))
     assert await schema.migrate(empty_url, source) == []
     first.write_text("create table other ();")
-    for verb in (schema.migrate, schema.pending):
+    for verb in (schema.migrate, schema.pending_migrations):
         with pytest.raises(DashwrightError, match=r"0001_one\.sql was changed after it ran"):
             await verb(empty_url, source)
 
@@ -104,6 +128,30 @@ async def test_a_newer_database_is_refused(empty_url: str, source: Path) -> None
     (source / "0002_two.sql").rename(source / "0003_three.sql")
     with pytest.raises(DashwrightError, match=r"newer than this program: it has 0002_two\.sql"):
         await schema.migrate(empty_url, source)
+
+
+@pytest.mark.parametrize(("line", "may_run"), [("", True), ("-- oldest program: 0001\n", True), ("-- oldest program: 0002\n", False)])
+async def test_a_program_runs_on_a_newer_schema_that_keeps_what_it_uses(empty_url: str, source: Path, line: str, may_run: bool) -> None:
+    """A service starts on a newer schema unless a migration names a newer program; ``migrate`` of the older program is refused."""
+    newer = source / "0002_two.sql"
+    newer.write_text(line + newer.read_text())
+    await schema.migrate(empty_url, source)
+    newer.unlink()
+    if may_run:
+        assert await schema.pending_migrations(empty_url, source) == []
+    else:
+        with pytest.raises(DashwrightError, match=r"newer than this program: it has 0002_two\.sql"):
+            await schema.pending_migrations(empty_url, source)
+    with pytest.raises(DashwrightError, match="newer than this program"):
+        await schema.migrate(empty_url, source)
+
+
+async def test_a_program_starts_before_the_first_migration_of_its_kind(empty_url: str, source: Path) -> None:
+    """A table of migrations of the previous version, which lacks a column, is read."""
+    await schema.migrate(empty_url, source)
+    await fetch(empty_url, "alter table schema_migrations drop column oldest_program")
+    assert await schema.pending_migrations(empty_url, source) == []
+    assert await schema.migrate(empty_url, source) == []
 
 
 async def test_a_file_before_applied_ones_is_refused(empty_url: str, source: Path) -> None:
@@ -125,5 +173,5 @@ async def test_an_unreachable_database_is_unavailable() -> None:
 
 async def test_the_shipped_schema_is_complete(empty_url: str) -> None:
     """The shipped files apply to an empty database, and none is pending afterwards."""
-    assert await schema.migrate(empty_url) == [migration.name for migration in schema.read(schema.MIGRATIONS)]
-    assert await schema.pending(empty_url) == []
+    assert await schema.migrate(empty_url) == [migration.name for migration in schema.read_migrations(schema.MIGRATIONS)]
+    assert await schema.pending_migrations(empty_url) == []

@@ -19,9 +19,9 @@ BLOCKED, INVALID, EMPTY, MISSING = (
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[SqlEngine]:
-    made = SqlEngine(LIMITS, slots=1)
-    yield made
-    made.stop()
+    created = SqlEngine(LIMITS, slots=1)
+    yield created
+    created.stop()
 
 
 async def error_of(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tuple[int, str]:
@@ -159,7 +159,7 @@ async def test_forbidden_statements_are_refused(engine: SqlEngine, statement: st
     "name", ["connection", "os", "asked", "fence", "sys", "tables", "duckdb_settings", "pragma_version", "sqlite_master"]
 )
 async def test_only_nodes_of_the_request_are_tables(engine: SqlEngine, name: str) -> None:
-    """Neither variables of the child nor tables of its database can be read."""
+    """A statement can read neither variables of the child process nor tables of its database."""
     assert (await error_of(engine, f"SELECT * FROM {name}"))[1].startswith(f"[{MISSING}]")
     assert await table(engine, f"SELECT v FROM `{name}` ORDER BY v", raw(name, PLAIN)) == {"v": [1, 2, 3]}
 
@@ -185,7 +185,7 @@ CROSS = "SELECT COUNT(*) AS n FROM " + " CROSS JOIN ".join(f"T t{number}" for nu
 
 
 async def test_an_endless_join_times_out(engine: SqlEngine) -> None:
-    """It ends at the time limit of statements with a 504 that names the setting; the event loop is not blocked."""
+    """An endless join ends at the time limit of statements with a 504 that names the setting; the event loop is not blocked."""
     many = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
     async with ticking() as gaps:
         body = await ask(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=0.5))
@@ -197,7 +197,7 @@ async def test_an_endless_join_times_out(engine: SqlEngine) -> None:
 
 
 async def test_a_cancelled_statement_ends(engine: SqlEngine) -> None:
-    """Its slot is free for the next one long before its time limit."""
+    """The slot of a cancelled statement is free long before its time limit."""
     many = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
     asking = asyncio.create_task(ask(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=3600)))
     done, _ = await asyncio.wait([asking], timeout=0.5)

@@ -22,7 +22,7 @@ from dashwright.expressions.engine.values import NoData, Numbers
 from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.sql.engine import SqlEngine
-from dashwright.expressions.sql.expression import Sql
+from dashwright.expressions.sql.expression import SqlExpression
 
 LOAD = [
     frame(TIME, ("load", "number", [1, None], {"host": "a"}), kind="timeseries-multi"),
@@ -33,25 +33,25 @@ PLAIN = [frame(("host", "string", ["a", "b", None]), ("v", "number", [1, 2, 3]))
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[SqlEngine]:
-    made = SqlEngine(Limits(), slots=2)
-    yield made
-    made.stop()
+    created = SqlEngine(Limits(), slots=2)
+    yield created
+    created.stop()
 
 
-def raw(ref_id: str, frames: list[Any], **more: Any) -> dict[str, Any]:
+def raw(ref_id: str, frames: list[Any], **fields: Any) -> dict[str, Any]:
     source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
-    return {"refId": ref_id, "hide": True, **source, "rawFrameContent": json.dumps(frames), **more}
+    return {"refId": ref_id, "hide": True, **source, "rawFrameContent": json.dumps(frames), **fields}
 
 
-def sql(ref_id: str, statement: str, **more: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "type": "sql", "expression": statement, **more}
+def sql(ref_id: str, statement: str, **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "type": "sql", "expression": statement, **fields}
 
 
 async def ask(
-    engine: SqlEngine | None, *queries: Any, endpoint: QueryEndpoint = QueryEndpoint.QUERY, limits: Limits | None = None, **more: Any
+    engine: SqlEngine | None, *queries: Any, endpoint: QueryEndpoint = QueryEndpoint.QUERY, limits: Limits | None = None, **fields: Any
 ) -> Any:
     body = {"queries": queries, **({"type": "x", "targets": []} if endpoint is not QueryEndpoint.QUERY else {})}
-    answered = await respond(orjson.dumps(body), QueryContext(endpoint, **more), QuerySettings(limits or Limits(), sql=engine))
+    answered = await respond(orjson.dumps(body), QueryContext(endpoint, **fields), QuerySettings(limits or Limits(), sql=engine))
     assert isinstance(answered.body, bytes)
     return json.loads(answered.body)
 
@@ -63,12 +63,12 @@ def columns(result: Any) -> dict[str, list[Any]]:
     return dict(zip(names, shown["data"]["values"], strict=True))
 
 
-async def table(engine: SqlEngine, statement: str, *queries: Any, **more: Any) -> dict[str, list[Any]]:
-    return columns((await ask(engine, *queries, sql("S", statement), **more))["results"]["S"])
+async def table(engine: SqlEngine, statement: str, *queries: Any, **fields: Any) -> dict[str, list[Any]]:
+    return columns((await ask(engine, *queries, sql("S", statement), **fields))["results"]["S"])
 
 
-async def error(engine: SqlEngine | None, statement: str, *queries: Any, **more: Any) -> Any:
-    body = await ask(engine, *queries, {"refId": "Z", "type": "math", "expression": "1"}, sql("S", statement), **more)
+async def error(engine: SqlEngine | None, statement: str, *queries: Any, **fields: Any) -> Any:
+    body = await ask(engine, *queries, {"refId": "Z", "type": "math", "expression": "1"}, sql("S", statement), **fields)
     assert body["results"]["Z"]["status"] == 200
     assert body["results"]["S"]["frames"] == []
     return body["results"]["S"]
@@ -91,8 +91,8 @@ async def test_tables_are_joined_at_every_endpoint(engine: SqlEngine, endpoint: 
 
 async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: SqlEngine) -> None:
     """Validation checks that its tables exist and that the statement is allowed."""
-    wanted = await ask(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), endpoint=QueryEndpoint.VALIDATION)
-    assert wanted == {"valid": True, "faults": []}
+    expected = await ask(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), endpoint=QueryEndpoint.VALIDATION)
+    assert expected == {"valid": True, "faults": []}
     faults = (await ask(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), endpoint=QueryEndpoint.VALIDATION))["faults"]
     assert [fault["pointer"] for fault in faults] == ["/queries/0/expression"]
     assert "selects from table (refId/query) [B] and that table was not found; write it [b]" in faults[0]["message"]
@@ -102,7 +102,7 @@ async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: 
 
 def typed(ref_id: str, engine: SqlEngine, statement: str, tables: dict[str, Frame], form: str = "", limits: Limits | None = None) -> Any:
     held = {name: Table((given,)) for name, given in tables.items()}
-    return Sql.of(ref_id, statement, form, engine).select(held, limits or Limits()).values
+    return SqlExpression.parse(ref_id, statement, form, engine).select(held, limits or Limits()).values
 
 
 def every_type() -> Frame:
@@ -150,7 +150,7 @@ def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
     count = 300_001
     numbers = np.arange(count)
     texts = np.empty(count, object)
-    texts[:] = [f"ü{number % 7}" for number in range(count)]
+    texts[:] = [f"ü{index % 7}" for index in range(count)]
     nulls = numbers % 3 == 0
     given = Frame([Field("n", FieldType.INT64, numbers), Field("s", FieldType.STRING, texts, nulls, nullable=True)])
     (found,) = typed("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": given}).frames
@@ -189,7 +189,7 @@ async def test_a_division_by_zero_is_null(engine: SqlEngine) -> None:
 
 
 async def test_a_result_without_rows_keeps_its_columns(engine: SqlEngine) -> None:
-    """It is a frame; another expression reads it as no data."""
+    """An empty result is a frame; another expression reads it as no data."""
     body = await ask(
         engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A WHERE v > 9"), {"refId": "B", "type": "math", "expression": "$S"}
     )
@@ -210,7 +210,7 @@ async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames:
 
 
 async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
-    """Both are in the result; a statement that reads it finds the second under another name, with a notice."""
+    """Both columns are in the result; a statement that reads it finds the second under another name, with a notice."""
     body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S"))
     (shown,) = body["results"]["S"]["frames"]
     assert [field["name"] for field in shown["schema"]["fields"]] == ["x", "x"]
@@ -220,7 +220,7 @@ async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
 
 
 async def test_expressions_and_statements_can_be_chained(engine: SqlEngine) -> None:
-    """Any result is a table, and the table of a statement is series or numbers again, with texts as labels."""
+    """A result of any type is a table, and the result of a statement is series or numbers, with strings as labels."""
     body = await ask(
         engine,
         raw("A", LOAD),
@@ -280,7 +280,7 @@ def test_for_alert_rules_each_row_is_a_number(engine: SqlEngine) -> None:
     assert isinstance(numbers, Numbers)
     assert [str(labels) for labels in numbers.labels] == ["dc=x, host=a", "dc=y, host=b", "dc=x", "dc=x, host=b"]
     assert numbers.cells.values[:3].tolist() == [1, 3, 4]
-    assert numbers.cells.is_null().tolist() == [False, False, False, True]
+    assert numbers.cells.null_mask().tolist() == [False, False, False, True]
     assert isinstance(alerting(engine, "SELECT * FROM A WHERE v > 9"), NoData)
 
 
@@ -301,7 +301,7 @@ def test_an_invalid_result_for_an_alert_rule_is_an_error(engine: SqlEngine, stat
 
 
 async def test_the_format_for_alert_rules_is_accepted_for_saved_rules(engine: SqlEngine) -> None:
-    """In a panel's target the format is an unlisted property."""
+    """The format is an unlisted field in a panel's target."""
     target = sql("S", "SELECT host, v FROM A WHERE host IS NOT NULL ORDER BY v", format="alerting")
     body = await ask(engine, raw("A", PLAIN), target)
     assert [shown["schema"]["meta"]["type"] for shown in body["results"]["S"]["frames"]] == ["numeric-multi"] * 2
@@ -309,7 +309,7 @@ async def test_the_format_for_alert_rules_is_accepted_for_saved_rules(engine: Sq
 
 
 async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: SqlEngine) -> None:
-    """It keeps the first complete rows."""
+    """The truncated result has the first complete rows."""
     limits = Limits(sql_output_cells=5)
     body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A ORDER BY v DESC"), limits=limits)
     assert columns(body["results"]["S"]) == {"v": [3, 2], "host": [None, "b"]}
@@ -317,8 +317,8 @@ async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: S
     assert notice["severity"] == "warning"
     assert "cut after 2 rows of 2 columns" in notice["text"]
     assert "DASHWRIGHT_SQL_OUTPUT_CELLS" in notice["text"]
-    whole = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A"), limits=Limits(sql_output_cells=6))
-    assert "meta" not in whole["results"]["S"]["frames"][0]["schema"]
+    complete = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A"), limits=Limits(sql_output_cells=6))
+    assert "meta" not in complete["results"]["S"]["frames"][0]["schema"]
 
 
 @pytest.mark.parametrize(
@@ -355,8 +355,8 @@ async def test_tables_that_differ_in_case_only_are_refused(engine: SqlEngine) ->
     assert "the results 'A' and 'a' differ in small and capital letters only" in told["error"]
 
 
-async def test_tables_beyond_the_memory_of_a_statement_are_refused(engine: SqlEngine) -> None:
-    """They are refused before they are copied."""
+async def test_tables_above_the_memory_limit_are_rejected(engine: SqlEngine) -> None:
+    """Large tables are rejected before they are copied."""
     told = await error(engine, "SELECT * FROM A", raw("A", PLAIN), limits=Limits(sql_bytes=40))
     assert told["error"].startswith("[sse.limit]")
     assert "more than the 40 allowed (setting DASHWRIGHT_SQL_BYTES)" in told["error"]
@@ -372,8 +372,8 @@ async def test_tables_beyond_the_memory_of_a_statement_are_refused(engine: SqlEn
     ],
     ids=["text", "characters", "json", "dictionary"],
 )
-def test_texts_and_documents_count_with_their_length(kind: FieldType, value: Any, config: Any) -> None:
-    """Too large ones are refused before a process is started."""
+def test_strings_and_documents_count_with_their_length(kind: FieldType, value: Any, config: Any) -> None:
+    """Large values are rejected before a process is started."""
     values = np.empty(30, kind.dtype)
     values[:] = [value] * 30
     limits = Limits(sql_bytes=2_000_000)
@@ -396,7 +396,7 @@ async def test_points_of_tables_count_for_the_request(engine: SqlEngine) -> None
 
 
 async def test_an_explanation_includes_tables(engine: SqlEngine) -> None:
-    """It has the frames and cells that a statement read and returned."""
+    """The explanation has the frames and cells that a statement read and returned."""
     body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A"), explain=True)
     node = body["meta"]["explain"]["nodes"]["S"]
     assert node["inputs"] == [{"refId": "A", "type": "tableData", "items": 1, "points": 6}]
@@ -412,8 +412,8 @@ async def test_results_are_checked_by_assertions(engine: SqlEngine) -> None:
 
 async def test_statements_run_concurrently(engine: SqlEngine) -> None:
     """More statements than slots run, and each gets its own result."""
-    asked = [table(engine, f"SELECT SUM(v) + {number} AS s FROM A", raw("A", PLAIN)) for number in range(12)]
-    assert await asyncio.gather(*asked) == [{"s": [6 + number]} for number in range(12)]
+    asked = [table(engine, f"SELECT SUM(v) + {index} AS s FROM A", raw("A", PLAIN)) for index in range(12)]
+    assert await asyncio.gather(*asked) == [{"s": [6 + index]} for index in range(12)]
     assert len(engine.sandbox.pids) <= 2
 
 
@@ -431,4 +431,4 @@ async def test_the_feature_creates_the_engine() -> None:
     finally:
         settings.close()
     with pytest.raises(DashwrightError, match="stopping"):
-        Sql.of("S", "SELECT 1", "", settings.sql).select({}, replace(settings.limits))
+        SqlExpression.parse("S", "SELECT 1", "", settings.sql).select({}, replace(settings.limits))

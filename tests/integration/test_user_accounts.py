@@ -5,7 +5,8 @@ import asyncio
 import asyncpg
 import pytest
 
-from dashwright.api.stores.users import UserAccounts, ensure_first_user, find_for_login, role_in
+from dashwright.api.stores import members
+from dashwright.api.stores.users import UserAccounts, ensure_first_user, find_for_login
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role
 
@@ -46,8 +47,8 @@ async def test_concurrent_gateways_create_the_first_user_once(database: Database
         assert [tuple(row) for row in orgs] == [(1, "Main Org.")]
         users = await connection.fetch('select id, login, email, org_id, is_admin from "user"')
         assert [tuple(row) for row in users] == [(1, "admin", "admin@localhost", 1, True)]
-        assert await role_in(connection, 1, 1) is Role.ADMIN
-        assert await role_in(connection, 2, 1) is None
+        assert await members.role(connection, 1, 1) is Role.ADMIN
+        assert await members.role(connection, 2, 1) is None
     assert await add_user(database, "next", "next@x") == 2
     assert await add_org(database, "Next") == 2
 
@@ -77,7 +78,7 @@ async def test_a_user_is_found_by_login_or_email_in_any_case(first: Database) ->
 
 
 async def test_an_identity_belongs_to_the_requested_organization(first: Database) -> None:
-    """By default it belongs to the current organization, or the first one of the user's; without membership there is no identity."""
+    """By default the organization is the current one, or the user's first one; without membership there is no identity."""
     user_id = await add_user(first, "ann", "ann@x.org", org_id=3)
     two = await add_org(first, "Two", (user_id, Role.VIEWER))
     three = await add_org(first, "Three", (user_id, Role.EDITOR))
@@ -124,9 +125,9 @@ async def test_a_users_role_depends_on_the_organization(first: Database) -> None
     found = {login: await accounts.find(login, None) for login in ("ann", "admin")}
     views = {login: account.identity for login, account in found.items() if account is not None and account.identity is not None}
     for org_id, role in ((two, Role.EDITOR), (1, Role.NONE), (9999, Role.NONE), (-1, Role.NONE), (0, Role.NONE)):
-        seen = await accounts.seen_in(views["ann"], org_id)
+        seen = await accounts.identity_in(views["ann"], org_id)
         assert (seen.org_id, seen.role, seen.may("dashboards:write")) == (org_id, role, role is Role.EDITOR)
         assert (seen.uid, seen.user_id) == (f"user:{user_id}", user_id)
-        boss = await accounts.seen_in(views["admin"], org_id)
+        boss = await accounts.identity_in(views["admin"], org_id)
         assert boss.role is (Role.ADMIN if org_id == 1 else Role.NONE)
         assert boss.may("orgs.quotas:write", "org:id:1")

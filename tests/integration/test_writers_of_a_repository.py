@@ -20,13 +20,13 @@ from dashwright.common.kinds.registry import DASHBOARD, JOB, REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import State
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import jobs, repositories, resources
+from dashwright.common.stores import claims, jobs, repositories, resources
 from dashwright.common.stores.job_records import NewJob
 from dashwright.common.stores.repositories import StoredCommit
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.sync import SyncTools
 from dashwright.jobs_worker.adapters.spool import FileSpool
-from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
+from dashwright.jobs_worker.adapters.store import Attempt, DatabaseObjectStore
 from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Key, Repository, Snapshot, Write
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.ports import Checkout, Overtaken
@@ -40,9 +40,9 @@ COUNTER = Key(DASHBOARD.group, DASHBOARD.plural, "counter")
 
 @pytest.fixture
 async def repository(database: Database) -> Repository:
-    made = resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R"))
+    created = resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R"))
     async with database.transaction() as connection:
-        await resources.create(await resources.lock(connection), "default", made, actor="user:1", now=Clock().now())
+        await resources.create(await resources.lock(connection, "default"), "default", created, actor="user:1", now=Clock().now())
         return repository_of(await resources.get(connection, REPOSITORY, "default", "r"))
 
 
@@ -51,7 +51,7 @@ async def edition(database: Database, repository: Repository) -> int:
         return (await repositories.stored_commit(connection, uuid.UUID(repository.uid), generation=repository.generation)).edition
 
 
-async def title(stored: StoredResources) -> str:
+async def title(stored: DatabaseObjectStore) -> str:
     return next((item.title for item in await stored.managed("default", "r")), "0")
 
 
@@ -66,12 +66,12 @@ async def count_up(database: Database, repository: Repository, times: int, pause
     done = 0
     while done < times:
         before = await edition(database, repository)
-        stored = StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=before)
-        wanted = str(int(await title(stored)) + 1)
+        stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=before)
+        body = str(int(await title(stored)) + 1)
         for _ in range(pauses.randrange(3)):
             await asyncio.sleep(0)
         try:
-            await stored.apply("default", written(wanted), Snapshot())
+            await stored.apply("default", written(body), Snapshot())
             done += 1
         except Overtaken:
             continue
@@ -83,7 +83,7 @@ async def test_no_write_is_lost(database: Database, repository: Repository, seed
     pauses = random.Random(seed)
     await asyncio.gather(*(count_up(database, repository, 8, pauses) for _ in range(2)))
     assert await edition(database, repository) == 16
-    assert await title(StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=16)) == "16"
+    assert await title(DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=16)) == "16"
 
 
 class ChangingTree(Tree):
@@ -101,7 +101,7 @@ class ChangingTree(Tree):
             self.times -= 1
             self.files = {"counter.json": classic("counter", str(self.times))}
             before = await edition(self._database, self._repository)
-            other = StoredResources(self._database, Clock(), QuotaRules(), repository=self._repository, edition=before)
+            other = DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=self._repository, edition=before)
             await other.apply("default", written(str(self.times)), Snapshot())
         return found
 
@@ -134,12 +134,11 @@ class NoCommits:
 
 async def run(database: Database, checkout: Tree) -> tuple[State | None, str | None]:
     """Run a sync of the repository like a worker."""
-    wanted = NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    expected = NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner, lease = uuid.uuid4(), timedelta(minutes=5)
     async with database.transaction() as connection:
-        uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
-        job = await jobs.claim(connection, uid, owner=owner, lease=lease, status=b"{}")
-    assert job is not None
+        await jobs.submit(connection, JOB, [expected], submitted_by={})
+        (job,) = await claims.claim(connection, "work", limit=1, owner=owner, lease=lease, status=b"{}")
 
     async def open_checkout(_: RepositoryJob) -> Tree:
         return checkout
@@ -147,9 +146,9 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
     async def look(_: Repository) -> None:
         return
 
-    def open_resources(work: RepositoryJob, edition: int) -> StoredResources:
-        attempt = Attempt(uid, work.execution.owner)
-        return StoredResources(database, Clock(), QuotaRules(), repository=work.repository, edition=edition, attempt=attempt)
+    def open_resources(work: RepositoryJob, edition: int) -> DatabaseObjectStore:
+        attempt = Attempt(work.job.uid, work.execution.owner)
+        return DatabaseObjectStore(database, Clock(), QuotaRules(), repository=work.repository, edition=edition, attempt=attempt)
 
     @contextmanager
     def open_tools() -> Iterator[SyncTools]:
@@ -161,25 +160,25 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
         Prober(database, Clock(), look),
         Clock(),
         open_checkout=open_checkout,
-        commits=NoCommits(),
-        open_resources=open_resources,
+        synced_commits=NoCommits(),
+        open_object_store=open_resources,
         open_tools=open_tools,
-        most_entries=1000,
+        max_entries=1000,
     )
     ended = await RepositoryRunner(database, runner.run, attempts=ATTEMPTS).run(job, Execution(database, job, owner, Clock(), lease=lease))
     return ended.state, ended.message
 
 
 async def test_an_overtaken_sync_starts_again(database: Database, repository: Repository) -> None:
-    """It reads the files again, and keeps what the other writer stored where the files agree."""
+    """An overtaken sync reads the files again and keeps the other writer's objects where the files agree."""
     checkout = ChangingTree(database, repository, 4)
     assert await run(database, checkout) == (State.SUCCESS, "completed successfully")
-    stored = StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=0)
+    stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=0)
     assert [(item.path, item.title) for item in await stored.managed("default", "r")] == [("counter.json", "0")]
 
 
 async def test_a_sync_that_is_always_overtaken_fails(database: Database, repository: Repository) -> None:
-    """It ends with the reason instead of repeating forever, and keeps what the other writer stored."""
+    """The sync fails with the reason and keeps the other writer's objects."""
     with pytest.raises(Conflict, match="written 5 times while this sync was at work"):
         await run(database, ChangingTree(database, repository, 100))
     assert await edition(database, repository) == 5
@@ -194,7 +193,7 @@ async def test_a_difference_beyond_the_bound_is_refused(
     """If a difference leads to more than 1000 files and directories, everything is listed, and the error names the excess."""
     uid = uuid.UUID(repository.uid)
     async with database.connection() as connection:
-        await repositories.note_commit(connection, uid, "c1", generation=1, edition=0, entries=999)
+        await repositories.record_commit(connection, uid, "c1", generation=1, edition=0, entries=999)
     with pytest.raises(TooLarge) if outcome.commit == "c1" else nullcontext():
         await run(database, GrownCommit(growth))
     async with database.connection() as connection:

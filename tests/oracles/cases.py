@@ -16,7 +16,7 @@ from tests.oracles.tables import TABLES
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.sql.macros import MACROS
-from dashwright.expressions.sql.statement import read
+from dashwright.expressions.sql.statement import parse_statement
 
 _FILE = Path(__file__).parent / "expressions.txt"
 _PLACE = re.compile(r"@(\w+)")
@@ -100,7 +100,7 @@ def guest() -> duckdb.DuckDBPyConnection:
 def ask_duckdb(connection: duckdb.DuckDBPyConnection, case: str) -> Answer:
     """Return the result of a SQL expression."""
     try:
-        rows = connection.execute(read(statement_of(case), "X").sql).fetchall()
+        rows = connection.execute(parse_statement(statement_of(case), "X").sql).fetchall()
     except (BadRequest, duckdb.Error):
         return NO_ANSWER
     return [[_plain(value) for value in row] for row in rows]
@@ -127,7 +127,7 @@ def _plain(value: Any) -> Any:
 
 def as_file(answers: Mapping[str, Answer]) -> bytes:
     """Return JSON with one case per line."""
-    lines = (f"{json.dumps(case, ensure_ascii=False)}: {json.dumps(answer, ensure_ascii=False)}" for case, answer in answers.items())
+    lines = (f"{json.dumps(case, ensure_ascii=False)}: {json.dumps(response, ensure_ascii=False)}" for case, response in answers.items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 

@@ -13,7 +13,7 @@ _ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
 
 class Difference(NamedTuple):
-    """Both results, formatted by ``shown``, and the reason for the difference."""
+    """The two results, formatted by ``shown``, and the reason for the difference."""
 
     here: str
     there: str

@@ -22,5 +22,5 @@ def test_the_golden_file_has_mariadbs_results(answers: dict[str, Answer]) -> Non
 
 def test_every_case_has_the_same_result(answers: dict[str, Answer], guest: duckdb.DuckDBPyConnection) -> None:
     """Results are equal by value; each intended difference is on the reference page, with both results and the reason."""
-    faults = [fault for case, answer in answers.items() if (fault := check_case(guest, case, answer))]
+    faults = [fault for case, response in answers.items() if (fault := check_case(guest, case, response))]
     assert not faults, "\n".join(faults)

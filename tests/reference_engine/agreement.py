@@ -16,7 +16,7 @@ Json = Any
 
 
 def differences(request: Json, wanted: Mapping[str, Outcome | Refused], status: int, answer: Json) -> Iterator[str]:
-    """One line for each difference: of the statuses, of the refIds that are shown, and within each."""
+    """Yield one line for each difference between the statuses, the visible refIds, and their results."""
     shown = {query["refId"]: query for query in request["queries"] if not query.get("hide")}
     results = answer["results"]
     if list(results) != sorted(shown):
@@ -100,7 +100,7 @@ def _of_expression(ref_id: str, wanted: Outcome | Refused, result: Json, *, clas
 
 
 def _of_warnings(wanted: Sequence[str], result: Json) -> Iterator[str]:
-    """They are notices of the first frame, and where there is none of the result."""
+    """Yield differences of warnings, which are notices of the first frame or, without one, of the result."""
     holders = [result, *((frame["schema"].get("meta") or {}) for frame in result["frames"])]
     first = 1 if result["frames"] else 0
     for place, holder in enumerate(holders):
@@ -110,11 +110,11 @@ def _of_warnings(wanted: Sequence[str], result: Json) -> Iterator[str]:
 
 
 def _of_item(ref_id: str, item: Item, frame: Json, *, classic: bool) -> Iterator[str]:
-    """Its shape: names, labels, types and times; and its values."""
+    """Yield differences of names, labels, types, times and values."""
     schema, wanted = frame["schema"], _schema(ref_id, item, classic=classic)
-    got = [{key: value for key, value in field.items() if key != "typeInfo"} for field in schema["fields"]]
+    result = [{key: value for key, value in field.items() if key != "typeInfo"} for field in schema["fields"]]
     meta = {key: value for key, value in (schema.get("meta") or {}).items() if key not in {"notices", "custom"}}
-    if (schema.get("name", ""), schema["refId"], meta, got) != wanted:
+    if (schema.get("name", ""), schema["refId"], meta, result) != wanted:
         yield f"schema {schema}; wanted {wanted}"
         return
     columns = decoded(frame).fields

@@ -52,7 +52,7 @@ class Condition:
 
 
 def evaluate(conditions: Sequence[Condition], inputs: Mapping[str, Items]) -> Outcome:
-    """From left to right. Firing and no data are joined separately, and no data wins: null, else 1 or 0."""
+    """Evaluate from left to right. Firing and no data are combined separately; no data is null, and else the result is 1 or 0."""
     fires, no_data, matches = _read(conditions[0], inputs[conditions[0].ref_id])
     for condition in conditions[1:]:
         if condition.operator == "logic-or" and fires:

@@ -63,13 +63,13 @@ def time_column(axis: Axis) -> Json:
     return {"name": "t", "type": "time"}, [at // 10**6 for at in axis], None, nanos if any(nanos) else None
 
 
-def number_column(values: Sequence[Value], labels: dict[str, str] | None, name: str = "", **more: Json) -> Json:
+def number_column(values: Sequence[Value], labels: dict[str, str] | None, name: str = "", **fields: Json) -> Json:
     """NaN and infinities travel as nulls that the entities name."""
     rows: dict[str, list[int]] = {}
     for row, value in enumerate(values):
         if value is not None and not isfinite(value):
             rows.setdefault("NaN" if isnan(value) else "Inf" if value > 0 else "NegInf", []).append(row)
-    field = {"name": name, "type": "number", **({} if labels is None else {"labels": labels}), **more}
+    field = {"name": name, "type": "number", **({} if labels is None else {"labels": labels}), **fields}
     return field, [value if value is not None and isfinite(value) else None for value in values], rows or None, None
 
 

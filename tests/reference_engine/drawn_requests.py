@@ -81,7 +81,7 @@ def _dollar(ref_id: str) -> st.SearchStrategy[Tokens]:
 
 
 def _longer(parts: st.SearchStrategy[Tokens]) -> st.SearchStrategy[Tokens]:
-    """Without parentheses of its own, so that what binds how tight shows."""
+    """Return longer expressions without additional parentheses, so that precedence matters."""
     return st.one_of(
         st.builds(lambda left, symbol, right: [*left, symbol, *right], parts, st.sampled_from(_OPERATORS), parts),
         parts.map(lambda inside: ["(", *inside, ")"]),
@@ -109,10 +109,10 @@ def _spaced(draw: st.DrawFn, tokens: Tokens) -> str:
 def math(draw: st.DrawFn, context: Context) -> Json:
     if seldom(draw, 40):
         return {"expression": draw(st.sampled_from(_NOT_UNDERSTOOD))}, "other", 1
-    wanted = ["series", "number", "scalar"]
-    names = [_named(draw, context, wanted)]
+    body = ["series", "number", "scalar"]
+    names = [_named(draw, context, body)]
     if not seldom(draw, 3):
-        names.append(_named(draw, context, wanted, but=names[0]))
+        names.append(_named(draw, context, body, but=names[0]))
     leaf = st.one_of(
         *map(_dollar, names),
         st.sampled_from(_NUMBERS).map(lambda text: [text]),
@@ -274,7 +274,7 @@ def over_odd_values(texts: Iterable[str]) -> Json:
         {"refId": ref_id, **source, "rawFrameContent": json.dumps([frame([time_column(axis), number_column(values, None)])])}
         for ref_id, values in zip(_QUERIES, pairs, strict=False)
     ]
-    computed = [{"refId": f"M{number}", "type": "math", "expression": text} for number, text in enumerate(texts)]
+    computed = [{"refId": f"M{index}", "type": "math", "expression": text} for index, text in enumerate(texts)]
     return {"queries": [*asked, *computed], **_SPAN}
 
 

@@ -21,7 +21,7 @@ _PART: Final = r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)"
 
 
 def window(text: str) -> int:
-    """In nanoseconds, above 0: clock time, with decimals and combined, or one whole number of days, weeks, months or years."""
+    """Return the positive duration in nanoseconds: combined decimal clock units, or one whole number of days, weeks, months or years."""
     if calendar := re.fullmatch(r"(\d+)([dwMy])", text):
         found = int(calendar[1]) * _CALENDAR[calendar[2]]
     elif re.fullmatch(rf"[+-]?({_PART})+", text):

@@ -129,7 +129,7 @@ def _points(frame: Frame, cells: list[Value], rows: list[int] | None = None) -> 
 
 
 def _declared(frames: list[Frame]) -> Items:
-    """By the table of declared types; sorted by field name, then labels."""
+    """Return values by the table of declared types, sorted by field name and then labels."""
     reader = _READERS.get(frames[0].declares)
     if reader is None:
         raise Refused("readDataError", "kind not supported")
@@ -145,7 +145,7 @@ def _series(frames: list[Frame]) -> Items:
 
 
 def _numbers(frames: list[Frame]) -> Items:
-    """At most one row; none gives null."""
+    """Return the numbers of at most one row; no row is null."""
     if any(frame.rows > 1 for frame in frames):
         raise Refused("readDataError", "expected no more than one row")
     return [

@@ -33,14 +33,14 @@ class Graph:
                 return fault
         if ref_id in self._behind(ref_id):
             return Refused("cycle", "the expression leads back to itself")
-        given: dict[str, Items] = {}
+        body: dict[str, Items] = {}
         for name in inputs:
             outcome = self.outcome(name)
             if isinstance(outcome, Refused):
                 return Refused("dependencyError", f"{name} has an error")
-            given[name] = outcome.items
+            body[name] = outcome.items
         try:
-            return evaluated(expression, given)
+            return evaluated(expression, body)
         except Refused as refused:
             return refused
 

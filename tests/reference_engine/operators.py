@@ -53,7 +53,7 @@ def _of_numbers(symbol: str, left: float, right: float) -> float:
 
 
 def quotient(left: float, right: float) -> float:
-    """By 0 it is infinite, with the signs of both; 0/0 is NaN."""
+    """Return the quotient. Division by 0 is infinite with the signs of both; 0/0 is NaN."""
     if right != 0:
         return left / right
     if left == 0 or math.isnan(left):
@@ -62,7 +62,7 @@ def quotient(left: float, right: float) -> float:
 
 
 def _remainder(left: float, right: float) -> float:
-    """With the sign of the left side; by 0, and of an infinity, it is NaN."""
+    """Return the remainder with the sign of the left side; by 0, or of an infinity, it is NaN."""
     if right == 0 or math.isinf(left):
         return math.nan
     return math.fmod(left, right)

@@ -8,7 +8,7 @@ from tests.reference_engine.values import Value
 
 
 def total(numbers: Sequence[float]) -> float:
-    """From 0, one after the other."""
+    """Return the sum in order, starting with 0."""
     found = 0.0
     for number in numbers:
         found += number

@@ -50,7 +50,7 @@ def _at(resample: Resample, points: list[Point], stamp: int) -> Value:
 
 
 def _without(upsampler: str, points: list[Point], stamp: int) -> Value:
-    """``pad``: the last point before. ``backfilling``: the next one, also from behind the range. Null where there is none."""
+    """``pad``: the last point before. ``backfilling``: the next one, also from behind the range. Null without such a point."""
     older = [value for time, value in points if time < stamp]
     newer = [value for time, value in points if time > stamp]
     if upsampler == "pad" and older:

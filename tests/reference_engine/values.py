@@ -1,4 +1,4 @@
-"""Input and outcome of an expression: an ordered list of items, or a refusal."""
+"""Input and result of an expression: an ordered list of items, or a rejection."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Scalar:
-    """One value that an expression made of none of its inputs. It has no labels."""
+    """Value without labels that an expression returned without inputs."""
 
     value: Value
     labels: Labels = field(default_factory=dict, init=False)
@@ -22,7 +22,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Number:
-    """One value with labels. ``name`` is that of the field it was read from."""
+    """Value with labels. ``name`` is that of the field it was read from."""
 
     value: Value
     labels: Labels = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Outcome:
 
 
 class Refused(Exception):
-    """A refId without a result. ``kind`` is the id that programs read, without ``sse.``; it is empty where there is none."""
+    """A refId without a result. ``kind`` is the id that programs read, without ``sse.``; it is empty for an error without an id."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)

@@ -23,7 +23,7 @@ _SECONDS = 60.0
 
 
 class Tab:
-    """One page, driven by the DevTools protocol."""
+    """Page that is controlled by the DevTools protocol."""
 
     def __init__(self, socket: ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -123,7 +123,7 @@ def _address(port_file: Path) -> str:
 
 
 def _program() -> Path:
-    """Return the browser of the environment or of this host. Installs Debian's where there is none; raises CannotProvide."""
+    """Return the browser of the environment or of this host. Installs Debian's if both are missing; raises CannotProvide."""
     given = os.environ.get(ENVIRONMENT)
     if given:
         return Path(given)

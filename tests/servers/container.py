@@ -13,7 +13,7 @@ _OWNER = "dashwright.test.owner"
 
 
 class Container:
-    """One container with ports on the loopback, which stay the same over restarts."""
+    """Container with ports on the loopback, which remain the same over restarts."""
 
     def __init__(self, image: str, ports: Mapping[int, int], environment: Mapping[str, str]) -> None:
         self._image, self._ports, self._environment = image, ports, environment
@@ -36,6 +36,17 @@ class Container:
         if self._container is not None:
             await asyncio.to_thread(self._container.get_wrapped_container().stop)
 
+    async def kill(self) -> None:
+        if self._container is not None:
+            await asyncio.to_thread(self._container.get_wrapped_container().kill)
+
+    async def execute(self, *command: str) -> None:
+        """Run a command in the container. Raises CannotProvide if it fails."""
+        assert self._container is not None
+        status, output = await asyncio.to_thread(self._container.exec, list(command))
+        if status != 0:
+            raise CannotProvide(f"{command[0]} failed: {output!r}")
+
     async def remove(self) -> None:
         if self._container is not None:
             await asyncio.to_thread(self._container.stop)
@@ -52,10 +63,10 @@ class Container:
 
 
 def _remove_leftovers(container: DockerContainer) -> None:
-    for left in container.get_docker_client().client.containers.list(all=True, filters={"label": _OWNER}):
+    for remaining in container.get_docker_client().client.containers.list(all=True, filters={"label": _OWNER}):
         try:
-            os.kill(int(left.labels[_OWNER]), 0)
+            os.kill(int(remaining.labels[_OWNER]), 0)
         except ProcessLookupError:
-            left.remove(force=True, v=True)
+            remaining.remove(force=True, v=True)
         except PermissionError:
             continue  # owned by another user, and alive

@@ -1,15 +1,16 @@
 """A clean database for each test, copied from a template with the whole schema."""
 
+import asyncio
 import hashlib
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file
 from io import BytesIO
 from pathlib import Path
 from secrets import token_hex
-from typing import Self
+from typing import Self, TypeAlias
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -18,25 +19,19 @@ from dashwright.common.database import schema
 
 _LOCK = 0x74657374  # one worker makes the template, the others wait
 
-_OTHERS = "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
-
-#: Digest of a schema, by which a change of it by a test is detected.
-_STRUCTURE = """
-with own as (select oid from pg_namespace where nspname not in ('pg_catalog', 'information_schema', 'pg_toast')),
-parts (part) as (
-    select format('%s %s %s %s', relname, relkind, relacl, reloptions) from pg_class where relnamespace in (table own)
-    union all select format('%s %s %s %s', attrelid::regclass, attname, atttypid, attnotnull)
-        from pg_attribute a join pg_class c on c.oid = attrelid where relnamespace in (table own) and attnum > 0
-    union all select format('%s %s', tgname, tgenabled) from pg_trigger
-    union all select format('%s %s', conname, convalidated) from pg_constraint where connamespace in (table own)
-    union all select format('%s %s', proname, md5(prosrc)) from pg_proc where pronamespace in (table own)
-    union all select setconfig::text from pg_db_role_setting
+#: Counts of the objects of a schema and their newest transactions, by which a change of it by a test is detected.
+_STRUCTURE = " union all ".join(
+    f"select count(*), max(xmin::text::bigint) from {objects}"
+    for objects in (
+        *(f"{catalog} where oid >= 16384" for catalog in ("pg_class", "pg_trigger", "pg_constraint", "pg_proc")),
+        "pg_attribute where attrelid >= 16384",
+        "pg_db_role_setting where setdatabase = (select oid from pg_database where datname = current_database())",
+    )
 )
-select md5(string_agg(part, ';' order by part)) from parts
-"""
 
 _TABLES = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
 _SEQUENCES = "select format('%I', sequencename) as name, start_value, last_value from pg_sequences where schemaname = 'public'"
+_END_OTHERS = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
 
 
 @asynccontextmanager
@@ -51,9 +46,18 @@ async def at_migration_before(server_url: str, migration: str, folder: Path) -> 
         yield url
 
 
+async def migrated(server_url: str) -> str:
+    """Create a database of a private server, and return its URL."""
+    async with _connected(server_url) as connection:
+        await connection.execute("create database dashwright")
+    url = with_database(server_url, "dashwright")
+    await schema.migrate(url)
+    return url
+
+
 async def make_template(server_url: str) -> str:
     """Return the name of the template database, which is created unless one of the same schema exists."""
-    digest = hashlib.sha256("".join(migration.checksum for migration in schema.read(schema.MIGRATIONS)).encode()).hexdigest()
+    digest = hashlib.sha256("".join(migration.checksum for migration in schema.read_migrations(schema.MIGRATIONS)).encode()).hexdigest()
     name, unfinished = f"dashwright_template_{digest[:16]}", f"dashwright_unfinished_{digest[:16]}"
     async with _connected(server_url) as connection:
         await connection.execute("select pg_advisory_lock($1)", _LOCK)
@@ -65,84 +69,113 @@ async def make_template(server_url: str) -> str:
     return name
 
 
+_Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+
 @dataclass(frozen=True)
 class _Pristine:
     """A database as copied from the template."""
 
-    structure: str
+    structure: list[asyncpg.Record]
     rows: dict[str, bytes]
-    emptying: str
+    #: Selects the names of the tables whose rows differ, and resets the sequences.
+    inspection: str
 
     @classmethod
-    async def of(cls, connection: "asyncpg.Connection[asyncpg.Record]") -> Self:
-        tables = [row[0] for row in await connection.fetch(_TABLES)]
-        rows = {}
-        for table in tables:
-            if await connection.fetchval(f"select exists (select from {table})"):
-                held = BytesIO()
-                await connection.copy_from_query(f"table {table}", output=held, format="binary")
-                rows[table] = held.getvalue()
-        sequences = await connection.fetch(_SEQUENCES)
-        restarts = [f"perform setval('{name}', {start if last is None else last}, {last is not None})" for name, start, last in sequences]
-        # In the replica role no trigger runs, neither those that refuse a deletion nor those that record one.
-        statements = ["set local session_replication_role = replica", *(f"delete from {table}" for table in tables), *restarts]
-        emptying = f"do $$ begin {'; '.join(statements)}; end $$"
-        return cls(await connection.fetchval(_STRUCTURE), rows, emptying)
+    async def of(cls, connection: _Connection) -> Self:
+        rows, differences = {}, []
+        for (table,) in await connection.fetch(_TABLES):
+            digest = f"(select md5(string_agg(t::text, ',' order by t::text)) from {table} t)"
+            expected = await connection.fetchval(f"select {digest}")
+            differences.append(f"case when {digest} is distinct from '{expected}' then '{table}' end")
+            if expected is None:
+                differences[-1] = f"case when exists (select from {table}) then '{table}' end"
+                continue
+            held = BytesIO()
+            await connection.copy_from_query(f"table {table}", output=held, format="binary")
+            rows[table] = held.getvalue()
+        resets = [
+            f"setval('{name}', {start if last is None else last}, {last is not None})"
+            for name, start, last in await connection.fetch(_SEQUENCES)
+        ]
+        inspection = f"select array_remove(array[{', '.join(differences)}], null), {', '.join(resets)}"
+        return cls(await connection.fetch(_STRUCTURE), rows, inspection)
 
-    async def restore(self, connection: "asyncpg.Connection[asyncpg.Record]") -> bool:
+    async def restore(self, connection: _Connection) -> bool:
         """Restore the rows of the template. Returns False if a test changed the schema itself."""
-        await connection.execute(_OTHERS)
-        if await connection.fetchval(_STRUCTURE) != self.structure:
+        await connection.fetch(_END_OTHERS)
+        if await connection.fetch(_STRUCTURE) != self.structure:
             return False
-        await connection.execute(self.emptying)
-        for table, rows in self.rows.items():
-            await connection.copy_to_table(table.strip('"'), source=BytesIO(rows), format="binary")
+        changed = await connection.fetchval(self.inspection)
+        async with connection.transaction():
+            # In the replica role no trigger runs, neither those that refuse a deletion nor those that record one.
+            deletions = "; ".join(f"delete from {table}" for table in changed)
+            await connection.execute(f"set local session_replication_role = replica; {deletions}")
+            for table in self.rows.keys() & set(changed):
+                await connection.copy_to_table(table.strip('"'), source=BytesIO(self.rows[table]), format="binary")
         return True
 
 
+@dataclass(frozen=True)
+class _Copy:
+    """A database, and the connection that restores it: a new one would load the catalogs of the database at each use."""
+
+    name: str
+    connection: _Connection
+
+
 class Databases:
-    """Copies of ``template``, used by one test at a time and cleaned in between, since a new copy takes ten times as long."""
+    """Copies of ``template``, used by one test at a time and restored in between, since a new copy takes ten times as long.
+
+    The connections that restore them belong to an event loop that runs between tests only, since each test has its own.
+    """
 
     def __init__(self, server_url: str, template: str) -> None:
         self._server_url = server_url
         self._template = template
-        self._clean: list[str] = []
+        self._clean: list[_Copy] = []
         self._pristine: _Pristine | None = None
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
 
-    @asynccontextmanager
-    async def lend(self) -> AsyncIterator[str]:
+    @contextmanager
+    def lend(self) -> Iterator[str]:
         """Yield the URL of a database with the whole schema and no rows; close all other connections to it afterwards."""
-        name = self._clean.pop() if self._clean else await self._make()
-        url = with_database(self._server_url, name)
+        copy = self._clean.pop() if self._clean else self._runner.run(self._make())
         try:
-            yield url
+            yield with_database(self._server_url, copy.name)
         finally:
-            if await self._cleaned(url):
-                self._clean.append(name)
-            else:
-                await self._drop(name)
+            self._runner.run(self._return(copy))
 
-    async def close(self) -> None:
-        for name in self._clean:
-            await self._drop(name)
+    def close(self) -> None:
+        """Drop the databases."""
+        for copy in self._clean:
+            self._runner.run(self._drop(copy))
+        self._runner.close()
 
-    async def _make(self) -> str:
+    async def _make(self) -> _Copy:
         name = f"dashwright_test_{token_hex(8)}"
         async with _connected(self._server_url) as connection:
             await connection.execute(f"create database {name} template {self._template} strategy wal_log")
+        copy = _Copy(name, await asyncpg.connect(with_database(self._server_url, name)))
         if self._pristine is None:
-            async with _connected(with_database(self._server_url, name)) as connection:
-                self._pristine = await _Pristine.of(connection)
-        return name
+            self._pristine = await _Pristine.of(copy.connection)
+        return copy
 
-    async def _cleaned(self, url: str) -> bool:
+    async def _return(self, copy: _Copy) -> None:
         assert self._pristine is not None
-        async with _connected(url) as connection:
-            return await self._pristine.restore(connection)
+        try:
+            is_restored = await self._pristine.restore(copy.connection)
+        except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError):  # a test ended all connections to its database
+            is_restored = False
+        if is_restored:
+            self._clean.append(copy)
+        else:
+            await self._drop(copy)
 
-    async def _drop(self, name: str) -> None:
+    async def _drop(self, copy: _Copy) -> None:
+        await copy.connection.close()
         async with _connected(self._server_url) as connection:
-            await connection.execute(f"drop database {name} with (force)")
+            await connection.execute(f"drop database {copy.name} with (force)")
 
 
 @asynccontextmanager
@@ -164,7 +197,7 @@ def with_database(url: str, name: str) -> str:
 
 
 @asynccontextmanager
-async def _connected(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+async def _connected(url: str) -> AsyncIterator[_Connection]:
     connection = await asyncpg.connect(url)
     try:
         yield connection

@@ -55,7 +55,7 @@ class Pull:
 
 @dataclass(frozen=True)
 class Delivery:
-    """One call of a hook and the response to it; status 0 means that no response came."""
+    """Call of a webhook and its response; status 0 means no response."""
 
     event: str
     payload: dict[str, Any]
@@ -215,9 +215,9 @@ class GitHost(GitServer):
                 comments = _found(repository.pulls, issue).comments
                 return 200, [responses.comment(self.origin, of, int(issue), number, body) for number, body in comments.items()]
             case "POST", [issue, "comments"]:
-                made = self._next()
-                _found(repository.pulls, issue).comments[made] = sent["body"]
-                return 201, responses.comment(self.origin, of, int(issue), made, sent["body"])
+                created = self._next()
+                _found(repository.pulls, issue).comments[created] = sent["body"]
+                return 201, responses.comment(self.origin, of, int(issue), created, sent["body"])
             case "PATCH", ["comments", number]:
                 for of_pull, pull in repository.pulls.items():
                     if int(number) in pull.comments:
@@ -289,8 +289,8 @@ class GitHost(GitServer):
                 self._call_hook(repository, hook, event, payload)
 
     def _call_hook(self, repository: HostRepository, hook: dict[str, Any], event: str, payload: dict[str, Any]) -> None:
-        whole = {**payload, "repository": responses.repository(self.origin, repository.name, repository.default_branch)}
-        task = asyncio.create_task(self._deliver(dict(hook["config"]), event, whole))
+        complete = {**payload, "repository": responses.repository(self.origin, repository.name, repository.default_branch)}
+        task = asyncio.create_task(self._deliver(dict(hook["config"]), event, complete))
         self._running_hooks.add(task)
         task.add_done_callback(self._running_hooks.discard)
 
@@ -300,8 +300,8 @@ class GitHost(GitServer):
         if secret := config.get("secret"):
             headers["X-Hub-Signature-256"] = signature(secret, body)
         try:
-            async with aiohttp.ClientSession() as session, session.post(config["url"], data=body, headers=headers, ssl=False) as answer:
-                status, text = answer.status, await answer.text()
+            async with aiohttp.ClientSession() as session, session.post(config["url"], data=body, headers=headers, ssl=False) as response:
+                status, text = response.status, await response.text()
         except aiohttp.ClientError as error:
             status, text = 0, str(error)
         self.deliveries.append(Delivery(event, payload, status, text))

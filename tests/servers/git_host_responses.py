@@ -138,9 +138,9 @@ def comment(origin: str, of: Mapping[str, Any], issue: int, number: int, body: s
 
 
 def status(origin: str, of: Mapping[str, Any], number: int, commit: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    given = {"description": None, "target_url": None, "context": "default", **content}
+    body = {"description": None, "target_url": None, "context": "default", **content}
     own = {"url": f"{of['url']}/statuses/{commit}", "avatar_url": None, "id": number, "node_id": f"S{number}", "creator": user(origin)}
-    return {**own, **given, "created_at": NOW, "updated_at": NOW}
+    return {**own, **body, "created_at": NOW, "updated_at": NOW}
 
 
 def hook(of: Mapping[str, Any], number: int, wanted: Mapping[str, Any]) -> dict[str, Any]:

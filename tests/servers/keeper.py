@@ -24,11 +24,25 @@ _PROVIDERS = {"postgres": "tests.servers.postgres", "rabbitmq": "tests.servers.r
 _PATIENCE = 600  # seconds; a first image or package may have to be downloaded
 
 
+_MEMORY_FOLDER = Path("/dev/shm")
+_MIN_FREE_BYTES = 6 << 30
+
+
+def _memory_folder() -> Path | None:
+    """Return a folder in memory for the data of servers, or None if there is too little room for it.
+
+    Each test has a database of its own: their files are written and deleted so fast that a disk would be the bottleneck.
+    """
+    if not _MEMORY_FOLDER.is_dir() or not os.access(_MEMORY_FOLDER, os.W_OK):
+        return None
+    return _MEMORY_FOLDER if shutil.disk_usage(_MEMORY_FOLDER).free >= _MIN_FREE_BYTES else None
+
+
 class Keeper:
     """The controller's handle on the keeper process. The environment names the run's folder to this process and its workers."""
 
     def __init__(self) -> None:
-        folder = tempfile.mkdtemp(prefix="dashwright-tests-")
+        folder = tempfile.mkdtemp(prefix="dashwright-tests-", dir=_memory_folder())
         Path(folder).chmod(0o711)  # servers that run as another user have folders of their own in it
         os.environ[RUN_FOLDER] = folder
         self._process = subprocess.Popen(
@@ -76,7 +90,7 @@ def _connect(connection: socket.socket, address: str) -> None:
 
 
 class _SharedServers:
-    """One server of each name, started once. A failed start is not repeated."""
+    """Servers by name, each started once. A failed start is not repeated."""
 
     def __init__(self) -> None:
         self._servers: list[Server] = []

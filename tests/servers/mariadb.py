@@ -63,8 +63,8 @@ class HostMariadb:
     def _make_data(self) -> None:
         options = ["--no-defaults", f"--datadir={self._data}", "--skip-test-db", "--auth-root-authentication-method=normal"]
         with tempfile.TemporaryFile() as output:
-            made = child.spawn([self._installer, *options], account=self._account, output=output, at_parents_end=signal.SIGKILL)
-            if made.wait(120):
+            created = child.spawn([self._installer, *options], account=self._account, output=output, parent_end_signal=signal.SIGKILL)
+            if created.wait(120):
                 output.seek(0)
                 raise CannotProvide(f"{self._installer.name} failed: {output.read().decode(errors='replace')[-2000:]}")
 

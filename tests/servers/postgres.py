@@ -29,6 +29,10 @@ class Private(Server, Protocol):
     @property
     def dsn(self) -> str: ...
 
+    async def crash(self) -> None:
+        """End the server without a checkpoint, so that its next start recovers from the log."""
+        ...
+
 
 class HostPostgres:
     """A cluster on a free loopback port, run from the server programs of this host.
@@ -59,7 +63,8 @@ class HostPostgres:
 
     @property
     def dsn(self) -> str:
-        return f"postgresql://dashwright:{self._password}@127.0.0.1:{self._port}/postgres"
+        # The server offers no TLS; a client that asks for it creates a context and a second socket for each connection.
+        return f"postgresql://dashwright:{self._password}@127.0.0.1:{self._port}/postgres?sslmode=disable"
 
     async def start(self) -> None:
         if not self._data.exists():
@@ -68,6 +73,10 @@ class HostPostgres:
 
     async def stop(self) -> None:
         await self._server.stop()
+
+    async def crash(self) -> None:
+        # PostgreSQL's immediate shutdown. After SIGKILL the next start would have to wait for the end of orphaned processes.
+        await self._server.stop(signal.SIGQUIT)
 
     async def remove(self) -> None:
         await self._server.stop()
@@ -80,8 +89,10 @@ class HostPostgres:
         # With scram-sha-256 the server would hash the password for milliseconds at each of a test's connections.
         options = f"-D {self._data} -U dashwright --pwfile {secret} -A md5 -E UTF8 --locale=C --no-sync".split()
         with tempfile.TemporaryFile() as output:
-            made = child.spawn([str(self._bin / "initdb"), *options], account=self._account, output=output, at_parents_end=signal.SIGKILL)
-            if made.wait(60):
+            created = child.spawn(
+                [str(self._bin / "initdb"), *options], account=self._account, output=output, parent_end_signal=signal.SIGKILL
+            )
+            if created.wait(60):
                 output.seek(0)
                 raise CannotProvide(f"initdb failed: {output.read().decode(errors='replace')[-2000:]}")
 
@@ -96,6 +107,7 @@ class ContainerPostgres:
         self._container = Container("postgres:17", {5432: self._port}, environment)
         self.remove = self._container.remove
         self.stop = self._container.stop
+        self.crash = self._container.kill
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -103,7 +115,7 @@ class ContainerPostgres:
 
     @property
     def dsn(self) -> str:
-        return f"postgresql://dashwright:{self._password}@127.0.0.1:{self._port}/postgres"
+        return f"postgresql://dashwright:{self._password}@127.0.0.1:{self._port}/postgres?sslmode=disable"
 
     async def start(self) -> None:
         await self._container.start(lambda: _serves(self.dsn))

@@ -62,7 +62,7 @@ def private_folder(name: str, account: child.UnixAccount) -> Path:
 
 
 class Process:
-    """One program with its output in a file, ended by a signal."""
+    """Program with its output in a file, stopped by a signal."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Process:
         """Start the program and wait until ``serves`` returns True."""
         with self._output.open("ab") as output:
             self._process = child.spawn(
-                self._command, account=self._account, output=output, at_parents_end=self._ends_by, environment=self._environment
+                self._command, account=self._account, output=output, parent_end_signal=self._ends_by, environment=self._environment
             )
         try:
             async with asyncio.timeout(within):
@@ -95,11 +95,20 @@ class Process:
     def _last_words(self) -> str:
         return self._output.read_text(errors="replace").strip()[-1000:]
 
-    async def stop(self) -> None:
-        """End the program with its signal, or kill it after 30 s."""
+    async def stop(self, ends_by: signal.Signals | None = None) -> None:
+        """End the program with its signal or another one, or kill it after 30 s."""
         if self._process is not None:
-            await asyncio.to_thread(child.wait, self._process, self._ends_by, patience=30)
+            await asyncio.to_thread(child.stop, self._process, ends_by or self._ends_by, timeout_seconds=30)
             self._process = None
+
+    async def run(self) -> None:
+        """Run the program to its end. Raises CannotProvide if it fails."""
+        with self._output.open("ab") as output:
+            process = child.spawn(
+                self._command, account=self._account, output=output, parent_end_signal=self._ends_by, environment=self._environment
+            )
+        if await asyncio.to_thread(process.wait):
+            raise CannotProvide(f"{self._command[0]} failed: {self._last_words()}")
 
     async def kill(self) -> None:
         """Kill the program and its process group: a script may have started the server."""

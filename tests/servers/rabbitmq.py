@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Protocol
@@ -22,12 +23,19 @@ MANAGEMENT = "DASHWRIGHT_TEST_AMQP_MANAGEMENT_URL"
 
 _PROGRAMS = [Path("/usr/lib/rabbitmq/bin")]
 
+# Idle schedulers of Erlang would use the processor that the tests need.
+_WITHOUT_BUSY_WAITING = "+sbwt none +sbwtdcpu none +sbwtdio none"
+
 
 class Private(Server, Protocol):
     """A broker that a test may stop and start."""
 
     @property
     def url(self) -> str: ...
+
+    async def control(self, *arguments: str) -> None:
+        """Run ``rabbitmqctl`` with arguments."""
+        ...
 
 
 class HostRabbitmq:
@@ -53,6 +61,7 @@ class HostRabbitmq:
             "RABBITMQ_CONFIG_FILE": str(self._folder / "rabbitmq"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self._folder / "enabled_plugins"),
             "RABBITMQ_CONF_ENV_FILE": str(self._folder / "none"),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": _WITHOUT_BUSY_WAITING,
         }
         log = self._folder / "server.log"
         epmd = shutil.which("epmd") or "/usr/bin/epmd"
@@ -63,6 +72,10 @@ class HostRabbitmq:
             [bin_dir / "rabbitmq-server"], account=self._account, output=log, ends_by=signal.SIGTERM, environment=environment
         )
         self._epmd_port = epmd_port
+        self._control = partial(
+            Process, account=self._account, output=self._folder / "control.log", ends_by=signal.SIGTERM, environment=environment
+        )
+        self._bin = bin_dir
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -80,6 +93,9 @@ class HostRabbitmq:
         await self._server.stop()
         await self._epmd.stop()
 
+    async def control(self, *arguments: str) -> None:
+        await self._control([self._bin / "rabbitmqctl", *arguments]).run()
+
     async def remove(self) -> None:
         await self._server.kill()
         await self._epmd.kill()
@@ -95,7 +111,9 @@ class HostRabbitmq:
             "log.file.level = warning",
         ]
         if self._management:
-            lines += ["management.tcp.ip = 127.0.0.1", f"management.tcp.port = {self._management_port}"]
+            # Only virtual hosts and definitions are managed: metrics would be collected for nothing.
+            without_metrics = ["management_agent.disable_metrics_collector = true", "collect_statistics_interval = 60000"]
+            lines += ["management.tcp.ip = 127.0.0.1", f"management.tcp.port = {self._management_port}", *without_metrics]
         (self._folder / "rabbitmq.conf").write_text("\n".join(lines) + "\n")
         (self._folder / "enabled_plugins").write_text("[rabbitmq_management]." if self._management else "[].")
         for file in self._folder.iterdir():
@@ -124,6 +142,9 @@ class ContainerRabbitmq:
 
     async def start(self) -> None:
         await self._container.start(lambda: _serves(self.url, self._management_port))
+
+    async def control(self, *arguments: str) -> None:
+        await self._container.execute("rabbitmqctl", *arguments)
 
 
 async def provide() -> Server:

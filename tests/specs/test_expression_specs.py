@@ -49,7 +49,7 @@ _UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "ns": 1}
 
 @dataclass(frozen=True)
 class Item:
-    """One item of a set: ``times`` in nanoseconds, on a series only."""
+    """Item of a set: ``times`` in nanoseconds, on a series only."""
 
     kind: str
     labels: dict[str, str]
@@ -60,7 +60,7 @@ class Item:
 
 @dataclass
 class Evaluation:
-    """One evaluation with the inputs of its case and what must come of it."""
+    """Evaluation with the inputs of its case and the expected result."""
 
     place: str
     title: str
@@ -79,7 +79,7 @@ def read_item(match: re.Match[str]) -> Item:
     times = None
     if match["kind"] == "series":
         words = (match["times"] or "").split()
-        times = [time for word in words for time in read_times(word)] or [5 * _UNITS["s"] * (number + 1) for number in range(len(values))]
+        times = [time for word in words for time in read_times(word)] or [5 * _UNITS["s"] * (index + 1) for index in range(len(values))]
         assert len(times) == len(values), f"as many times as values: {match[0]}"
     return Item(match["kind"], read_labels(match["labels"]), values, times, match["name"] or "")
 
@@ -98,7 +98,7 @@ def read_values(word: str) -> list[float | None]:
     if word in _WORDS:
         return [_WORDS[word]]
     if pattern := _PATTERN.fullmatch(word):
-        return [float(pattern["start"]) + float(pattern["step"]) * number for number in range(int(pattern["count"]) + 1)]
+        return [float(pattern["start"]) + float(pattern["step"]) * index for index in range(int(pattern["count"]) + 1)]
     return [float(word)]
 
 
@@ -109,7 +109,7 @@ def read_time(word: str) -> int:
 
 def read_times(word: str) -> list[int]:
     if pattern := re.fullmatch(r"(?P<start>-?\d+[mn]?s)\+(?P<step>\d+[mn]?s)x(?P<count>\d+)", word):
-        return [read_time(pattern["start"]) + read_time(pattern["step"]) * number for number in range(int(pattern["count"]) + 1)]
+        return [read_time(pattern["start"]) + read_time(pattern["step"]) * index for index in range(int(pattern["count"]) + 1)]
     return [read_time(word)]
 
 
@@ -120,7 +120,7 @@ def read_span(text: str) -> TimeRange:
 
 def read_file(path: Path) -> Iterator[Evaluation]:
     title, inputs, limits, span, current = "", dict[str, list[Item]](), Limits(), _NO_SPAN, None
-    for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for index, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         line = re.sub(r"(^|\s)#.*", "", raw).strip()
         word, _, rest = line.partition(" ")
         if word == "case":
@@ -135,14 +135,14 @@ def read_file(path: Path) -> Iterator[Evaluation]:
         elif word in _KINDS and not _ITEM.fullmatch(line):
             if current:
                 yield current
-            current = Evaluation(f"{path.stem}:{number}", title, line, dict(inputs), limits, span)
+            current = Evaluation(f"{path.stem}:{index}", title, line, dict(inputs), limits, span)
         elif word == "=>":
-            assert current, f"{path.name}:{number}: nothing evaluated yet"
+            assert current, f"{path.name}:{index}: nothing evaluated yet"
             expect(current, rest)
         elif line:
             match = _ITEM.fullmatch(line)
-            assert match, f"{path.name}:{number}: not understood: {line}"
-            assert match["ref"], f"{path.name}:{number}: an input needs a refId: {line}"
+            assert match, f"{path.name}:{index}: not understood: {line}"
+            assert match["ref"], f"{path.name}:{index}: an input needs a refId: {line}"
             inputs.setdefault(match["ref"], []).append(read_item(match))
     if current:
         yield current
@@ -165,7 +165,7 @@ def expect(evaluation: Evaluation, text: str) -> None:
 
 
 def to_cells(values: list[float | None]) -> Cells:
-    return Cells.of(np.array(values, np.float64), np.array([value is None for value in values], np.bool_))
+    return Cells.with_nulls(np.array(values, np.float64), np.array([value is None for value in values], np.bool_))
 
 
 def to_values(items: list[Item]) -> Values:
@@ -189,12 +189,12 @@ def to_values(items: list[Item]) -> Values:
 
 def to_block(run: list[Item]) -> Block:
     rows = [to_cells(item.values) for item in run]
-    cells = Cells.of(np.stack([row.values for row in rows]), np.stack([row.is_null() for row in rows]))
+    cells = Cells.with_nulls(np.stack([row.values for row in rows]), np.stack([row.null_mask() for row in rows]))
     return Block(Axis(np.array(run[0].times, np.int64)), cells)
 
 
 def from_cells(cells: Cells) -> list[float | None]:
-    nulls = np.atleast_1d(cells.is_null()).tolist()
+    nulls = np.atleast_1d(cells.null_mask()).tolist()
     return [None if null else value for value, null in zip(np.atleast_1d(cells.values).tolist(), nulls, strict=True)]
 
 
@@ -234,10 +234,10 @@ def to_resample(text: str, evaluation: Evaluation) -> Expression:
 def to_classic(text: str, _evaluation: Evaluation) -> Expression:
     words = ["", *re.split(r" (and|or|logic-or|xor) (?=\S+ of )", text)]
     conditions = []
-    for number, (operator, condition) in enumerate(zip(words[::2], words[1::2], strict=True), 1):
+    for index, (operator, condition) in enumerate(zip(words[::2], words[1::2], strict=True), 1):
         match = parsed(_CONDITION, condition)
         params = [float(word) for word in match["params"].split()]
-        conditions.append(Condition.of(number, operator, [match["input"]], match["reducer"], match["evaluator"], params))
+        conditions.append(Condition.of(index, operator, [match["input"]], match["reducer"], match["evaluator"], params))
     return ClassicConditions.of(conditions)
 
 
@@ -262,7 +262,7 @@ def parsed(pattern: re.Pattern[str], text: str) -> re.Match[str]:
 
 
 _KINDS: dict[str, Callable[[str, Evaluation], Expression]] = {
-    "math": lambda text, _evaluation: Math.parsed(text),
+    "math": lambda text, _evaluation: Math.parse(text),
     "reduce": to_reduce,
     "resample": to_resample,
     "classic": to_classic,
@@ -297,7 +297,7 @@ _EVALUATIONS = [evaluation for path in sorted(Path(__file__).parent.glob("*.test
 
 
 @pytest.mark.parametrize("evaluation", _EVALUATIONS, ids=[evaluation.place for evaluation in _EVALUATIONS])
-def test_an_expression_gives_what_its_case_says(evaluation: Evaluation) -> None:
+def test_an_expression_has_the_result_of_its_case(evaluation: Evaluation) -> None:
     """Items, their order, labels, times and values, warnings and errors are those of the case."""
     assert (evaluation.error is None) != (evaluation.expected is None), "a case expects items or an error"
     if evaluation.error is not None:
@@ -306,9 +306,9 @@ def test_an_expression_gives_what_its_case_says(evaluation: Evaluation) -> None:
         return
     outcome = run(evaluation)
     assert not isinstance(outcome.values, Table)
-    got, wanted = from_values(outcome.values), evaluation.expected or []
-    assert len(got) == len(wanted), (evaluation.title, got)
-    assert all(same_item(a, b) for a, b in zip(got, wanted, strict=True)), (evaluation.title, got)
+    result, body = from_values(outcome.values), evaluation.expected or []
+    assert len(result) == len(body), (evaluation.title, result)
+    assert all(same_item(a, b) for a, b in zip(result, body, strict=True)), (evaluation.title, result)
     matches = outcome.matches or ()
     assert len(matches) == len(evaluation.matches), (evaluation.title, matches)
     assert all(map(same_match, matches, evaluation.matches)), (evaluation.title, matches)

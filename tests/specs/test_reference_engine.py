@@ -1,4 +1,4 @@
-"""Runs the same plain-text cases against the reference of ``tests/reference_engine``: what judges the engine is judged, too."""
+"""Runs the same plain-text cases against ``tests/reference_engine``, which is compared with the engine elsewhere."""
 
 import re
 from datetime import UTC, datetime
@@ -114,16 +114,16 @@ _EVALUATIONS = [evaluation for evaluation in specs._EVALUATIONS if is_within_rea
 
 
 @pytest.mark.parametrize("evaluation", _EVALUATIONS, ids=[evaluation.place for evaluation in _EVALUATIONS])
-def test_the_reference_gives_what_the_case_says(evaluation: specs.Evaluation) -> None:
+def test_the_reference_has_the_result_of_the_case(evaluation: specs.Evaluation) -> None:
     """Items, their order, labels, times and values, warnings, matches, and whether there is an error, are those of the case."""
     if evaluation.error is not None:
         with pytest.raises(Refused):
             run(evaluation)
         return
     outcome = run(evaluation)
-    got, wanted = list(map(from_item, outcome.items)), evaluation.expected or []
-    assert len(got) == len(wanted), got
-    assert all(map(specs.same_item, got, wanted)), got
+    result, body = list(map(from_item, outcome.items)), evaluation.expected or []
+    assert len(result) == len(body), result
+    assert all(map(specs.same_item, result, body)), result
     assert len(outcome.matches) == len(evaluation.matches), outcome.matches
     for (value, metric, labels), match in zip(outcome.matches, evaluation.matches, strict=True):
         assert specs.same_value(value, match.value)

@@ -39,6 +39,16 @@ def test_every_path_in_a_guide_to_the_code_exists(page: str) -> None:
     assert not [name for name in named if not any((folder / name).exists() for folder in sources)]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_row_of_a_table_is_one_line_with_all_cells(page: Path) -> None:
+    """A row that is wrapped like prose, or lacks a cell, breaks the table."""
+    prose = re.sub(r"\\\|", "", _prose(page))
+    for table in re.findall(r"(?:^ *\|.*\n)+", prose, re.MULTILINE):
+        head, *rows = table.splitlines()
+        assert not [row for row in rows if row.count("|") != head.count("|") or not row.endswith("|")]
+    assert not re.search(r"^ *[^| \n].*\|$", prose, re.MULTILINE)
+
+
 @cache
 def _prose(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)

@@ -17,7 +17,7 @@ def test_loaded_modules_do_not_change_examples(tmp_path: Path, monkeypatch: pyte
     examples.fix_examples()
     before = _drawn()
     path = tmp_path / "strange.py"
-    path.write_text(f"CONSTANTS = {[str(number) for number in range(1000, 1100)]}\n")
+    path.write_text(f"CONSTANTS = {[str(index) for index in range(1000, 1100)]}\n")
     spec = importlib.util.spec_from_file_location("strange", path)
     assert spec is not None
     monkeypatch.setitem(sys.modules, "strange", importlib.util.module_from_spec(spec))

@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can check."""
+"""Rules of the source tree that a machine can check."""
 
 import ast
 import re
@@ -15,20 +15,20 @@ LONGEST_MODULE = 400
 VAGUE = {"utils.py", "helpers.py", "core.py", "manager.py", "base.py", "misc.py"}
 
 
-def test_the_import_law_is_kept() -> None:
+def test_the_import_contracts_hold() -> None:
     """Every contract of .importlinter holds."""
     done = subprocess.run([Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
 
 
 @pytest.mark.parametrize("path", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_package_says_what_may_live_there(path: Path) -> None:
-    """A package's docstring is its rule."""
+def test_every_package_has_a_docstring(path: Path) -> None:
+    """A package's docstring says what belongs into it."""
     assert ast.get_docstring(ast.parse(path.read_text()))
 
 
-def test_modules_are_small_and_named_for_what_they_hold() -> None:
-    """No module is longer than 400 lines, none is a drawer, each says why it exists."""
+def test_modules_are_small_and_named_for_their_content() -> None:
+    """No module is longer than 400 lines or has a catch-all name, and each has a docstring."""
     for path in SOURCES:
         text = path.read_text()
         assert len(text.splitlines()) <= LONGEST_MODULE, path
@@ -37,7 +37,7 @@ def test_modules_are_small_and_named_for_what_they_hold() -> None:
 
 
 def test_the_namespace_is_shared() -> None:
-    """dashwright itself is no package, so that every distribution can bring its part."""
+    """``dashwright`` itself has no ``__init__.py``, so that every distribution can add a package."""
     assert not list(ROOT.glob("*/*/src/dashwright/__init__.py"))
 
 
@@ -57,19 +57,19 @@ def test_no_test_sleeps() -> None:
         assert "time" + ".sleep(" not in path.read_text(), path
 
 
-def test_common_holds_what_two_services_import() -> None:
+def test_common_contains_what_two_services_import() -> None:
     """A module of libs/common is imported, directly or not, by at least two services."""
     graph = {path: _imports(path) for path in SOURCES}
     common = {_module(path): path for path in SOURCES if path.parts[len(ROOT.parts)] == "libs"}
     users: dict[str, set[str]] = {module: set() for module in common}
     for path, imported in graph.items():
         if path not in common.values():
-            reached, left = set[str](), [module for module in imported if module in common]
-            while left:
-                module = left.pop()
+            reached, remaining = set[str](), [module for module in imported if module in common]
+            while remaining:
+                module = remaining.pop()
                 if module not in reached:
                     reached.add(module)
-                    left += [further for further in graph[common[module]] if further in common]
+                    remaining += [further for further in graph[common[module]] if further in common]
             for module in reached:
                 users[module].add(path.parts[len(ROOT.parts) + 1])
     alone = {module for module, services in users.items() if len(services) < 2 and common[module].name != "__init__.py"}

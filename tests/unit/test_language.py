@@ -15,7 +15,7 @@ from tests import language
     ],
 )
 def test_a_ruled_out_phrase_is_found(text: str, phrase: str) -> None:
-    """One phrase of each kind is enough: all share one pattern."""
+    """One phrase of each type is enough, as all share one pattern."""
     assert [found for found, _ in language.findings(text)] == [phrase]
 
 

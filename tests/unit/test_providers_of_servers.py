@@ -1,4 +1,4 @@
-"""The laws of providing a server for tests."""
+"""Providers of servers for tests."""
 
 from collections.abc import Callable
 
@@ -21,15 +21,15 @@ class Lacking(Given):
         self.removed = True
 
 
-async def test_the_first_way_that_works_is_taken() -> None:
-    """A way that fails is cleared away, and the next one is tried; those after the first success are not."""
+async def test_the_first_working_provider_is_used() -> None:
+    """A provider that fails is cleaned up, and the next one is tried; those after the first success are not."""
     lacking, works = Lacking("no Docker"), Given(url="here")
     ways: list[Callable[[], Given]] = [lambda: lacking, lambda: works, lambda: pytest.fail("tried")]
     assert await first_of("RabbitMQ", ways) is works
     assert lacking.removed
 
 
-async def test_without_any_way_each_lack_is_named() -> None:
-    """Where nothing works the error names the server and what each way lacked."""
+async def test_the_error_names_what_each_provider_lacks() -> None:
+    """The error without any working provider has the server and what each provider lacked."""
     with pytest.raises(CannotProvide, match=r"need RabbitMQ, .*: no programs; no Docker\.$"):
         await first_of("RabbitMQ", [lambda: Lacking("no programs"), lambda: Lacking("no Docker")])

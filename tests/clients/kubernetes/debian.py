@@ -84,8 +84,8 @@ def _checked(address: str, sha256: str) -> bytes:
 
 def _fetched(address: str) -> bytes:
     try:
-        with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
-            content: bytes = answer.read()
+        with urllib.request.urlopen(address, timeout=_SECONDS) as response:
+            content: bytes = response.read()
     except (URLError, OSError) as error:
         raise Missing(f"{Path(address).name} could not be fetched from Debian's mirror: {error}") from error
     return content

@@ -1,4 +1,4 @@
-"""What the gateway asks the jobs worker of the files of a repository, asked directly."""
+"""Client for the calls about files that the gateway sends to the jobs worker."""
 
 import json
 from typing import Any, Self
@@ -8,6 +8,7 @@ from tests.signer import SIGNER
 from dashwright.common.messaging import rpc_wire
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.repository_calls import (
     ChangeMethod,
     ChangeRequest,
@@ -21,13 +22,15 @@ from dashwright.common.models.repository_calls import (
     FilesRequest,
 )
 from dashwright.common.models.repository_views import FileList
-from dashwright.common.models.shape import Shape
 
 AUTHOR = CommitAuthor(name="Ada", email="ada@example.org", uid="user:7", at=1_700_000_000)
 
 
 class Calls:
-    """Those about one repository of the default namespace. ``author`` asks for changes; ``is_repeated``: another worker ended over them."""
+    """Calls about one repository of the default namespace.
+
+    ``author`` is the author of changes. With ``is_repeated``, the calls look like redeliveries after another worker has ended.
+    """
 
     def __init__(self, broker: MemoryBroker, name: str) -> None:
         self._rpc = RpcClient(broker, SIGNER)
@@ -44,39 +47,39 @@ class Calls:
         await self._rpc.close()
 
     async def files(self, path: str = "", ref: str = "") -> dict[str, str | None]:
-        """The hashes by path."""
+        """Return the hashes of the files by path."""
         found = FileList.model_validate_json(await self._ask(FilesRequest(namespace="default", name=self._name, path=path, ref=ref)))
         return {item.path: item.hash for item in found.items}
 
     async def file(self, path: str, ref: str = "") -> FileResponse:
         return FileResponse.model_validate_json(await self._ask(FileRequest(namespace="default", name=self._name, path=path, ref=ref)))
 
-    async def asked(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
-        """What a change would be, or with ``base`` is. A tree as content is sent as JSON."""
+    async def request_change(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
+        """Plan a change, or execute it if ``base`` is given. A tree as content is sent as JSON."""
         text = content if content is None or isinstance(content, str) else json.dumps(content)
         request = ChangeRequest(
             namespace="default", name=self._name, method=ChangeMethod(method), path=path, content=text, author=self.author, **options
         )
         return ChangeResponse.model_validate_json(await self._ask(request))
 
-    async def changed(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
-        """A change that is looked at, then made."""
-        looked = await self.asked(method, path, content, **options)
-        return await self.asked(method, path, looked.content, base=looked.base, **options)
+    async def plan_and_change(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
+        """Plan a change and then execute it."""
+        looked = await self.request_change(method, path, content, **options)
+        return await self.request_change(method, path, looked.content, base=looked.base, **options)
 
-    async def edited(self, path: str, checksum: str, edited: dict[str, Any] | None, **options: Any) -> EditResponse:
-        wanted = EditedObject(**{"labels": {}, "annotations": {}, **edited}) if edited else None
+    async def edit_object(self, path: str, checksum: str, edited: dict[str, Any] | None, **options: Any) -> EditResponse:
+        body = EditedObject(**{"labels": {}, "annotations": {}, **edited}) if edited else None
         request = EditRequest(
-            namespace="default", name=self._name, path=path, checksum=checksum, edited=wanted, author=self.author, **options
+            namespace="default", name=self._name, path=path, checksum=checksum, edited=body, author=self.author, **options
         )
         return EditResponse.model_validate_json(await self._ask(request))
 
-    async def _ask(self, request: Shape) -> bytes:
+    async def _ask(self, request: ApiModel) -> bytes:
         headers = {rpc_wire.ATTEMPT: 2} if self.is_repeated else {}
         reply = await self._rpc.call(self._queue, request.to_json(), timeout=30, headers=headers)
         return await reply.read()
 
 
-def touched(answer: ChangeResponse | FileResponse) -> list[tuple[str, str, str, str | None]]:
-    """(verb, plural, name, folder), in no order."""
+def sorted_touches(answer: ChangeResponse | FileResponse) -> list[tuple[str, str, str, str | None]]:
+    """Return verb, resource, name and folder of each object that a change touches."""
     return sorted(((item.verb, item.resource, item.name, item.folder) for item in answer.touches), key=str)

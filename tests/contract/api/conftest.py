@@ -1,6 +1,7 @@
-"""A whole gateway over real sockets, a database of the test's own and the in-memory broker, and what its clients do."""
+"""A complete gateway over real sockets, with a test database, the in-memory broker and helpers for its clients."""
 
 import base64
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from argon2 import PasswordHasher
+from tests import light_passwords
 from tests.servers import git
 from tests.servers.git import GitServer
 from yarl import URL
@@ -32,14 +33,13 @@ def basic(login: str, password: str) -> str:
 ADMIN = basic("admin", "admin")
 PASSWORD = "pw-of-everybody"
 USUAL = {"http_port": 0, "password_min_length": 4, "secret_key": "of tests only"}
-LIGHT = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 @dataclass(frozen=True)
 class Api:
-    """A running gateway and its database. Calling it makes one request, as the first user unless ``auth`` says otherwise.
+    """A running gateway and its database. Calling it sends one request, as the first user unless ``auth`` differs.
 
-    ``data`` is the folder that repositories may lie in.
+    ``data`` is the folder that may contain repositories.
     """
 
     session: aiohttp.ClientSession
@@ -54,19 +54,24 @@ class Api:
         return self._gateway.routes
 
     async def stop(self) -> None:
-        """Ends the gateway, which writes then what it has not written yet."""
+        """Stop the gateway, which then writes its pending data."""
         await self._gateway.stop()
 
     async def __call__(self, method: str, path: str, body: Any = None, *, auth: str | None = ADMIN, **options: Any) -> tuple[int, Any]:
-        """Status and decoded body. ``body`` is sent as JSON; ``auth`` None sends no credentials."""
+        """Return the status and the decoded body, a list for lines of JSON.
+
+        ``body`` is sent as JSON; without ``auth`` no credentials are sent.
+        """
         headers = {**({"Authorization": auth} if auth else {}), **options.pop("headers", {})}
         if body is not None:
             options["json"] = body
-        async with self.session.request(method, path, headers=headers, **options) as answer:
-            return answer.status, await answer.json()
+        async with self.session.request(method, path, headers=headers, **options) as response:
+            if response.content_type == "application/x-ndjson":
+                return response.status, [json.loads(line) async for line in response.content]
+            return response.status, await response.json()
 
     async def sql(self, statement: str, *values: Any) -> Any:
-        """The first value of what a statement answers."""
+        """Return the first value that a statement returns."""
         async with self.database.connection() as connection:
             return await connection.fetchval(statement, *values)
 
@@ -75,7 +80,10 @@ class Api:
         return number
 
     async def person(self, login: str, role: Role, *grants: tuple[str, str], org_id: int = 1, grants_in: int | None = None) -> str:
-        """The credentials of a new member of an organization, with explicit grants there or in ``grants_in`` (0: everywhere)."""
+        """Create a member of an organization and return its credentials.
+
+        The grants apply in that organization or in ``grants_in`` (0: everywhere).
+        """
         statement = """insert into "user" (login, email, org_id, password) values ($1, $1, $2, $3) returning id"""
         user_id = await self.sql(statement, login, org_id, self.password_hash)
         await self.sql("insert into org_user (org_id, user_id, role) values ($1, $2, $3)", org_id, user_id, role.value)
@@ -90,33 +98,33 @@ class Api:
     async def legacy_key(
         self, name: str, *, role: Role = Role.VIEWER, org_id: int = 1, expires: int | None = None, secret: str = "s3cret"
     ) -> int:
-        """A key as Grafana's database holds it; its holder sends ``legacy_text(name)``."""
+        """Store an API key as Grafana's database has it and return its id. Its owner sends ``legacy_text(name)``."""
         number: int = await self.sql(
             "insert into api_key (org_id, name, key, role, expires) values ($1, $2, $3, $4, $5) returning id",
             org_id,
             name,
-            key_material.stored(secret, name),
+            key_material.hash_secret(secret, name),
             role.value,
             expires,
         )
         return number
 
     async def account(self, name: str, role: Role = Role.VIEWER, **options: Any) -> int:
-        """The number of a new service account."""
-        status, made = await self("POST", "/api/serviceaccounts", {"name": name, "role": role.value}, **options)
-        assert status == 201, made
-        number: int = made["id"]
+        """Create a service account and return its id."""
+        status, created = await self("POST", "/api/serviceaccounts", {"name": name, "role": role.value}, **options)
+        assert status == 201, created
+        number: int = created["id"]
         return number
 
     async def token(self, account_id: int, name: str, **form: Any) -> tuple[int, str]:
-        """The number of a new token, and what its holder sends."""
-        status, made = await self("POST", f"/api/serviceaccounts/{account_id}/tokens", {"name": name, **form})
-        assert status == 200, made
-        return made["id"], made["key"]
+        """Create a token; return its id and its secret."""
+        status, created = await self("POST", f"/api/serviceaccounts/{account_id}/tokens", {"name": name, **form})
+        assert status == 200, created
+        return created["id"], created["key"]
 
 
 def legacy_text(name: str, *, org_id: int = 1, secret: str = "s3cret") -> str:
-    """What the holder of a legacy key sends."""
+    """Return the string that the owner of a legacy key sends."""
     return base64.b64encode(f'{{"k":"{secret}","n":"{name}","id":{org_id}}}'.encode()).decode()
 
 
@@ -125,7 +133,7 @@ StartApi = Callable[..., Awaitable[Api]]
 
 @pytest.fixture(scope="session")
 def _password_hash() -> str:
-    return LIGHT.hash(PASSWORD)
+    return light_passwords.HASHER.hash(PASSWORD)
 
 
 @pytest.fixture(scope="session")
@@ -135,14 +143,14 @@ def _usual_settings() -> Settings:
 
 @pytest.fixture
 def _light_passwords(monkeypatch: pytest.MonkeyPatch, _password_hash: str) -> None:
-    """Lets passwords be hashed at next to no cost: what they cost in service has laws of its own."""
-    monkeypatch.setattr(passwords, "_HASHER", LIGHT)
+    """Make password hashing fast; its cost has tests of its own."""
+    light_passwords.make_light(monkeypatch)
     monkeypatch.setattr(passwords, "_dummy_hash", lambda: _password_hash)
 
 
 @pytest.fixture
 async def broker() -> AsyncIterator[MemoryBroker]:
-    """The one that the gateways of ``start_api`` are on."""
+    """Start the broker that the gateways of ``start_api`` use."""
     broker = MemoryBroker()
     await broker.start()
     yield broker
@@ -153,7 +161,7 @@ async def broker() -> AsyncIterator[MemoryBroker]:
 async def start_api(
     database: Database, broker: MemoryBroker, tmp_path: Path, _password_hash: str, _light_passwords: None, _usual_settings: Settings
 ) -> AsyncIterator[StartApi]:
-    """Starts a gateway with settings of the test's own."""
+    """Return a function that starts a gateway with the given settings."""
     async with AsyncExitStack() as stack:
 
         async def start(**settings: Any) -> Api:
@@ -185,7 +193,7 @@ async def git_server(tmp_path: Path) -> AsyncIterator[GitServer]:
 
 @pytest.fixture
 async def git_api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Api]:
-    """A gateway and a jobs worker that may reach this machine; the worker plans no syncs of its own."""
+    """Start a gateway and a jobs worker that may reach this machine and does not schedule syncs."""
     data = tmp_path / "data"
     data.mkdir()
     settings = load(data_dir=data, permitted_paths=str(tmp_path), secret_key="of tests only", allowed_hosts="127.0.0.0/8", scheduling=False)

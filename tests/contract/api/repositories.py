@@ -1,4 +1,4 @@
-"""A stand-in for the jobs worker, which says of files what a test wants it to, and repositories that are known to be healthy."""
+"""Fake of the jobs worker that returns what a test chooses, and repositories that count as healthy."""
 
 import asyncio
 import json
@@ -16,39 +16,40 @@ REPOSITORIES: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/defaul
 TYPE: Final = {"group": "dashboard.grafana.app", "version": "v0alpha1", "kind": "Dashboard", "resource": "dashboards"}
 
 
-class StandIn:
-    """Answers on the queue of repositories. ``touches`` are told of every file; ``faults`` are raised, one a call, of what is to be done.
+class FakeJobsWorker:
+    """Server of the repository queue. Its replies contain ``touches`` for every file.
 
-    ``asked`` are the requests, decoded.
+    ``faults`` are raised by the calls that change something, one each. ``requests`` are the decoded requests.
     """
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         self.touches: list[dict[str, Any]] = []
         self.faults: list[DashwrightError] = []
         self.is_silent = False
 
     @property
-    def done(self) -> Sequence[dict[str, Any]]:
-        """The changes that were not only planned."""
-        return [asked for asked in self.asked if asked["call"] == "edit" or asked.get("base")]
+    def changes(self) -> Sequence[dict[str, Any]]:
+        """Requests that changed something, without those that only planned."""
+        return [call for call in self.requests if call["call"] == "edit" or call.get("base")]
 
-    async def answer(self, request: Request) -> Reply:
-        asked = json.loads(request.body)
-        self.asked.append(asked)
+    async def respond(self, request: Request) -> Reply:
+        """Record a request and return the response of a worker."""
+        call = json.loads(request.body)
+        self.requests.append(call)
         if self.is_silent:
-            await asyncio.Event().wait()  # until nobody waits for it any more
-        if asked["call"] == "files":
+            await asyncio.Event().wait()  # until the caller times out
+        if call["call"] == "files":
             items = [{"path": "a.json", "size": 2, "hash": "h"}]
             return _reply({"kind": "FileList", "apiVersion": "provisioning.grafana.app/v0alpha1", "metadata": {}, "items": items})
-        if self.faults and asked in self.done:
+        if self.faults and call in self.changes:
             raise self.faults.pop(0)
-        if asked["call"] == "edit":
+        if call["call"] == "edit":
             return _reply({"ref": "c"})
-        wrapper = {"kind": "ResourceWrapper", "apiVersion": "provisioning.grafana.app/v0alpha1", "path": asked["path"], "ref": "c"}
+        wrapper = {"kind": "ResourceWrapper", "apiVersion": "provisioning.grafana.app/v0alpha1", "path": call["path"], "ref": "c"}
         wrapper |= {"resource": {"type": TYPE, "file": {"spec": {"title": "T"}}}}
-        base = f"b{len(self.asked)}" if asked["call"] == "change" and not asked.get("base") else asked.get("base", "")
-        content = None if asked.get("content") is None else f"{asked['content']} as written"
+        base = f"b{len(self.requests)}" if call["call"] == "change" and not call.get("base") else call.get("base", "")
+        content = None if call.get("content") is None else f"{call['content']} as written"
         return _reply({"base": base, "content": content, "wrapper": wrapper, "touches": self.touches})
 
 
@@ -56,17 +57,17 @@ def touch(verb: str, name: str, folder: str | None = None) -> dict[str, Any]:
     return {"verb": verb, "group": "dashboard.grafana.app", "resource": "dashboards", "name": name, "folder": folder}
 
 
-async def made(api: Api, name: str, root: Path, *workflows: str, enabled: bool = True) -> None:
-    """A local repository that was found healthy just now."""
+async def make_local_repository(api: Api, name: str, root: Path, *workflows: str, enabled: bool = True) -> None:
+    """Create a local repository and record that it was healthy just now."""
     sync = {"enabled": enabled, "target": "folder", "intervalSeconds": 0}
     spec = {"title": name, "workflows": list(workflows), "type": "local", "local": {"path": str(root / name)}, "sync": sync}
     status, found = await api("POST", REPOSITORIES, {"metadata": {"name": name}, "spec": spec})
     assert status == 201, found
-    await judged(api, name, healthy=True)
+    await record_health(api, name, healthy=True)
 
 
-async def judged(api: Api, name: str, *, healthy: bool, ago: int = 0) -> None:
-    """Writes down that a repository was probed so many seconds ago, and how it was."""
+async def record_health(api: Api, name: str, *, healthy: bool, ago: int = 0) -> None:
+    """Record that a repository was probed ``ago`` seconds ago, with this result."""
     health = "jsonb_build_object('healthy', $2::boolean, 'checked', $3::bigint, 'message', jsonb_build_array('it is so'))"
     statement = f"update resource set status = jsonb_set(status::jsonb, '{{health}}', {health}) where name = $1"
     await api.sql(statement, name, healthy, int((time.time() - ago) * 1000))

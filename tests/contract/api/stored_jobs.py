@@ -1,9 +1,9 @@
-"""Jobs that no worker takes up."""
+"""Helper that inserts jobs directly, so that no worker runs them."""
 
 from tests.contract.api.conftest import Api
 
 
-async def made(api: Api, name: str, status: str = '{"state": "pending"}', repository: str = "team") -> None:
+async def insert_job(api: Api, name: str, status: str = '{"state": "pending"}', repository: str = "team") -> None:
     await api.sql(
         """insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status, action, state,
                wake_key, submitted_by, repository)

@@ -14,12 +14,12 @@ REPOSITORIES = {"group": "provisioning.grafana.app", "resource": "repositories"}
 
 
 async def review(api: Api, auth: str, **attributes: str) -> dict[str, Any]:
-    """The status of a review in the namespace ``default``, unless another is named."""
+    """Return the status of a review in the namespace ``default``, unless another is named."""
     body = {"spec": {"resourceAttributes": {"namespace": "default", **attributes}}}
-    status, told = await api("POST", PATH, body, auth=auth)
-    assert (status, told["kind"], told["apiVersion"]) == (201, "SelfSubjectAccessReview", "authorization.k8s.io/v1")
-    assert told["spec"] == body["spec"]
-    found: dict[str, Any] = told["status"]
+    status, response = await api("POST", PATH, body, auth=auth)
+    assert (status, response["kind"], response["apiVersion"]) == (201, "SelfSubjectAccessReview", "authorization.k8s.io/v1")
+    assert response["spec"] == body["spec"]
+    found: dict[str, Any] = response["status"]
     return found
 
 
@@ -33,14 +33,15 @@ async def review(api: Api, auth: str, **attributes: str) -> dict[str, Any]:
         (Role.EDITOR, {**DASHBOARDS, "verb": "*"}, True),
         (Role.EDITOR, {**REPOSITORIES, "verb": "get"}, True),
         (Role.EDITOR, {**REPOSITORIES, "verb": "delete"}, False),
-        (Role.EDITOR, {"group": "*", "resource": "*", "verb": "get"}, True),
+        (Role.EDITOR, {"group": "*", "resource": "*", "verb": "get"}, False),
+        (Role.ADMIN, {"group": "*", "resource": "*", "verb": "get"}, True),
         (Role.EDITOR, {"group": "*", "resource": "*", "verb": "delete"}, False),
         (Role.ADMIN, {"group": "*", "resource": "*", "verb": "delete"}, True),
         (Role.NONE, {**DASHBOARDS, "verb": "get"}, False),
     ],
 )
-async def test_the_answer_follows_from_the_role(api: Api, role: Role, attributes: dict[str, str], *, allowed: bool) -> None:
-    """A star stands for every verb, group or resource: all of them have to be allowed."""
+async def test_the_response_follows_from_the_role(api: Api, role: Role, attributes: dict[str, str], *, allowed: bool) -> None:
+    """A star is every verb, group or resource, so it is allowed only if all of them are."""
     told = await review(api, await api.person("anna", role), **attributes)
     assert told["allowed"] is allowed
     assert ("reason" in told) is not allowed
@@ -78,8 +79,8 @@ async def test_reviews_are_about_the_organization_of_the_namespace(api: Api) -> 
         ({**DASHBOARDS, "verb": "get", "namespace": "kube-system"}, 'no namespace "kube-system"'),
     ],
 )
-async def test_what_there_is_not_is_not_allowed(api: Api, attributes: dict[str, str], reason: str) -> None:
-    """And the reason says what is missing."""
+async def test_unknown_resources_are_not_allowed(api: Api, attributes: dict[str, str], reason: str) -> None:
+    """A review of something unknown is negative, with the reason."""
     told = await review(api, ADMIN, **attributes)
     assert told["allowed"] is False
     assert reason in told["reason"]
@@ -87,11 +88,18 @@ async def test_what_there_is_not_is_not_allowed(api: Api, attributes: dict[str, 
 
 async def test_unusual_reviews_are_decided_or_refused(api: Api) -> None:
     """An unknown resource is not permitted; protobuf is 415, and a body that is not a review 400."""
-    status, told = await api("POST", PATH, {"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}})
-    assert (status, told["status"]["allowed"]) == (201, False)
-    status, told = await api("POST", PATH, data=b"k8s\0", headers={"Content-Type": "application/vnd.kubernetes.protobuf"})
-    assert (status, told["reason"]) == (415, "UnsupportedMediaType")
+    status, found = await api("POST", PATH, {"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}})
+    assert (status, found["status"]["allowed"]) == (201, False)
+    status, found = await api("POST", PATH, data=b"k8s\0", headers={"Content-Type": "application/vnd.kubernetes.protobuf"})
+    assert (status, found["reason"]) == (415, "UnsupportedMediaType")
     bodies: list[Any] = [[], {}, {"spec": 1}, {"spec": {"resourceAttributes": {"name": "\0"}}}]
     for body in bodies:
         assert (await api("POST", PATH, body))[0] == 400
     assert (await api("POST", PATH, {"spec": {"resourceAttributes": "all"}}))[0] == 201
+
+
+async def test_the_spec_is_returned_with_exact_numbers(api: Api) -> None:
+    """Numbers of unknown members, which may have more digits than a double, are part of the response."""
+    spec = {"resourceAttributes": {**DASHBOARDS, "verb": "get", "namespace": "default"}, "other": -2.225073858507e-311}
+    status, response = await api("POST", PATH, {"spec": spec})
+    assert (status, response["spec"]) == (201, spec)

@@ -7,30 +7,30 @@ from typing import Any
 import pytest
 from tests.contract.api.conftest import PASSWORD, Api, StartApi, basic
 
-from dashwright.api.domain.access.scopes import KNOWN
+from dashwright.api.domain.access.scopes import ACTIONS
 from dashwright.common.identity import Role
 
 LAST = "last grafana admin"
-EVERYTHING = [(action, "*") for action in sorted(KNOWN)]
+EVERYTHING = [(action, "*") for action in sorted(ACTIONS)]
 
 
-async def made(api: Api, login: str = "testdrive", **form: Any) -> int:
-    """A user made as clients make them."""
-    status, answer = await api("POST", "/api/admin/users", {"login": login, "password": "secret", **form})
-    assert status == 200, answer
-    number: int = answer["id"]
+async def create_user(api: Api, login: str = "testdrive", **form: Any) -> int:
+    """Create a user as clients do, and return the id."""
+    status, response = await api("POST", "/api/admin/users", {"login": login, "password": "secret", **form})
+    assert status == 200, response
+    number: int = response["id"]
     return number
 
 
-async def test_a_user_is_made_and_logs_in(api: Api) -> None:
-    """As Viewer of the first organization, or of the one the body names, in any case of letters."""
+async def test_a_created_user_logs_in(api: Api) -> None:
+    """A new user is a Viewer of the first organization or of the given one; the login ignores case."""
     body = {"name": "User", "email": "user@graf.com", "login": "user", "password": "secret"}
-    status, answer = await api("POST", "/api/admin/users", body)
-    assert (status, answer) == (200, {"id": answer["id"], "uid": answer["uid"], "message": "User created"})
+    status, response = await api("POST", "/api/admin/users", body)
+    assert (status, response) == (200, {"id": response["id"], "uid": response["uid"], "message": "User created"})
     assert (await api("GET", "/api/user", auth=basic("user", "secret")))[1]["email"] == "user@graf.com"
-    assert (await api("GET", f"/api/users/{answer['id']}/orgs"))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
+    assert (await api("GET", f"/api/users/{response['id']}/orgs"))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
     two = await api.organization("Two")
-    number = await made(api, "other", OrgId=two)
+    number = await create_user(api, "other", OrgId=two)
     assert [org["orgId"] for org in (await api("GET", f"/api/users/{number}/orgs"))[1]] == [two]
     assert (await api("GET", "/api/org", auth=basic("other", "secret")))[1]["id"] == two
 
@@ -70,33 +70,33 @@ async def test_an_invalid_user_is_refused(api: Api, body: Any, text: str) -> Non
 )
 async def test_a_user_is_created_once(api: Api, body: dict[str, str]) -> None:
     """A login or e-mail is unique among all logins and e-mails, in any case."""
-    status, refused = await api("POST", "/api/admin/users", {**body, "password": "secret"})
+    status, error = await api("POST", "/api/admin/users", {**body, "password": "secret"})
     login, email = body.get("login") or body["email"], body.get("email") or body["login"]
-    assert (status, refused) == (412, {"message": f"User with email '{email}' or username '{login}' already exists"})
+    assert (status, error) == (412, {"message": f"User with email '{email}' or username '{login}' already exists"})
 
 
 async def test_one_of_concurrent_users_with_crossing_names_is_created(api: Api) -> None:
-    """One's login is another's e-mail, which no index would detect."""
+    """Only one of two concurrent users is created if one has the other's e-mail as login, which no index detects."""
     bodies = [{"login": "same", "email": "a@x"}, {"login": "other", "email": "same"}, {"login": "SAME", "email": "b@x"}]
-    answers = await asyncio.gather(*(api("POST", "/api/admin/users", {**body, "password": "secret"}) for body in bodies))
-    assert sorted(status for status, _ in answers) == [200, 412, 412]
+    responses = await asyncio.gather(*(api("POST", "/api/admin/users", {**body, "password": "secret"}) for body in bodies))
+    assert sorted(status for status, _ in responses) == [200, 412, 412]
 
 
-async def test_a_user_beyond_the_quota_is_not_made(start_api: StartApi) -> None:
-    """By the server's limit and by that of the organization."""
+async def test_a_user_above_the_quota_is_not_created(start_api: StartApi) -> None:
+    """A user above the server's limit or the organization's limit is not created."""
     api = await start_api(quota_defaults="global_user=3,org_user=2")
     assert (await api("POST", "/api/admin/users", {"login": "a", "password": "secret"}))[0] == 200
-    status, refused = await api("POST", "/api/admin/users", {"login": "b", "password": "secret"})
-    assert (status, refused["message"], refused["extra"]["target"]) == (403, "org Quota reached", "org_user")
+    status, error = await api("POST", "/api/admin/users", {"login": "b", "password": "secret"})
+    assert (status, error["message"], error["extra"]["target"]) == (403, "org Quota reached", "org_user")
     two = await api.organization("Two")
     assert (await api("POST", "/api/admin/users", {"login": "b", "password": "secret", "OrgId": two}))[0] == 200
-    status, refused = await api("POST", "/api/admin/users", {"login": "c", "password": "secret", "OrgId": two})
-    assert (status, refused["message"], refused["extra"]["scope"]) == (403, "user Quota reached", "global")
+    status, error = await api("POST", "/api/admin/users", {"login": "c", "password": "secret", "OrgId": two})
+    assert (status, error["message"], error["extra"]["scope"]) == (403, "user Quota reached", "global")
 
 
 async def test_a_password_is_set(api: Api) -> None:
     """The old one is refused immediately."""
-    number = await made(api)
+    number = await create_user(api)
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
     assert await api("PUT", f"/api/admin/users/{number}/password", {"password": "another-one"}) == (
         200,
@@ -123,9 +123,9 @@ async def test_a_password_that_cannot_be_set(api: Api, number: str, body: Any, s
     assert (await api("GET", "/api/user"))[0] == 200
 
 
-async def test_a_server_admin_is_made_and_unmade(api: Api) -> None:
-    """It holds for the next request."""
-    number = await made(api)
+async def test_the_server_admin_flag_is_set_and_reset(api: Api) -> None:
+    """A change of the server admin flag applies to the next request."""
+    number = await create_user(api)
     user = basic("testdrive", "secret")
     assert (await api("GET", "/api/users", auth=user))[0] == 403
     path = f"/api/admin/users/{number}/permissions"
@@ -139,29 +139,29 @@ async def test_a_server_admin_is_made_and_unmade(api: Api) -> None:
 
 async def test_a_user_is_disabled_and_enabled(api: Api) -> None:
     """A disabled one does not log in, with the words of a wrong password."""
-    number = await made(api)
+    number = await create_user(api)
     user = basic("testdrive", "secret")
     assert (await api("GET", "/api/user", auth=user))[0] == 200
     assert await api("POST", f"/api/admin/users/{number}/disable") == (200, {"message": "User disabled"})
-    status, refused = await api("GET", "/api/user", auth=user)
-    assert (status, refused["message"]) == (401, "Invalid username or password")
+    status, error = await api("GET", "/api/user", auth=user)
+    assert (status, error["message"]) == (401, "Invalid username or password")
     assert (await api("GET", f"/api/users/{number}"))[1]["isDisabled"] is True
     assert await api("POST", f"/api/admin/users/{number}/enable") == (200, {"message": "User enabled"})
     assert (await api("GET", "/api/user", auth=user))[0] == 200
 
 
 async def test_a_user_is_deleted(api: Api) -> None:
-    """With memberships, stars and grants; the id is unknown from then on, and is not used again."""
-    number = await made(api)
+    """Deleting a user deletes memberships, stars and grants; the id is not found afterwards and not used again."""
+    number = await create_user(api)
     assert await api("DELETE", f"/api/admin/users/{number}") == (200, {"message": "User deleted"})
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 401
     assert await api("DELETE", f"/api/admin/users/{number}") == (404, {"message": "user not found"})
-    assert await made(api) > number
+    assert await create_user(api) > number
 
 
-async def test_logging_out_is_looking_anew(api: Api) -> None:
-    """There are no sessions to end; oneself one cannot log out."""
-    number = await made(api)
+async def test_logging_out_clears_the_cached_identity(api: Api) -> None:
+    """As there are no sessions, a logout only clears cached credentials. Callers cannot log out themselves."""
+    number = await create_user(api)
     assert await api("POST", f"/api/admin/users/{number}/logout") == (200, {"message": "User logged out"})
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
     assert await api("POST", "/api/admin/users/1/logout") == (400, {"message": "You cannot logout yourself"})
@@ -182,9 +182,9 @@ async def test_unknown_users_are_not_found(api: Api, method: str, path: str, bod
     assert await api(method, path.format("x"), body) == (400, {"message": "id is invalid"})
 
 
-async def test_the_last_server_admin_stays(api: Api) -> None:
-    """They are neither demoted nor disabled nor deleted; another one that is disabled does not count."""
-    number = await made(api)
+async def test_the_last_server_admin_is_protected(api: Api) -> None:
+    """The last enabled server admin cannot be demoted, disabled or deleted."""
+    number = await create_user(api)
     await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True})
     await api("POST", f"/api/admin/users/{number}/disable")
     for method, path, body, verb in (
@@ -202,7 +202,7 @@ async def test_concurrent_demotions_leave_one_server_admin(api: Api, how: str) -
     """However many are demoted, disabled and deleted concurrently, by a caller with their permissions who is not one of them."""
     anna = await api.person("anna", Role.VIEWER, *EVERYTHING, grants_in=0)
     await api.person("boss", Role.ADMIN)
-    numbers = [await made(api, f"a{index}") for index in range(5)]
+    numbers = [await create_user(api, f"a{index}") for index in range(5)]
     await api.sql("""update "user" set is_admin = true where id = any($1::bigint[])""", numbers)
     numbers.append(1)
     ways: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
@@ -211,24 +211,24 @@ async def test_concurrent_demotions_leave_one_server_admin(api: Api, how: str) -
         "delete": lambda number: api("DELETE", f"/api/admin/users/{number}", auth=anna),
     }
     chosen = [ways[how] if how != "mixed" else list(ways.values())[index % 3] for index in range(6)]
-    answers = await asyncio.gather(*(way(number) for way, number in zip(chosen, numbers, strict=True)))
-    assert sorted(status for status, _ in answers) == [200] * 5 + [400]
+    responses = await asyncio.gather(*(way(number) for way, number in zip(chosen, numbers, strict=True)))
+    assert sorted(status for status, _ in responses) == [200] * 5 + [400]
     assert await api.sql("select count(*) from person where is_admin and not is_disabled") == 1
 
 
 async def test_the_only_admin_of_an_organization_is_not_deleted(api: Api) -> None:
-    """The answer names the organization."""
+    """The response names the organization."""
     two = await api.organization("Two")
     await api.person("anna", Role.ADMIN, org_id=two)
     number = await api.sql("""select id from "user" where login = 'anna'""")
-    status, refused = await api("DELETE", f"/api/admin/users/{number}")
-    assert (status, '"Two"' in refused["message"]) == (400, True)
+    status, error = await api("DELETE", f"/api/admin/users/{number}")
+    assert (status, '"Two"' in error["message"]) == (400, True)
     assert (await api("DELETE", f"/api/orgs/{two}"))[0] == 200
     assert (await api("DELETE", f"/api/admin/users/{number}"))[0] == 200
 
 
 async def test_settings_are_shown_without_secrets(start_api: StartApi) -> None:
-    """In the sections clients look for; what is secret is masked."""
+    """The settings have the sections that clients read, and secrets are masked."""
     api = await start_api(secret_key="a very-secret", quota_defaults="org_user=7")
     status, sections = await api("GET", "/api/admin/settings")
     assert status == 200
@@ -251,7 +251,7 @@ async def test_settings_are_shown_without_secrets(start_api: StartApi) -> None:
 
 
 async def test_statistics_count_objects(api: Api) -> None:
-    """At least ten numbers; a service account is not a user."""
+    """The statistics have at least ten numbers, and service accounts do not count as users."""
     await api.person("vera", Role.VIEWER)
     await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true)""")
     status, stats = await api("GET", "/api/admin/stats")
@@ -263,8 +263,8 @@ async def test_statistics_count_objects(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/admin/settings", "/api/admin/stats"])
-async def test_the_server_is_no_business_of_an_organizations_admin(api: Api, path: str) -> None:
-    """Unless granted globally."""
+async def test_organization_admins_may_not_administer_the_server(api: Api, path: str) -> None:
+    """An organization's Admin may not use the server's routes without a global grant."""
     assert (await api("GET", path, auth=await api.person("boss", Role.ADMIN)))[0] == 403
     granted = [("settings:read", "*"), ("server.stats:read", "*")]
     assert (await api("GET", path, auth=await api.person("helper", Role.NONE, *granted, grants_in=0)))[0] == 200
@@ -272,7 +272,7 @@ async def test_the_server_is_no_business_of_an_organizations_admin(api: Api, pat
 
 async def test_no_secret_is_in_the_audit(api: Api) -> None:
     """The events of a user contain neither passwords nor hashes."""
-    number = await made(api)
+    number = await create_user(api)
     await api("PUT", f"/api/admin/users/{number}/password", {"password": "another-secret"})
     await api(
         "PUT", "/api/user/password", {"oldPassword": "another-secret", "newPassword": PASSWORD}, auth=basic("testdrive", "another-secret")
@@ -299,13 +299,13 @@ async def test_no_secret_is_in_the_audit(api: Api) -> None:
         ("users:delete", "DELETE", "/api/admin/users/{}", None),
     ],
 )
-async def test_a_server_admin_is_changed_by_who_may_all_they_may(api: Api, action: str, method: str, path: str, body: Any) -> None:
-    """403 for who holds the action only, though everywhere, or may make server admins; other users they may change."""
-    number, other = await made(api), await made(api, "other")
+async def test_changing_a_server_admin_needs_all_permissions(api: Api, action: str, method: str, path: str, body: Any) -> None:
+    """Only callers with every permission may change a server admin; a single action or the right to make them does not suffice."""
+    number, other = await create_user(api), await create_user(api, "other")
     await api.sql("""update "user" set is_admin = true where id = $1""", number)
     helper = await api.person("helper", Role.ADMIN, (action, "*"), ("users.permissions:write", "*"), grants_in=0)
-    status, refused = await api(method, path.format(number), body, auth=helper)
-    assert (status, refused["title"]) == (403, "Access denied")
+    status, error = await api(method, path.format(number), body, auth=helper)
+    assert (status, error["title"]) == (403, "Access denied")
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
     named = body and ({**body, "login": "other"} if "login" in body else body)
     assert (await api(method, path.format(other), named, auth=helper))[0] == 200
@@ -326,7 +326,7 @@ async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, m
     """A grant or a role in any organization that the caller lacks is named in the refusal; a caller who has the same may."""
     two = await api.organization("Two")
     helper = await api.person("helper", Role.EDITOR, (action, "*"), grants_in=0)
-    plain, global_, local, admin, abroad = [await made(api, login) for login in ("plain", "global", "local", "admin2", "abroad")]
+    plain, global_, local, admin, abroad = [await create_user(api, login) for login in ("plain", "global", "local", "admin2", "abroad")]
     await api.grant(global_, "orgs:delete", "org:id:7", 0)
     await api.grant(local, "teams:read", "teams:id:7", 1)
     await api.sql("update org_user set role = 'Admin' where user_id = $1", admin)
@@ -334,17 +334,17 @@ async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, m
     assert (await api(method, path.format(plain), body, auth=helper))[0] == 200
     lacking = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", abroad: "annotations:read"}
     for number, needed in lacking.items():
-        status, refused = await api(method, path.format(number), body, auth=helper)
-        assert (status, refused["message"].rpartition(" ")[2]) == (403, needed)
+        status, error = await api(method, path.format(number), body, auth=helper)
+        assert (status, error["message"].rpartition(" ")[2]) == (403, needed)
     equal = await api.person("equal", Role.ADMIN, (action, "*"), ("orgs:delete", "org:*"), grants_in=0)
     await api.sql("""insert into org_user (org_id, user_id, role) select $1, id, 'Viewer' from "user" where login = 'equal'""", two)
     for number in lacking:
         assert (await api(method, path.format(number), body, auth=equal))[0] == 200
 
 
-async def test_a_password_that_may_not_be_set_stays(api: Api) -> None:
-    """The old one logs in as before, and nothing is on record as done."""
-    number = await made(api)
+async def test_a_rejected_password_changes_nothing(api: Api) -> None:
+    """After a rejected change the old password still works, and the audit has no change."""
+    number = await create_user(api)
     await api.grant(number, "users.permissions:write", "*", 0)
     helper = await api.person("helper", Role.ADMIN, ("users.password:write", "*"), grants_in=0)
     before = await api.sql("select count(*) from audit_event where outcome = 'ok'")
@@ -354,12 +354,12 @@ async def test_a_password_that_may_not_be_set_stays(api: Api) -> None:
 
 
 async def test_server_admins_are_made_only_with_all_permissions(api: Api) -> None:
-    """Neither the caller nor others, whatever grants the caller has; a token with grants of everything is enough."""
-    number = await made(api)
+    """Making a server admin, also of oneself, needs every permission; a token with all grants suffices."""
+    number = await create_user(api)
     helper = await api.person("helper", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
     own = await api.sql("""select id from "user" where login = 'helper'""")
-    for wanted in (number, own):
-        assert (await api("PUT", f"/api/admin/users/{wanted}/permissions", {"isGrafanaAdmin": True}, auth=helper))[0] == 403
+    for expected in (number, own):
+        assert (await api("PUT", f"/api/admin/users/{expected}/permissions", {"isGrafanaAdmin": True}, auth=helper))[0] == 403
     account = await api.account("robot", Role.NONE)
     for action, scope in EVERYTHING:
         await api.grant(account, action, scope, 0)
@@ -370,6 +370,6 @@ async def test_server_admins_are_made_only_with_all_permissions(api: Api) -> Non
 async def test_a_user_is_created_within_the_quota_of_organizations(start_api: StartApi) -> None:
     """If users may not be members of any organization, no user is created in one."""
     api = await start_api(quota_defaults="user_org=0")
-    status, refused = await api("POST", "/api/admin/users", {"login": "a", "password": "secret"})
-    assert (status, refused["extra"]) == (403, {"scope": "user", "target": "org_user", "limit": 0, "used": 0})
+    status, error = await api("POST", "/api/admin/users", {"login": "a", "password": "secret"})
+    assert (status, error["extra"]) == (403, {"scope": "user", "target": "org_user", "limit": 0, "used": 0})
     assert await api.sql("select count(*) from person") == 1

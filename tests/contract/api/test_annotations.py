@@ -1,4 +1,4 @@
-"""Annotations: on dashboards, as whose rules of access they are, and of the organization."""
+"""Annotations of dashboards, with the dashboard's permissions, and of the organization."""
 
 from typing import Any
 
@@ -65,16 +65,16 @@ async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
         "data": {"n": 1.1},
     }
     assert await api("GET", PATH) == (200, [found])
-    async with api.session.get(PATH, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as answer:
-        assert '"data":{"n":1.10}' in await answer.text()
+    async with api.session.get(PATH, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+        assert '"data":{"n":1.10}' in await response.text()
     assert await api("DELETE", f"{PATH}/{number}") == (200, {"message": "Annotation deleted"})
     for method, sent in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):
         assert await api(method, f"{PATH}/{number}", sent) == NOT_FOUND
         assert await api(method, f"{PATH}/None", sent) == (400, {"message": "annotationId is invalid"})
 
 
-async def test_one_without_a_dashboard_is_of_the_organization(api: Api) -> None:
-    """And of now, where no time is given; a dashboard may be named by number."""
+async def test_an_annotation_without_a_dashboard_is_of_the_organization(api: Api) -> None:
+    """Without a time, an annotation has the current one; its dashboard may be given by id."""
     dashboard = await saved(api, "abc", "A")
     found = await one(api, await added(api))
     assert (found["dashboardId"], found["dashboardUID"], found["data"]) == (0, "", {})
@@ -91,14 +91,14 @@ async def test_one_without_a_dashboard_is_of_the_organization(api: Api) -> None:
         ({"time": -9, "timeEnd": 5}, (-9, 5)),
     ],
 )
-async def test_a_span_begins_before_it_ends(api: Api, sent: Any, span: tuple[int, int]) -> None:
-    """In whichever order its times came; with one of them it is a moment."""
+async def test_the_times_of_a_span_are_ordered(api: Api, sent: Any, span: tuple[int, int]) -> None:
+    """The two times of a span may be given in any order; with one of them the annotation is a point in time."""
     found = await one(api, await added(api, **sent))
     assert (found["time"], found["timeEnd"]) == span
 
 
 @pytest.mark.parametrize(
-    ("body", "answer"),
+    ("body", "response"),
     [
         ({}, refused("Failed to save annotation", "the text must not be empty")),
         ({"text": "é" * 32769}, refused("Failed to save annotation", "the text is longer than 65536 bytes")),
@@ -114,9 +114,9 @@ async def test_a_span_begins_before_it_ends(api: Api, sent: Any, span: tuple[int
     ],
     ids=["no text", "long text", "many tags", "large data", "long tag", "no such uid", "no such number", "NUL", "text", "time", "data"],
 )
-async def test_invalid_annotations_are_refused(api: Api, body: Any, answer: Any) -> None:
+async def test_invalid_annotations_are_refused(api: Api, body: Any, response: Any) -> None:
     """The message is the one that clients know, with the reason in addition; nothing is stored."""
-    assert await api("POST", PATH, body) == answer
+    assert await api("POST", PATH, body) == response
     assert await texts(api) == []
 
 
@@ -160,7 +160,7 @@ async def test_annotations_are_found_by_each_filter(api: Api) -> None:
 
 
 async def test_tags_are_counted(api: Api) -> None:
-    """In order; those that hold a text, in any case of letters."""
+    """The tags that contain a string, ignoring case, are counted and sorted."""
     await added(api, tags=["b", "Deploy:prod"])
     await added(api, tags=["b", "a"])
 
@@ -174,8 +174,8 @@ async def test_tags_are_counted(api: Api) -> None:
     assert await counted("limit=1&tag=b") == {"b": 2}
 
 
-async def test_a_put_replaces_text_and_tags_and_a_patch_what_is_given(api: Api) -> None:
-    """Times and data that are not given are kept by both; a PATCH ignores an empty text."""
+async def test_put_and_patch(api: Api) -> None:
+    """A PUT replaces text and tags, and a PATCH the given fields; times and data are kept if absent. A PATCH ignores an empty text."""
     number = await added(api, "T", time=1000, timeEnd=2000, tags=["a"], data={"k": 1})
     assert await api("PATCH", f"{PATH}/{number}", {"text": "", "timeEnd": 3000, "tags": None}) == (200, {"message": "Annotation patched"})
     found = await one(api, number)
@@ -196,35 +196,35 @@ async def test_a_put_replaces_text_and_tags_and_a_patch_what_is_given(api: Api) 
 
 
 @pytest.mark.parametrize(
-    ("tags", "kept"), [(["deploy", "prod"], ["deploy", "prod"]), ("deploy  prod", ["deploy", "prod"]), ("", []), ([], [])]
+    ("tags", "expected"), [(["deploy", "prod"], ["deploy", "prod"]), ("deploy  prod", ["deploy", "prod"]), ("", []), ([], [])]
 )
-async def test_graphite_events_are_annotations(api: Api, tags: Any, kept: list[str]) -> None:
-    """They belong to the organization; the data is appended to the text, and the time is in seconds."""
+async def test_graphite_events_are_annotations(api: Api, tags: Any, expected: list[str]) -> None:
+    """A Graphite event is an annotation of the organization with its data appended to the text; its time is in seconds."""
     status, body = await api("POST", f"{PATH}/graphite", {"what": "Deploy", "data": "by me", "when": 1467844481, "tags": tags})
     assert (status, body["message"]) == (200, "Graphite annotation added")
     found = await one(api, body["id"])
-    assert (found["text"], found["tags"], found["time"], found["timeEnd"]) == ("Deploy\nby me", kept, 1467844481000, 1467844481000)
+    assert (found["text"], found["tags"], found["time"], found["timeEnd"]) == ("Deploy\nby me", expected, 1467844481000, 1467844481000)
 
 
 @pytest.mark.parametrize(
-    ("body", "answer"),
+    ("body", "response"),
     [
         ({"tags": []}, refused("Failed to save Graphite annotation", "what must not be empty")),
         (
             {"what": "T"},
-            refused("Failed to save Graphite annotation", "tags must be a list of texts, or one text with blanks between"),
+            refused("Failed to save Graphite annotation", "tags must be a list of strings, or a string of tags separated by blanks"),
         ),
         ({"what": "T", "tags": [5]}, (400, {"message": "bad request data"})),
         ({"what": "T", "tags": [], "when": 2**53 + 1}, (400, {"message": "bad request data"})),
     ],
 )
-async def test_invalid_graphite_events_are_refused(api: Api, body: Any, answer: Any) -> None:
+async def test_invalid_graphite_events_are_refused(api: Api, body: Any, response: Any) -> None:
     """The message is Graphite's."""
-    assert await api("POST", f"{PATH}/graphite", body) == answer
+    assert await api("POST", f"{PATH}/graphite", body) == response
 
 
 async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None:
-    """One request deletes those of one panel, or a single one by its number, never all of them."""
+    """One request deletes the annotations of one panel, or one by its id, and never all of them."""
     dashboard = await saved(api, "abc", "A")
     await saved(api, "other", "B")
     for text, place in (
@@ -263,8 +263,8 @@ async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
     assert [(annotation["text"], annotation["userId"], annotation["login"]) for annotation in found] == [("of all", 0, "")]
 
 
-async def test_another_organization_has_annotations_of_its_own(api: Api) -> None:
-    """Numbers of others are not found there, and their dashboards do not exist."""
+async def test_annotations_belong_to_one_organization(api: Api) -> None:
+    """Annotations and dashboards of another organization are not found."""
     await saved(api, "abc", "A")
     number = await added(api, dashboardUID="abc")
     abroad = await api.person("abroad", Role.ADMIN, org_id=await api.organization("Other"))
@@ -307,12 +307,12 @@ async def may(api: Api, auth: str, number: int, place: Any) -> str:
         (Role.NONE, ("annotations:delete", "*"), "", "", ""),
     ],
 )
-async def test_rights_are_those_on_the_dashboard(
+async def test_permissions_are_those_of_the_dashboard(
     api: Api, role: Role, grant: tuple[str, str] | None, of_organization: str, at_root: str, in_folder: str
 ) -> None:
-    """To view it is to read its annotations, to edit it to change them. Members read those of the organization, Editors change them.
+    """View on a dashboard allows reading its annotations, and Edit changing them. Organization annotations need a member or an Editor.
 
-    A rule makes Viewers editors of the folder. A grant gives its action where it says, and no other.
+    A rule makes Viewers editors of the folder. A grant gives one action in one scope.
     """
     await folder(api, "f1", "F")
     rules = {"items": [{"role": "Viewer", "permission": 2}]}
@@ -329,8 +329,8 @@ async def test_rights_are_those_on_the_dashboard(
     ]
 
 
-async def test_what_may_not_be_read_is_neither_counted_nor_removed(api: Api) -> None:
-    """By an Editor whom the rules of the dashboard keep out."""
+async def test_unreadable_annotations_are_neither_counted_nor_deleted(api: Api) -> None:
+    """An Editor whom a dashboard's rules exclude neither counts nor deletes its annotations."""
     await saved(api, "closed", "Closed")
     assert (await api("POST", "/api/dashboards/uid/closed/permissions", {"items": []}))[0] == 200
     number = await added(api, dashboardUID="closed", panelId=1, tags=["secret"])
@@ -347,8 +347,8 @@ async def test_what_may_not_be_read_is_neither_counted_nor_removed(api: Api) -> 
     assert (await one(api, number))["tags"] == ["secret"]
 
 
-async def test_a_rule_on_a_dashboard_alone_opens_its_annotations(api: Api) -> None:
-    """To a member without a role, who may read nothing else."""
+async def test_a_rule_on_a_dashboard_allows_reading_its_annotations(api: Api) -> None:
+    """A rule on a dashboard allows a member without a role to read its annotations and nothing else."""
     await saved(api, "abc", "A")
     auth = await api.person("guest", Role.NONE)
     guest = await api.sql("""select id from "user" where login = 'guest'""")

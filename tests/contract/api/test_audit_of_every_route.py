@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import ADMIN, PASSWORD, Api, StartApi, basic
-from tests.contract.api.repositories import StandIn
+from tests.contract.api.repositories import FakeJobsWorker
 from tests.contract.api.test_authorization_matrix import address
 from tests.signer import SIGNER
 
@@ -53,34 +53,34 @@ async def organization(api: Api, _: Made) -> int:
     return await api.organization(fresh("Org "))
 
 
-async def user(api: Api, made: Made) -> int:
+async def user(api: Api, created: Made) -> int:
     """Create a user and note their login as ``login``; in an organization they are a Viewer next to an Admin."""
-    made["login"] = fresh("user")
-    org_id = made.get("org_id", 1)
+    created["login"] = fresh("user")
+    org_id = created.get("org_id", 1)
     await api.person(fresh("boss"), Role.ADMIN, org_id=org_id)
-    await api.person(made["login"], Role.VIEWER, org_id=org_id)
-    number: int = await api.sql("""select id from "user" where login = $1""", made["login"])
+    await api.person(created["login"], Role.VIEWER, org_id=org_id)
+    number: int = await api.sql("""select id from "user" where login = $1""", created["login"])
     return number
 
 
-async def outsider(api: Api, made: Made) -> int:
-    """An organization, and a person who is in another one."""
-    made["login"] = fresh("outsider")
-    await api.person(made["login"], Role.VIEWER, org_id=await api.organization(fresh("Org ")))
+async def other_organization(api: Api, created: Made) -> int:
+    """Create an organization and a user of another one; return the id of the first."""
+    created["login"] = fresh("outsider")
+    await api.person(created["login"], Role.VIEWER, org_id=await api.organization(fresh("Org ")))
     return await api.organization(fresh("Org "))
 
 
-async def login(api: Api, made: Made) -> str:
-    await user(api, made)
-    return str(made["login"])
+async def login(api: Api, created: Made) -> str:
+    await user(api, created)
+    return str(created["login"])
 
 
 async def account(api: Api, _: Made) -> int:
     return await api.account(fresh("robot"))
 
 
-async def token(api: Api, made: Made) -> int:
-    return (await api.token(made["id"], fresh("token")))[0]
+async def token(api: Api, created: Made) -> int:
+    return (await api.token(created["id"], fresh("token")))[0]
 
 
 async def key(api: Api, _: Made) -> int:
@@ -91,26 +91,26 @@ async def team(api: Api, _: Made) -> int:
     return int((await api("POST", "/api/teams", {"name": fresh("team")}))[1]["teamId"])
 
 
-async def team_member(api: Api, made: Made) -> int:
-    number = await user(api, made)
-    assert (await api("POST", f"/api/teams/{made['team_id']}/members", {"userId": number}))[0] == 200
+async def team_member(api: Api, created: Made) -> int:
+    number = await user(api, created)
+    assert (await api("POST", f"/api/teams/{created['team_id']}/members", {"userId": number}))[0] == 200
     return number
 
 
 async def data_source(api: Api, _: Made) -> Any:
-    """Its uid is its name."""
+    """Create a data source whose uid is its name."""
     uid = fresh("source")
-    status, made = await api("POST", "/api/datasources", {"uid": uid, "name": uid, "type": "other"})
-    assert status == 200, made
-    return made
+    status, created = await api("POST", "/api/datasources", {"uid": uid, "name": uid, "type": "other"})
+    assert status == 200, created
+    return created
 
 
-async def source_uid(api: Api, made: Made) -> str:
-    return str((await data_source(api, made))["name"])
+async def source_uid(api: Api, created: Made) -> str:
+    return str((await data_source(api, created))["name"])
 
 
-async def source_id(api: Api, made: Made) -> int:
-    return int((await data_source(api, made))["id"])
+async def source_id(api: Api, created: Made) -> int:
+    return int((await data_source(api, created))["id"])
 
 
 async def dashboard(api: Api, _: Made) -> str:
@@ -119,16 +119,16 @@ async def dashboard(api: Api, _: Made) -> str:
     return uid
 
 
-async def changed_dashboard(api: Api, made: Made) -> str:
-    """One with two versions."""
-    uid = await dashboard(api, made)
+async def changed_dashboard(api: Api, created: Made) -> str:
+    """Create a dashboard with two versions."""
+    uid = await dashboard(api, created)
     body = {"dashboard": {"uid": uid, "title": "Changed"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", body))[0] == 200
     return uid
 
 
-async def deleted_dashboard(api: Api, made: Made) -> str:
-    uid = await dashboard(api, made)
+async def deleted_dashboard(api: Api, created: Made) -> str:
+    uid = await dashboard(api, created)
     assert (await api("DELETE", f"/api/dashboards/uid/{uid}"))[0] == 200
     return uid
 
@@ -137,25 +137,25 @@ async def number_of(api: Api, uid: str) -> int:
     return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", uid))
 
 
-async def dashboard_id(api: Api, made: Made) -> int:
-    return await number_of(api, await dashboard(api, made))
+async def dashboard_id(api: Api, created: Made) -> int:
+    return await number_of(api, await dashboard(api, created))
 
 
-async def changed_dashboard_id(api: Api, made: Made) -> int:
-    return await number_of(api, await changed_dashboard(api, made))
+async def changed_dashboard_id(api: Api, created: Made) -> int:
+    return await number_of(api, await changed_dashboard(api, created))
 
 
 async def panel(api: Api, _: Made) -> str:
     name = fresh("panel")
-    made = {"metadata": {"name": name}, "spec": PANEL}
-    assert (await api("POST", PANELS.format("v2alpha1").format(namespace="default"), made))[0] == 201
+    created = {"metadata": {"name": name}, "spec": PANEL}
+    assert (await api("POST", PANELS.format("v2alpha1").format(namespace="default"), created))[0] == 201
     return name
 
 
 async def annotation(api: Api, _: Made) -> int:
-    status, made = await api("POST", "/api/annotations", {"text": "Deployed"})
-    assert status == 200, made
-    return int(made["id"])
+    status, created = await api("POST", "/api/annotations", {"text": "Deployed"})
+    assert status == 200, created
+    return int(created["id"])
 
 
 async def folder(api: Api, _: Made) -> str:
@@ -171,10 +171,10 @@ def repository_named(name: str, root: Path) -> Any:
 
 
 async def repository(api: Api, _: Made) -> str:
-    """One that was found healthy just now."""
+    """Create a repository that was healthy just now."""
     name = fresh("repository")
-    status, made = await api("POST", f"{PROVISIONING}/repositories", repository_named(name, api.data))
-    assert status == 201, made
+    status, created = await api("POST", f"{PROVISIONING}/repositories", repository_named(name, api.data))
+    assert status == 201, created
     statement = (
         "update resource set status = jsonb_set(status::jsonb, '{health}', jsonb_build_object('healthy', true, 'checked', $2::bigint))"
     )
@@ -183,20 +183,20 @@ async def repository(api: Api, _: Made) -> str:
 
 
 async def synced_repository(api: Api, _: Made) -> str:
-    """A healthy one on a git host, of which one commit was synced, that another has taken the place of."""
+    """Create a healthy repository on a git host, with a synced commit to roll back to, and return its name."""
     name = fresh("repository")
-    whole = repository_named(name, api.data)
-    whole["spec"] |= {"type": "githost", "githost": {"url": "https://git.example/team.git"}}
-    del whole["spec"]["local"]
-    assert (await api("POST", f"{PROVISIONING}/repositories", whole))[0] == 201
+    complete = repository_named(name, api.data)
+    complete["spec"] |= {"type": "githost", "githost": {"url": "https://git.example/team.git"}}
+    del complete["spec"]["local"]
+    assert (await api("POST", f"{PROVISIONING}/repositories", complete))[0] == 201
     health = {"health": {"healthy": True, "checked": int(time.time() * 1000)}}
     uid = await api.sql("update resource set status = $2 where name = $1 returning uid", name, json.dumps(health))
     await api.sql("insert into repository_revision (uid, ref, at) values ($1, $2, now()) returning 1", uid, "0" * 40)
     return name
 
 
-async def job(api: Api, made: Made) -> str:
-    status, found = await api("POST", f"{PROVISIONING}/repositories/{await repository(api, made)}/sync")
+async def job(api: Api, created: Made) -> str:
+    status, found = await api("POST", f"{PROVISIONING}/repositories/{await repository(api, created)}/sync")
     assert status == 202, found
     return str(found["metadata"]["name"])
 
@@ -210,43 +210,59 @@ async def evaluation(api: Api, _: Made) -> str:
     return str(found["metadata"]["name"])
 
 
-def renamed(made: Made) -> Any:
-    """A repository under another title."""
-    spec = repository_named(made["name"], made["data"])["spec"]
+async def dead_letter(api: Api, _: Made) -> str:
+    name: str = await api.sql(
+        """
+        insert into dead_letter (name, namespace, server_only, delivery_hash, routing_key, exchange, queue, reason, headers,
+            removed_headers, content_type, body, body_bytes, obstacle, received_at)
+        values ($1, 'default', false, convert_to($1, 'utf8'), 'submit.default', 'dashwright.jobs', 'dashwright.jobs.submit', 'refused',
+            '{}', '{}', '', '{}', 2, '', now())
+        returning name
+        """,
+        fresh("letter"),
+    )
+    return name
+
+
+def renamed(created: Made) -> Any:
+    """Return the repository with another title."""
+    spec = repository_named(created["name"], created["data"])["spec"]
     return {"spec": {**spec, "title": "Other"}}
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A call that succeeds. ``body`` may be made from what was made; ``own`` is made by the person who was made for it.
+    """A request that succeeds. ``body`` may be a function of the created objects. ``own``: the created user sends it.
 
     ``query`` is a template like the path.
     """
 
     body: Any = None
-    made: Mapping[str, Maker | str | int] = field(default_factory=dict)
+    created: Mapping[str, Maker | str | int] = field(default_factory=dict)
     own: bool = False
     query: str = ""
 
 
-def one_of(make: Maker) -> Ask:
-    """A call about a collection that is about one object of it."""
-    return Ask(made={"name": make}, query="?fieldSelector=metadata.name={name}")
+def ask_about_one(make: Maker) -> Ask:
+    """Return a request to a collection that selects one object."""
+    return Ask(created={"name": make}, query="?fieldSelector=metadata.name={name}")
 
 
-def ask(body: Any = None, *, own: bool = False, **made: Maker | str | int) -> Ask:
-    return Ask(body, made, own)
+def ask(body: Any = None, *, own: bool = False, **created: Maker | str | int) -> Ask:
+    return Ask(body, created, own)
 
 
-def kept(name: str, make: Maker, body: Callable[[Made], Any], **made: Maker | str | int) -> Ask:
-    """A call whose body names what ``make`` made."""
-    return Ask(body, {**made, name: make})
+def ask_about(name: str, make: Maker, body: Callable[[Made], Any], **created: Maker | str | int) -> Ask:
+    """Return a request whose body names the object that ``make`` creates."""
+    return Ask(body, {**created, name: make})
 
 
 DASHBOARDS: Final = "/apis/dashboard.grafana.app/{}/namespaces/{{namespace}}/dashboards"
 PANELS: Final = DASHBOARDS.replace("dashboards", "librarypanels")
 FOLDERS: Final = "/apis/folder.grafana.app/v0alpha1/namespaces/{namespace}/folders"
 PROVISIONING: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
+BATCH: Final = "/apis/jobs.dashwright.io/v0alpha1/namespaces/{namespace}/batches/{name}"
+DEAD_LETTERS: Final = "/apis/jobs.dashwright.io/v0alpha1/namespaces/{namespace}/deadletters"
 EVALUATIONS: Final = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default"
 REPOSITORY: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}"
 ADDRESS: Final = {"address1": "Street 1"}
@@ -266,6 +282,23 @@ def named_panel(_: Made) -> Any:
     return {"metadata": {"name": fresh("object")}, "spec": PANEL}
 
 
+async def batch(api: Api, _: Made) -> str:
+    name = fresh("batch")
+    body = {"metadata": {"name": name}, "spec": {}}
+    assert (await api("POST", BATCH.format(namespace="default", name="").rstrip("/"), body))[0] == 201
+    return name
+
+
+async def failed_batch(api: Api, created: Made) -> str:
+    """Create a batch with an item that failed."""
+    name = await batch(api, created)
+    columns = "(batch, index, id, kind, spec, state, status)"
+    item = "select uid, 0, 'a', 'Evaluation', '{}', 'error', '{}' from batch where name = $1"
+    await api.sql(f"insert into batch_item {columns} {item}", name)
+    await api.sql("update batch set total = 1, error = 1 where name = $1", name)
+    return name
+
+
 def source(_: Made) -> Any:
     return {"name": fresh("source"), "type": "other"}
 
@@ -283,17 +316,17 @@ ASKS: Final[Mapping[str, Ask]] = {
     f"PATCH {REPOSITORY}": ask(TITLED, name=repository),
     f"PUT {REPOSITORY}/status": ask({"status": {"observedGeneration": 7}}, name=repository),
     f"PATCH {REPOSITORY}/status": ask({"status": {"observedGeneration": 7}}, name=repository),
-    **{f"DELETE {DASHBOARDS.format(version)}": one_of(dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    **{f"DELETE {PANELS.format(version)}": one_of(panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    f"DELETE {FOLDERS}": one_of(folder),
-    f"DELETE {REPOSITORY.removesuffix('/{name}')}": one_of(repository),
+    **{f"DELETE {DASHBOARDS.format(version)}": ask_about_one(dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"DELETE {PANELS.format(version)}": ask_about_one(panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"DELETE {FOLDERS}": ask_about_one(folder),
+    f"DELETE {REPOSITORY.removesuffix('/{name}')}": ask_about_one(repository),
     **{f"PUT {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"PUT {PANELS.format(version)}/{{name}}": ask(OTHER, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"PUT {FOLDERS}/{{name}}": ask(TITLED, name=folder),
-    f"PUT {REPOSITORY}": kept(
-        "name", repository, lambda made: {"spec": {**repository_named(made["name"], made["data"])["spec"], "title": "T"}}
+    f"PUT {REPOSITORY}": ask_about(
+        "name", repository, lambda created: {"spec": {**repository_named(created["name"], created["data"])["spec"], "title": "T"}}
     ),
-    f"POST {REPOSITORY.removesuffix('/{name}')}": ask(lambda made: repository_named(fresh("repository"), made["data"])),
+    f"POST {REPOSITORY.removesuffix('/{name}')}": ask(lambda created: repository_named(fresh("repository"), created["data"])),
     f"DELETE {REPOSITORY}": ask(name=repository),
     f"POST {REPOSITORY}/files/{{path:rest}}": ask(TITLED, name=repository, path="a.json"),
     f"PUT {REPOSITORY}/files/{{path:rest}}": ask(TITLED, name=repository, path="a.json"),
@@ -302,26 +335,41 @@ ASKS: Final[Mapping[str, Ask]] = {
     f"POST {REPOSITORY}/rollback": ask(name=synced_repository),
     f"POST {REPOSITORY}/export": ask(name=repository),
     f"POST {REPOSITORY}/jobs": ask([{"action": "sync", "sync": {}}], name=repository),
-    f"POST {REPOSITORY.replace('repositories/{name}', 'jobs')}": kept(
-        "repository", repository, lambda made: {"spec": {"action": "sync", "sync": {}, "repository": made["repository"]}}
+    f"POST {REPOSITORY.replace('repositories/{name}', 'jobs')}": ask_about(
+        "repository", repository, lambda created: {"spec": {"action": "sync", "sync": {}, "repository": created["repository"]}}
     ),
     f"DELETE {REPOSITORY.replace('repositories', 'jobs')}": ask(name=job),
-    f"DELETE {REPOSITORY.replace('repositories/{name}', 'jobs')}": one_of(job),
+    f"DELETE {REPOSITORY.replace('repositories/{name}', 'jobs')}": ask_about_one(job),
     "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": ask(
         lambda _: {"metadata": {"name": fresh("evaluation")}, "spec": EVALUATION}
     ),
     "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations/{name}": ask(name=evaluation),
-    "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": one_of(evaluation),
+    "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": ask_about_one(evaluation),
+    f"POST {BATCH.removesuffix('/{name}')}": ask(lambda _: {"metadata": {"name": fresh("batch")}, "spec": {}}),
+    f"DELETE {BATCH.removesuffix('/{name}')}": ask_about_one(batch),
+    f"PUT {BATCH}": ask({"spec": {"priority": 5}}, name=batch),
+    f"PATCH {BATCH}": ask({"spec": {"priority": 5}}, name=batch),
+    f"DELETE {BATCH}": ask(name=batch),
+    f"PUT {BATCH}/status": ask({"status": {"progress": 7}}, name=batch),
+    f"PATCH {BATCH}/status": ask({"status": {"progress": 7}}, name=batch),
+    f"POST {BATCH}/items": ask({"kind": "Evaluation", "spec": {"panel": PANEL}}, name=batch),
+    f"POST {BATCH}/close": ask(name=batch),
+    f"POST {BATCH}/cancel": ask(name=batch),
+    f"POST {BATCH}/retry": ask(name=failed_batch),
+    f"DELETE {DEAD_LETTERS}/{{name}}": ask(name=dead_letter),
+    f"DELETE {DEAD_LETTERS}": ask_about_one(dead_letter),
+    f"POST {DEAD_LETTERS}/{{name}}/replay": ask(name=dead_letter),
+    f"POST {DEAD_LETTERS}/replay": ask_about_one(dead_letter),
     "PUT /api/org": ask({"name": "Renamed"}),
     "PUT /api/org/address": ask(ADDRESS),
     "POST /api/orgs": ask(lambda _: {"name": fresh("Org ")}),
     "PUT /api/orgs/{org_id}": ask(lambda _: {"name": fresh("Org ")}, org_id=organization),
     "PUT /api/orgs/{org_id}/address": ask(ADDRESS, org_id=organization),
     "DELETE /api/orgs/{org_id}": ask(org_id=organization),
-    "POST /api/org/users": kept("outside", outsider, lambda made: {"loginOrEmail": made["login"], **VIEWER}),
+    "POST /api/org/users": ask_about("outside", other_organization, lambda created: {"loginOrEmail": created["login"], **VIEWER}),
     "PATCH /api/org/users/{user_id}": ask({"role": "Editor"}, user_id=user),
     "DELETE /api/org/users/{user_id}": ask(user_id=user),
-    "POST /api/orgs/{org_id}/users": kept("org_id", outsider, lambda made: {"loginOrEmail": made["login"], **VIEWER}),
+    "POST /api/orgs/{org_id}/users": ask_about("org_id", other_organization, lambda created: {"loginOrEmail": created["login"], **VIEWER}),
     "PATCH /api/orgs/{org_id}/users/{user_id}": ask({"role": "Editor"}, org_id=organization, user_id=user),
     "DELETE /api/orgs/{org_id}/users/{user_id}": ask(org_id=organization, user_id=user),
     "PUT /api/users/{id}": ask(lambda _: {"login": fresh("renamed")}, id=user),
@@ -355,7 +403,7 @@ ASKS: Final[Mapping[str, Ask]] = {
     "POST /api/teams": ask(lambda _: {"name": fresh("team")}),
     "PUT /api/teams/{team_id}": ask(lambda _: {"name": fresh("team")}, team_id=team),
     "DELETE /api/teams/{team_id}": ask(team_id=team),
-    "POST /api/teams/{team_id}/members": kept("user", user, lambda made: {"userId": made["user"]}, team_id=team),
+    "POST /api/teams/{team_id}/members": ask_about("user", user, lambda created: {"userId": created["user"]}, team_id=team),
     "PUT /api/teams/{team_id}/members/{user_id}": ask({"permission": 4}, team_id=team, user_id=team_member),
     "DELETE /api/teams/{team_id}/members/{user_id}": ask(team_id=team, user_id=team_member),
     "PUT /api/user/preferences": ask(THEME),
@@ -372,7 +420,7 @@ ASKS: Final[Mapping[str, Ask]] = {
     "DELETE /api/datasources/name/{name}": ask(name=source_uid),
     "POST /api/folders": ask(lambda _: {"title": fresh("folder")}),
     "PUT /api/folders/{uid}": ask({"title": "Other", "overwrite": True}, uid=folder),
-    "POST /api/folders/{uid}/move": kept("parent", folder, lambda made: {"parentUid": made["parent"]}, uid=folder),
+    "POST /api/folders/{uid}/move": ask_about("parent", folder, lambda created: {"parentUid": created["parent"]}, uid=folder),
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
@@ -387,14 +435,14 @@ ASKS: Final[Mapping[str, Ask]] = {
     "PUT /api/annotations/{annotation_id}": ask({"text": "Rolled back"}, annotation_id=annotation),
     "PATCH /api/annotations/{annotation_id}": ask({"text": "Rolled back"}, annotation_id=annotation),
     "DELETE /api/annotations/{annotation_id}": ask(annotation_id=annotation),
-    "POST /api/annotations/mass-delete": kept("annotation", annotation, lambda made: {"annotationId": made["annotation"]}),
+    "POST /api/annotations/mass-delete": ask_about("annotation", annotation, lambda created: {"annotationId": created["annotation"]}),
     "POST /api/folders/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=folder),
     "POST /api/dashboards/uid/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=dashboard),
     "POST /api/dashboards/id/{id}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, id=dashboard_id),
     **{
-        f"POST /api/access-control/{plural}/{{uid}}{path}": ask(body, uid=maker, **made)
+        f"POST /api/access-control/{plural}/{{uid}}{path}": ask(body, uid=maker, **created)
         for plural, maker in (("folders", folder), ("dashboards", dashboard))
-        for path, body, made in (
+        for path, body, created in (
             ("", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}, {}),
             ("/users/{user_id}", {"permission": "View"}, {"user_id": user}),
             ("/teams/{team_id}", {"permission": "View"}, {"team_id": team}),
@@ -405,7 +453,7 @@ ASKS: Final[Mapping[str, Ask]] = {
 
 
 def changing(routes: list[Route]) -> dict[str, Route]:
-    """The routes that change something, by method and path."""
+    """Return the routes that change something, by method and path."""
     table = {f"{route.method} {route.path}": route for route in routes if route.method not in READING}
     return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | SIGNED}
 
@@ -433,40 +481,43 @@ class PreparedCall:
 
 async def prepared(api: Api, route: Route, chosen: Ask) -> PreparedCall:
     """Make what the call is about."""
-    made: Made = {"namespace": "default", "data": api.data}
-    for parameter, maker in chosen.made.items():
-        made[parameter] = await maker(api, made) if callable(maker) else maker
-    path = re.sub(r"\{(\w+)(?::rest)?\}", lambda match: str(made[match[1]]), route.path + chosen.query)
-    body = chosen.body(made) if callable(chosen.body) else chosen.body
-    auth = basic(made["login"], PASSWORD) if chosen.own else ADMIN
-    return PreparedCall(route.method, path, body, auth, {"Content-Type": "application/merge-patch+json"} if is_patch(route) else {})
+    created: Made = {"namespace": "default", "data": api.data}
+    for parameter, maker in chosen.created.items():
+        created[parameter] = await maker(api, created) if callable(maker) else maker
+    path = re.sub(r"\{(\w+)(?::rest)?\}", lambda match: str(created[match[1]]), route.path + chosen.query)
+    body = chosen.body(created) if callable(chosen.body) else chosen.body
+    auth = basic(created["login"], PASSWORD) if chosen.own else ADMIN
+    return PreparedCall(route.method, path, body, auth, content_type(route))
 
 
 async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, Any]:
     return await (await prepared(api, route, chosen)).send(api, headers={"X-Request-Id": request})
 
 
-def is_patch(route: Route) -> bool:
-    return route.method == "PATCH" and route.path.startswith("/apis/")
+def content_type(route: Route) -> Mapping[str, str]:
+    """Return the header of a body that is not plain JSON, or none."""
+    if route.method == "PATCH" and route.path.startswith("/apis/"):
+        return {"Content-Type": "application/merge-patch+json"}
+    return {"Content-Type": "application/x-ndjson"} if route.method == "POST" and route.path.endswith("/items") else {}
 
 
 @pytest.fixture
 async def files(broker: MemoryBroker) -> AsyncIterator[None]:
-    """A worker that says of every file that it is done."""
-    server = RpcServer(broker, broker.topology.repositories, StandIn().answer, SIGNER, prefetch=1)
+    """Start a worker that reports every change of a file as made."""
+    server = RpcServer(broker, broker.topology.repositories, FakeJobsWorker().respond, SIGNER, prefetch=1)
     await server.start()
     yield
     await server.stop(drain=0)
 
 
 async def test_every_change_is_one_event(api: Api, files: None) -> None:
-    """One successful call of each route that is not named above as one that changes nothing: one event, which the route names."""
+    """One successful call of each changing route writes exactly one event, which is the one that the route declares."""
     table = changing(api.routes)
     assert table.keys() == ASKS.keys()
     for name, route in table.items():
         request = fresh("call-")
-        status, answer = await done(api, route, ASKS[name], request)
-        assert status < 300, (name, answer)
+        status, response = await done(api, route, ASKS[name], request)
+        assert status < 300, (name, response)
         assert await events_of(api, request) == [(route.audit, "ok", status)], name
 
 
@@ -477,16 +528,16 @@ async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:
     table = changing(api.routes)
     for index, (name, route) in enumerate(table.items()):
         headers = {"X-Request-Id": f"call-{index}"}
-        status, answer = await api(route.method, address(route), {}, auth=f"Bearer {bearer}", headers=headers)
-        assert status == 403, (name, answer)
+        status, response = await api(route.method, address(route), {}, auth=f"Bearer {bearer}", headers=headers)
+        assert status == 403, (name, response)
     await api.stop()
     for index, (name, route) in enumerate(table.items()):
         assert await events_of(api, f"call-{index}") == [(route.audit, "refused", 403)], name
 
 
 @pytest.mark.parametrize("auth", [None, basic("admin", "wrong")])
-async def test_a_stranger_leaves_an_event_too(start_api: StartApi, auth: str | None) -> None:
-    """Under no organization."""
+async def test_an_unauthenticated_request_writes_an_event(start_api: StartApi, auth: str | None) -> None:
+    """An unauthenticated request writes an event without an organization."""
     api = await start_api(last_used_seconds=3600)
     assert (await api("PUT", "/api/org", {"name": "x"}, auth=auth, headers={"X-Request-Id": "stranger"}))[0] == 401
     await api.stop()
@@ -498,4 +549,4 @@ async def test_only_routes_that_change_nothing_have_no_event(api: Api) -> None:
     """The listed routes are public, or queries; every other route names its event."""
     table = {f"{route.method} {route.path}": route for route in api.routes if route.method not in READING}
     assert {name for name, route in table.items() if route.audit is None} == CHANGES_NOTHING
-    assert {name for name in CHANGES_NOTHING if table[name].needs is PUBLIC} == {"POST /api/auth/keys"}
+    assert {name for name in CHANGES_NOTHING if table[name].required_access is PUBLIC} == {"POST /api/auth/keys"}

@@ -1,4 +1,4 @@
-"""The audit as admins read it."""
+"""The audit log as Admins read it."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from .conftest import Api
 AUDIT = "/api/audit"
 
 
-async def test_what_was_done_is_told_with_who_and_from_where(api: Api) -> None:
-    """The newest first; refusals of what would have changed something are not among what was done."""
+async def test_changes_are_listed_with_actor_and_address(api: Api) -> None:
+    """Changes are listed newest first with actor and address, without rejected requests."""
     account = await api.account("robot")
     await api("PATCH", f"/api/serviceaccounts/{account}", {"role": "Editor"}, headers={"X-Request-Id": "mine"})
     status, found = await api("GET", f"{AUDIT}?outcome=ok")
@@ -25,8 +25,8 @@ async def test_what_was_done_is_told_with_who_and_from_where(api: Api) -> None:
     assert newest["at"].endswith("Z")
 
 
-async def test_what_was_not_done_is_not_told_as_done(api: Api) -> None:
-    """A refused change leaves no event of a change."""
+async def test_a_rejected_change_is_not_listed_as_a_change(api: Api) -> None:
+    """A rejected change has no event of a change."""
     await api("POST", "/api/serviceaccounts", {"name": "x", "role": "Boss"})
     await api("DELETE", "/api/serviceaccounts/9999")
     assert (await api("GET", f"{AUDIT}?outcome=ok"))[1] == {"events": [], "next": None}
@@ -45,8 +45,8 @@ async def test_pages_follow_one_another(api: Api) -> None:
     assert third["next"] is None
 
 
-async def test_events_are_found_by_what_they_tell(api: Api) -> None:
-    """Each filter alone; times are RFC 3339, the end of a span does not belong to it."""
+async def test_events_are_filtered(api: Api) -> None:
+    """Each filter works alone; times are RFC 3339, and the end of a period is exclusive."""
     account = await api.account("robot", headers={"X-Request-Id": "one"})
     await api.token(account, "t")
     queries = {
@@ -67,16 +67,16 @@ async def test_events_are_found_by_what_they_tell(api: Api) -> None:
 
 
 @pytest.mark.parametrize("query", ["from=yesterday", "to=5", "outcome=good", "orgId=x", "before=1.5", "from=0001-01-01T00:00:00%2B14:00"])
-async def test_a_filter_that_cannot_be_read_is_named(api: Api, query: str) -> None:
-    """Rather than ignored: an audit must not show less than it seems."""
+async def test_an_invalid_filter_is_rejected(api: Api, query: str) -> None:
+    """An invalid filter is an error with its name, because ignoring it would show other events than requested."""
     status, body = await api("GET", f"{AUDIT}?{query}")
     assert (status, body["message"].partition(" ")[0]) == (400, query.partition("=")[0])
 
 
-async def test_an_event_stands_under_what_it_is_about(api: Api) -> None:
-    """The organization that was acted on, whichever the caller asked in; none where it was the server.
+async def test_an_event_belongs_to_the_changed_organization(api: Api) -> None:
+    """An event belongs to the organization that was changed, not to the caller's, or to none if the server was changed.
 
-    So an Admin sees what a server admin does to their organization, and nothing of the server or of others.
+    An Admin sees what server admins change in their organization, and nothing of the server or other organizations.
     """
     two = await api.organization("Two")
     boss = await api.person("boss", Role.ADMIN, org_id=two)

@@ -1,4 +1,4 @@
-"""Authentication at two whole gateways on one database, as clients use them."""
+"""Authentication at two complete gateways on one database, as clients use them."""
 
 import asyncio
 import base64
@@ -47,12 +47,12 @@ class RunningGateway:
 
     async def ask(self, authorization: str | None, path: str = NAMESPACE, **headers: str) -> tuple[int, Any]:
         given = headers if authorization is None else {"Authorization": authorization, **headers}
-        async with self._session.get(path, headers=given) as answer:
-            return answer.status, await answer.json()
+        async with self._session.get(path, headers=given) as response:
+            return response.status, await response.json()
 
     async def change(self, authorization: str, method: str, path: str, body: Any) -> tuple[int, Any]:
-        async with self._session.request(method, path, headers={"Authorization": authorization}, json=body) as answer:
-            return answer.status, await answer.json()
+        async with self._session.request(method, path, headers={"Authorization": authorization}, json=body) as response:
+            return response.status, await response.json()
 
 
 StartGateway = Callable[..., Awaitable[RunningGateway]]
@@ -74,19 +74,19 @@ async def start(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 Clock(),
             )
             invalidations: asyncio.Queue[str] = asyncio.Queue()
-            identities = gateway.authentication.identities
-            forget, begins = identities.forget, identities.begin
+            identities = gateway.authentication.identity_cache
+            invalidate, resume = identities.invalidate, identities.resume
 
             def record(subject: str) -> None:
-                forget(subject)
+                invalidate(subject)
                 invalidations.put_nowait(subject)
 
             def listening() -> None:
-                begins()
+                resume()
                 invalidations.put_nowait("begin")
 
-            monkeypatch.setattr(identities, "forget", record)
-            monkeypatch.setattr(identities, "begin", listening)
+            monkeypatch.setattr(identities, "invalidate", record)
+            monkeypatch.setattr(identities, "resume", listening)
             address = await gateway.start()
             stack.push_async_callback(gateway.stop)
             session = await stack.enter_async_context(aiohttp.ClientSession(address, cookie_jar=aiohttp.DummyCookieJar()))
@@ -103,15 +103,15 @@ async def sql(database: Database, statement: str, *values: object) -> None:
 
 
 async def add_token(database: Database, text: str = TOKEN) -> None:
-    """The service account 9, Editor, with one token."""
-    material = key_material.read(text)
+    """Create the service account 9, an Editor, with one token."""
+    material = key_material.parse(text)
     assert material is not None
     await sql(database, """insert into "user" (id, login, email, org_id, is_service_account) values (9, 'sa', 'sa', 1, true)""")
     await sql(database, "insert into org_user (org_id, user_id, role) values (1, 9, 'Editor')")
     await sql(
         database,
         "insert into api_key (id, org_id, name, key, role, service_account_id) values (5, 1, 'ci', $1, 'Viewer', 9)",
-        key_material.stored(material.secret, material.salt),
+        key_material.hash_secret(material.secret, material.salt),
     )
 
 
@@ -195,7 +195,7 @@ CHANGES: Final = {
 
 @pytest.mark.parametrize("name", CHANGES)
 async def test_a_change_at_one_gateway_is_in_force_at_the_other(start: StartGateway, database: Database, name: str) -> None:
-    """It is in force once the other gateway has received the notification of the commit."""
+    """A change applies at the other gateway once it has received the notification of the commit."""
     change = CHANGES[name]
     one, two = await start(), await start()
     hashed = await one.gateway.authentication.passwords.hash(PASSWORD)
@@ -208,8 +208,8 @@ async def test_a_change_at_one_gateway_is_in_force_at_the_other(start: StartGate
     for gateway in (one, two):
         await gateway.settle(database)
         assert (await gateway.ask(change.caller, change.asks, **change.headers))[0] == before
-    status, answer = await one.change(ADMIN, change.method, change.path, change.body)
-    assert status == 200, answer
+    status, response = await one.change(ADMIN, change.method, change.path, change.body)
+    assert status == 200, response
     assert (await one.ask(change.caller, change.asks, **change.headers))[0] == after
     await two.settle(database)
     assert (await two.ask(change.caller, change.asks, **change.headers))[0] == after
@@ -230,7 +230,7 @@ async def test_a_foreign_namespace_is_forbidden_to_a_token(start: StartGateway, 
 
 
 async def test_without_basic_auth_tokens_are_still_accepted(start: StartGateway, database: Database) -> None:
-    """Also in place of a password; passwords are refused without a reason."""
+    """With basic authentication disabled, tokens are accepted, also as passwords; passwords are rejected without a reason."""
     gateway = await start(basic_auth=False)
     await add_token(database)
     as_password = "Basic " + base64.b64encode(f"api_key:{TOKEN}".encode()).decode()
@@ -265,8 +265,8 @@ async def test_times_of_last_use_are_written_when_the_gateway_stops(start: Start
         assert await connection.fetchval('select last_seen_at is not null from "user" where id = 1')
 
 
-async def test_no_line_of_the_log_holds_a_secret(start: StartGateway, database: Database) -> None:
-    """The credentials of accepted and refused requests are not logged."""
+async def test_no_log_line_contains_a_secret(start: StartGateway, database: Database) -> None:
+    """The credentials of accepted and rejected requests are not logged."""
     gateway = await start()
     await add_token(database)
     unknown = key_material.new_token()

@@ -25,8 +25,8 @@ def dashboard(name: str, **metadata: Any) -> dict[str, Any]:
         ({"finalizers": ["example.org/theirs"]}, 403),
     ],
 )
-async def test_an_editor_keeps_no_admin_from_an_object(api: Api, metadata: dict[str, Any], status: int) -> None:
-    """Neither at its creation nor later. An Admin may, and an Editor may change the rest of such an object."""
+async def test_an_editor_cannot_exclude_admins(api: Api, metadata: dict[str, Any], status: int) -> None:
+    """An Editor cannot make an object managed by Admins, at creation or later. An Admin can, and Editors may change its other fields."""
     editor = await api.person("editor", Role.EDITOR)
     assert (await api("POST", DASHBOARDS, dashboard("first", **metadata), auth=editor))[0] == status
     assert (await api("POST", DASHBOARDS, dashboard("second"), auth=editor))[0] == 201
@@ -49,9 +49,9 @@ async def test_joining_a_team_with_rules_needs_more_rights(api: Api) -> None:
     rules = {"items": [{"teamId": seeing["teamId"], "permission": 1}]}
     assert (await api("POST", "/api/folders/hidden/permissions", rules))[0] == 200
 
-    status, refused = await api("POST", f"/api/teams/{seeing['teamId']}/members", {"userId": user_id}, auth=manager)
-    assert (status, refused["title"]) == (403, "Access denied")
-    assert "folders.permissions:write" in refused["message"]
+    status, error = await api("POST", f"/api/teams/{seeing['teamId']}/members", {"userId": user_id}, auth=manager)
+    assert (status, error["title"]) == (403, "Access denied")
+    assert "folders.permissions:write" in error["message"]
     assert (await api("GET", "/api/folders/hidden", auth=manager))[0] == 403
     assert (await api("POST", f"/api/teams/{seeing['teamId']}/members", {"userId": other_id}, auth=manager))[0] == 200
     assert (await api("POST", f"/api/teams/{blind['teamId']}/members", {"userId": user_id}, auth=manager))[0] == 200

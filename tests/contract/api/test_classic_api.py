@@ -13,21 +13,21 @@ STORED = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards"
 
 async def saved(api: Api, uid: str, title: str, *, folder: str = "", **spec: Any) -> dict[str, Any]:
     body = {"dashboard": {"uid": uid, "title": title, **spec}, "folderUid": folder, "overwrite": True}
-    status, answer = await api("POST", "/api/dashboards/db", body)
-    assert status == 200, answer
-    found: dict[str, Any] = answer
+    status, response = await api("POST", "/api/dashboards/db", body)
+    assert status == 200, response
+    found: dict[str, Any] = response
     return found
 
 
 async def folder(api: Api, uid: str, title: str, **members: Any) -> dict[str, Any]:
-    status, answer = await api("POST", "/api/folders", {"uid": uid, "title": title, **members})
-    assert status == 200, answer
-    found: dict[str, Any] = answer
+    status, response = await api("POST", "/api/folders", {"uid": uid, "title": title, **members})
+    assert status == 200, response
+    found: dict[str, Any] = response
     return found
 
 
-async def test_a_dashboard_is_saved_read_and_removed(api: Api) -> None:
-    """In its folder, with its own body to the last digit; the resource API has the same object."""
+async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
+    """A saved dashboard has its folder and its body with unchanged digits; the resource API has the same object."""
     await folder(api, "f1", "Test drive")
     spec = '{"uid":"abc","id":null,"title":"Production Overview","tags":["foobar"],"big":12345678901234567890,"exact":1.10}'
     status, body = await api(
@@ -42,8 +42,8 @@ async def test_a_dashboard_is_saved_read_and_removed(api: Api) -> None:
         "folderUid": "f1",
     }
     assert (status, body) == (200, {**expected, "id": body["id"]})
-    async with api.session.get("/api/dashboards/uid/abc", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as answer:
-        text = await answer.text()
+    async with api.session.get("/api/dashboards/uid/abc", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+        text = await response.text()
     assert '"big":12345678901234567890' in text
     assert '"exact":1.10' in text
     status, found = await api("GET", "/api/dashboards/uid/abc")
@@ -61,15 +61,15 @@ async def test_a_dashboard_is_saved_read_and_removed(api: Api) -> None:
         assert await api(method, "/api/dashboards/uid/abc") == (404, {"message": "Dashboard not found"})
 
 
-async def test_a_save_replaces_only_the_version_it_names(api: Api) -> None:
-    """Otherwise 412, unless it may overwrite; each change is a new version, with its message in the history."""
+async def test_a_save_replaces_only_its_version(api: Api) -> None:
+    """A save of an old version is 412 unless it overwrites; each change is a new version with its message."""
     await saved(api, "abc", "A")
     mismatch = (412, {"status": "version-mismatch", "message": "The dashboard has been changed by someone else"})
     for version in ({}, {"version": 2}, {"version": 0}):
         assert await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "abc", "title": "B", **version}}) == mismatch
     body = {"dashboard": {"uid": "abc", "title": "B", "version": 1}, "message": "second"}
-    status, answer = await api("POST", "/api/dashboards/db", body)
-    assert (status, answer["version"]) == (200, 2)
+    status, response = await api("POST", "/api/dashboards/db", body)
+    assert (status, response["version"]) == (200, 2)
     assert await api("POST", "/api/dashboards/db", body) == mismatch
     assert (await saved(api, "abc", "C"))["version"] == 3
     assert await api.sql("select string_agg(message, ',' order by generation) from resource_history") == "second"
@@ -77,33 +77,35 @@ async def test_a_save_replaces_only_the_version_it_names(api: Api) -> None:
 
 async def test_a_dashboard_without_uid_gets_one(api: Api) -> None:
     """The uid has fourteen characters; null and an empty text count as missing."""
-    status, answer = await api("POST", "/api/dashboards/db", {"dashboard": {"id": None, "uid": "", "title": "A"}})
-    assert (status, len(answer["uid"]), answer["folderUid"]) == (200, 14, "")
+    status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"id": None, "uid": "", "title": "A"}})
+    assert (status, len(response["uid"]), response["folderUid"]) == (200, 14, "")
 
 
-async def test_a_dashboard_may_be_named_by_number(api: Api) -> None:
-    """Then it must be there, in the version that is named; a uid wins."""
+async def test_a_dashboard_may_be_given_by_id(api: Api) -> None:
+    """A save by id needs an existing dashboard in the given version; a uid takes precedence."""
     number = (await saved(api, "abc", "A"))["id"]
     mismatch = {"dashboard": {"id": number, "title": "x", "version": 7}, "overwrite": False}
     assert (await api("POST", "/api/dashboards/db", mismatch))[0] == 412
-    status, answer = await api("POST", "/api/dashboards/db", {"dashboard": {"id": number, "title": "B", "version": 1}})
-    assert (status, answer["uid"], answer["id"], answer["version"]) == (200, "abc", number, 2)
+    status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"id": number, "title": "B", "version": 1}})
+    assert (status, response["uid"], response["id"], response["version"]) == (200, "abc", number, 2)
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"id": 77, "title": "B"}}))[0] == 404
 
 
-async def test_the_folder_of_a_save_is_the_first_that_is_named(api: Api) -> None:
-    """By uid, by number, or as an answer has it in ``meta``; none is the root. A number may have sixteen digits, as imported ones do."""
+async def test_the_folder_of_a_save(api: Api) -> None:
+    """The folder is the first one given by uid, by id or in ``meta``, otherwise the root. An id may have sixteen digits."""
     far = 9_007_199_254_740_991
     first, second = await folder(api, "f1", "One"), await folder(api, "f2", "Two")
     async with api.database.transaction() as connection:
-        await connection.execute("select pg_advisory_xact_lock(1, 1)")
+        await connection.execute("select lock_namespaces(1, array['default'])")
         await connection.execute("update resource set number = $1 where name = 'f2'", far)
     meta = {"folderUid": "", "folderId": first["id"], "url": "/d/abc"}
 
     async def placed(**members: Any) -> str:
-        status, answer = await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "abc", "title": "A"}, "overwrite": True, **members})
-        assert status == 200, answer
-        found: str = answer["folderUid"]
+        status, response = await api(
+            "POST", "/api/dashboards/db", {"dashboard": {"uid": "abc", "title": "A"}, "overwrite": True, **members}
+        )
+        assert status == 200, response
+        found: str = response["folderUid"]
         return found
 
     assert await placed(meta=meta) == "f1"
@@ -118,21 +120,21 @@ async def test_the_folder_of_a_save_is_the_first_that_is_named(api: Api) -> None
 
 
 async def test_an_equal_save_makes_no_version(api: Api) -> None:
-    """It makes no audit event either. Numbers are compared by value, keys in any order."""
+    """An equal save makes neither a version nor an audit event. Numbers compare by value, and the order of keys is ignored."""
     for data in ('{"uid":"abc","title":"A","n":1.10,"m":{"a":1,"b":2}}', '{"title":"A","m":{"b":2,"a":1e0},"uid":"abc","n":1.1}'):
-        status, answer = await api("POST", "/api/dashboards/db", data=f'{{"overwrite":true,"dashboard":{data}}}')
-        assert (status, answer["status"], answer["version"]) == (200, "success", 1)
+        status, response = await api("POST", "/api/dashboards/db", data=f'{{"overwrite":true,"dashboard":{data}}}')
+        assert (status, response["status"], response["version"]) == (200, "success", 1)
     assert await api.sql("select count(*) from audit_event") == 1
     assert await api.sql("select count(*) from resource_history") == 1
 
 
-async def test_one_of_concurrent_saves_wins(api: Api) -> None:
-    """This holds for saves of one version and for saves that create the same dashboard."""
+async def test_one_of_concurrent_saves_succeeds(api: Api) -> None:
+    """One of concurrent saves of a version, or of concurrent creates of a dashboard, succeeds."""
     for version, expected in ((None, 1), (1, 2)):
         bodies = [{"dashboard": {"uid": "abc", "title": f"{version} {index}", "version": version}} for index in range(6)]
-        answers = await asyncio.gather(*(api("POST", "/api/dashboards/db", body) for body in bodies))
-        assert sorted(status for status, _ in answers) == [200, 412, 412, 412, 412, 412]
-        assert [answer["version"] for status, answer in answers if status == 200] == [expected]
+        responses = await asyncio.gather(*(api("POST", "/api/dashboards/db", body) for body in bodies))
+        assert sorted(status for status, _ in responses) == [200, 412, 412, 412, 412, 412]
+        assert [response["version"] for status, response in responses if status == 200] == [expected]
 
 
 async def test_rules_of_access_decide_on_dashboards(api: Api) -> None:
@@ -145,8 +147,8 @@ async def test_rules_of_access_decide_on_dashboards(api: Api) -> None:
     meta = (await api("GET", "/api/dashboards/uid/abc", auth=editor))[1]["meta"]
     assert (meta["canSave"], meta["canDelete"], meta["canAdmin"], meta["hasAcl"], meta["folderTitle"]) == (False, False, False, False, "F")
     body = {"dashboard": {"uid": "abc", "title": "B"}, "overwrite": True, "folderUid": "f1"}
-    for wanted in (body, {**body, "folderUid": ""}, {"dashboard": {"title": "New"}, "folderUid": "f1"}):
-        assert (await api("POST", "/api/dashboards/db", wanted, auth=editor))[0] == 403
+    for requested in (body, {**body, "folderUid": ""}, {"dashboard": {"title": "New"}, "folderUid": "f1"}):
+        assert (await api("POST", "/api/dashboards/db", requested, auth=editor))[0] == 403
     assert (await api("DELETE", "/api/dashboards/uid/abc", auth=editor))[0] == 403
     assert (await api("POST", "/api/dashboards/uid/abc/permissions", {"items": [{"role": "Viewer", "permission": 2}]}))[0] == 200
     meta = (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[1]["meta"]
@@ -155,17 +157,17 @@ async def test_rules_of_access_decide_on_dashboards(api: Api) -> None:
     assert (await api("POST", "/api/dashboards/db", body, auth=viewer))[1]["version"] == 2
 
 
-async def test_a_save_keeps_what_it_does_not_know_of(api: Api) -> None:
-    """Labels, annotations and finalizers that came by the resource API."""
-    made = {"metadata": {"name": "abc", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": {"title": "A"}}
-    assert (await api("POST", STORED, made))[0] == 201
+async def test_a_save_keeps_resource_metadata(api: Api) -> None:
+    """A save keeps labels, annotations and finalizers that were set through the resource API."""
+    created = {"metadata": {"name": "abc", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": {"title": "A"}}
+    assert (await api("POST", STORED, created))[0] == 201
     await saved(api, "abc", "B")
     metadata = (await api("GET", f"{STORED}/abc"))[1]["metadata"]
     assert (metadata["labels"]["team"], metadata["annotations"]["note"], metadata["generation"]) == ("a", "n", 2)
 
 
-async def test_a_layout_is_saved_as_one(api: Api) -> None:
-    """As it is, in the version that has layouts."""
+async def test_a_dashboard_with_a_layout_is_saved(api: Api) -> None:
+    """A dashboard with a layout is stored unchanged, in the version that has layouts."""
     await saved(api, "abc", "A", elements={}, layout={"kind": "GridLayout"}, version=3)
     _, found = await api("GET", f"{STORED.replace('v0alpha1', 'v2alpha1')}/abc")
     assert (found["spec"]["layout"], found["spec"]["version"]) == ({"kind": "GridLayout"}, 3)
@@ -183,8 +185,8 @@ async def test_a_layout_is_saved_as_one(api: Api) -> None:
         ({"dashboard": {"title": "A"}, "isFolder": True}, 400, "a folder cannot be saved as a dashboard"),
         ({"dashboard": {"title": "A"}, "folderId": 77}, 404, "folder not found"),
         ({"dashboard": {"title": "A"}, "folderId": "1"}, 400, "bad request data"),
-        ({"dashboard": {"title": "A", "id": "1"}}, 400, "uid must be a text"),
-        ({"dashboard": {"title": "A", "uid": 5}}, 400, "uid must be a text"),
+        ({"dashboard": {"title": "A", "id": "1"}}, 400, "uid must be a string"),
+        ({"dashboard": {"title": "A", "uid": 5}}, 400, "uid must be a string"),
         ({"dashboard": {"title": "A", "uid": "x", "id": 77}}, 404, "Dashboard not found"),
         ({"dashboard": {"title": "A"}, "folderUid": "none"}, 404, "folder not found"),
         ({"dashboard": []}, 400, "bad request data"),
@@ -192,22 +194,22 @@ async def test_a_layout_is_saved_as_one(api: Api) -> None:
         ([], 400, "bad request data"),
     ],
 )
-async def test_what_cannot_be_saved_is_refused(api: Api, body: Any, status: int, message: str) -> None:
-    """In the words that existing clients show."""
-    found, answer = await api("POST", "/api/dashboards/db", body)
+async def test_invalid_saves_are_rejected(api: Api, body: Any, status: int, message: str) -> None:
+    """Invalid saves are rejected with the messages that existing clients show."""
+    found, response = await api("POST", "/api/dashboards/db", body)
     assert found == status
-    assert answer["message"].startswith(message)
+    assert response["message"].startswith(message)
 
 
 async def test_a_folder_is_made_read_and_removed(api: Api) -> None:
     """A used uid is 412; a folder inside another one is deleted with it."""
-    made = await folder(api, "f1", "Test drive")
-    assert (made["uid"], made["url"], made["version"], made["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
-    assert await api("GET", "/api/folders/f1") == (200, made)
+    created = await folder(api, "f1", "Test drive")
+    assert (created["uid"], created["url"], created["version"], created["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
+    assert await api("GET", "/api/folders/f1") == (200, created)
     assert (await api("POST", "/api/folders", {"uid": "f1", "title": "Again"}))[0] == 412
     inner = await folder(api, "f2", "Inner", parentUid="f1")
     assert inner["parentUid"] == "f1"
-    deleted = {"id": made["id"], "title": "Test drive", "message": "Folder Test drive deleted"}
+    deleted = {"id": created["id"], "title": "Test drive", "message": "Folder Test drive deleted"}
     assert await api("DELETE", "/api/folders/f1?forceDeleteRules=true") == (200, deleted)
     for uid in ("f1", "f2"):
         for method in ("GET", "DELETE"):
@@ -217,8 +219,8 @@ async def test_a_folder_is_made_read_and_removed(api: Api) -> None:
     assert await api("POST", "/api/folders", {"title": 5}) == (400, {"message": "bad request data"})
 
 
-async def test_folders_are_listed_by_where_they_lie(api: Api) -> None:
-    """At the root, or in the folder that is named; one that does not exist is 404."""
+async def test_folders_are_listed_by_parent(api: Api) -> None:
+    """The list has the folders at the root or in the given parent; an unknown parent is 404."""
     for uid, title, parent in (("b", "Beta", ""), ("a", "alpha", ""), ("c", "Inner", "b")):
         await folder(api, uid, title, parentUid=parent)
     await saved(api, "d1", "A dashboard")
@@ -234,8 +236,8 @@ async def test_folders_are_listed_by_where_they_lie(api: Api) -> None:
     assert await api("GET", "/api/folders?parentUid=none") == (404, {"message": "folder not found"})
 
 
-async def test_roles_decide_what_is_found_and_changed(api: Api) -> None:
-    """A Viewer reads and changes nothing; who has no role finds nothing; another organization has its own objects."""
+async def test_roles_limit_reads_and_writes(api: Api) -> None:
+    """A Viewer reads and changes nothing, a member without a role finds nothing, and organizations have their own objects."""
     await saved(api, "d1", "A")
     viewer, nobody = await api.person("viewer", Role.VIEWER), await api.person("nobody", Role.NONE)
     assert len((await api("GET", "/api/search", auth=viewer))[1]) == 1
@@ -253,31 +255,31 @@ async def test_roles_decide_what_is_found_and_changed(api: Api) -> None:
     assert (await api("GET", "/api/dashboards/uid/d1", auth=elsewhere))[0] == 404
 
 
-async def test_managed_objects_are_not_changed_here(api: Api) -> None:
-    """They are changed in their files. Responses mark what a repository or a file provisions, not what other tools manage."""
+async def test_managed_objects_cannot_be_changed(api: Api) -> None:
+    """Managed objects are changed in their files. Responses mark those provisioned by a repository or file, not by other tools."""
     await saved(api, "d1", "A")
     marks = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}'
     async with api.database.transaction() as connection:
-        await connection.execute("select pg_advisory_xact_lock(1, 1)")
+        await connection.execute("select lock_namespaces(1, array['default'])")
         await connection.execute("update resource set annotations = $1::text::jsonb", marks)
     for method, path in (("POST", "/api/dashboards/db"), ("DELETE", "/api/dashboards/uid/d1")):
         body = {"dashboard": {"uid": "d1", "title": "B"}, "overwrite": True} if method == "POST" else None
-        status, answer = await api(method, path, body)
-        assert (status, "managed by the repository" in answer["message"]) == (403, True)
+        status, response = await api(method, path, body)
+        assert (status, "managed by the repository" in response["message"]) == (403, True)
     assert (await api("GET", "/api/dashboards/uid/d1"))[1]["meta"]["provisioned"] is True
     for manager, provisioned in (("classic-file-provisioning", True), ("terraform", False)):
         async with api.database.transaction() as connection:
-            await connection.execute("select pg_advisory_xact_lock(1, 1)")
+            await connection.execute("select lock_namespaces(1, array['default'])")
             await connection.execute("update resource set annotations = jsonb_build_object('grafana.app/managedBy', $1::text)", manager)
         assert (await api("GET", "/api/dashboards/uid/d1"))[1]["meta"]["provisioned"] is provisioned
 
 
-async def test_the_quota_of_dashboards_holds_here_too(api: Api) -> None:
-    """A new one above the limit is refused, and a save of one that is there never."""
+async def test_the_quota_of_dashboards_applies(api: Api) -> None:
+    """A new dashboard above the limit is rejected, and a save of an existing one never is."""
     await saved(api, "d1", "A")
     await api.sql("""insert into quota (org_id, target, "limit") values (1, 'dashboard', 1)""")
-    status, answer = await api("POST", "/api/dashboards/db", {"dashboard": {"title": "B"}})
-    assert (status, answer["message"], answer["extra"]["limit"]) == (403, "Quota reached", 1)
+    status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"title": "B"}})
+    assert (status, response["message"], response["extra"]["limit"]) == (403, "Quota reached", 1)
     assert (await saved(api, "d1", "B"))["version"] == 2
 
 

@@ -9,8 +9,8 @@ from dashwright.common.identity import Role
 
 
 async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> None:
-    """Folders first, then by title; each item with the same number and address as its own answer; numbers serve as filters, too."""
-    made = await folder(api, "f1", "Beta folder")
+    """Folders first, then by title; each item has the same id and URL as when it is read alone; ids are filters, too."""
+    created = await folder(api, "f1", "Beta folder")
     first = await saved(api, "d1", "alpha", folder="f1", tags=["x", "y"])
     await saved(api, "d2", "Gamma", tags=["x"], note="\0 is escaped in a body")
     await api.sql("insert into star (user_id, org_id, dashboard_uid) values (1, 1, 'd2')")
@@ -29,10 +29,10 @@ async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> Non
     assert await found("tag=x&tag=y") == ["d1"]
     assert await found("folderUIDs=f1") == ["d1"]
     assert await found("folderUIDs=general") == ["f1", "d2"]
-    assert await found(f"folderIds={made['id']}") == ["d1"]
+    assert await found(f"folderIds={created['id']}") == ["d1"]
     assert await found("folderIds=0") == ["f1", "d2"]
-    assert await found(f"folderIds={made['id']}&type=dash-folder") == ["f1"]
-    assert await found(f"folderIds={made['id']}&type=dash-db") == ["d1"]
+    assert await found(f"folderIds={created['id']}&type=dash-folder") == ["f1"]
+    assert await found(f"folderIds={created['id']}&type=dash-db") == ["d1"]
     assert await found(f"dashboardIds={first['id']}") == ["d1"]
     assert await found("dashboardIds=none") == []
     assert await found("dashboardUIDs=d1&dashboardUIDs=d2") == ["d1", "d2"]
@@ -55,29 +55,29 @@ async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> Non
             "isStarred": False,
             "sortMeta": 0,
             "isDeleted": False,
-            "folderId": made["id"],
+            "folderId": created["id"],
             "folderUid": "f1",
             "folderTitle": "Beta folder",
-            "folderUrl": made["url"],
+            "folderUrl": created["url"],
         }
     ]
 
 
-async def test_a_search_may_come_as_a_body(api: Api) -> None:
-    """With the same members as the query; what does not fit is refused, and a limit out of range is the default or the largest."""
-    made = await folder(api, "f1", "F")
+async def test_a_search_may_be_a_body(api: Api) -> None:
+    """A search may be a body with the members of the query. Invalid values are rejected, and a limit out of range is adjusted."""
+    created = await folder(api, "f1", "F")
     one = await saved(api, "d1", "A", folder="f1", tags=["x"])
     await saved(api, "d2", "B", tags=["x", "y"])
 
     async def found(**body: Any) -> list[str]:
-        status, answer = await api("POST", "/api/search", body)
-        assert status == 200, answer
-        return [item["uid"] for item in answer]
+        status, response = await api("POST", "/api/search", body)
+        assert status == 200, response
+        return [item["uid"] for item in response]
 
     assert await found() == ["f1", "d1", "d2"]
     assert await found(tag=["x"], folderUIDs=["general"]) == ["d2"]
     assert await found(dashboardIds=[one["id"]], limit=0, page=0) == ["d1"]
-    assert await found(folderIds=[made["id"]]) == ["d1"]
+    assert await found(folderIds=[created["id"]]) == ["d1"]
     assert await found(dashboardUIDs=["d2"], query="b", type=["dash-db"], starred=False) == ["d2"]
     assert await found(sort="alpha-desc", limit=10**12, page=1) == ["f1", "d2", "d1"]
     unfit: list[Any] = [{"tag": "x"}, {"limit": "5"}, {"query": "a\0"}, {"dashboardIds": [2**64]}, [], {"sort": "size"}]
@@ -85,8 +85,8 @@ async def test_a_search_may_come_as_a_body(api: Api) -> None:
         assert await api("POST", "/api/search", body) == (400, {"message": "bad request data"})
 
 
-async def test_deleted_dashboards_are_found_until_they_are_made_again(api: Api) -> None:
-    """By title, for Admins all, for others those that they deleted; of several of one name the last. The day says when they go for good."""
+async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
+    """Admins find all deleted dashboards by title and others their own, with the day of expiry; of one name the last counts."""
     place = await folder(api, "f1", "F")
     for uid, title, where in (("d1", "beta", ""), ("d2", "Alpha", "f1"), ("d3", "Here", "")):
         await saved(api, uid, title, folder=where)
@@ -121,12 +121,12 @@ async def test_deleted_dashboards_are_found_until_they_are_made_again(api: Api) 
 
 async def test_a_search_for_another_type_fails(api: Api) -> None:
     """Existing clients know it as a failure of the server."""
-    for status, answer in (await api("GET", "/api/search?type=unknown"), await api("POST", "/api/search", {"type": ["dash-db", "x"]})):
-        assert (status, answer["message"].startswith("Search failed")) == (500, True)
+    for status, response in (await api("GET", "/api/search?type=unknown"), await api("POST", "/api/search", {"type": ["dash-db", "x"]})):
+        assert (status, response["message"].startswith("Search failed")) == (500, True)
 
 
 async def test_tags_are_counted_by_dashboard(api: Api) -> None:
-    """In order; a tag that a dashboard names twice counts once; another organization and who may read nothing see none."""
+    """Tags are sorted and counted once per dashboard, only for dashboards of the organization that the caller may read."""
     await saved(api, "d1", "A", tags=["foobar", "bazqux", "foobar"])
     await saved(api, "d2", "B", tags=["foobar", 5, "a\0b"])
     expected = [{"term": "bazqux", "count": 1}, {"term": "foobar", "count": 2}]
@@ -136,8 +136,8 @@ async def test_tags_are_counted_by_dashboard(api: Api) -> None:
     assert await api("GET", "/api/dashboards/tags", auth=elsewhere) == (200, [])
 
 
-async def test_home_is_what_was_chosen(api: Api) -> None:
-    """By the user, else by a team of theirs, else by the organization; otherwise, or if it has gone, a dashboard that is built in."""
+async def test_the_home_dashboard(api: Api) -> None:
+    """The home dashboard is the user's, else a team's, else the organization's, else the built-in one."""
     path = "/api/dashboards/home"
     status, home = await api("GET", path)
     assert (status, home["dashboard"]["title"], home["meta"]["isHome"], home["meta"]["canSave"]) == (200, "Home", True, False)
@@ -159,8 +159,8 @@ async def test_home_is_what_was_chosen(api: Api) -> None:
     assert (await api("GET", path, auth=nobody))[1]["dashboard"]["title"] == "Home"
 
 
-async def test_rules_of_access_decide_what_is_found(api: Api) -> None:
-    """A Viewer finds no folder without permission, nor its tags and dashboards; a dashboard with a rule of its own is found."""
+async def test_access_rules_limit_the_search(api: Api) -> None:
+    """A Viewer finds no closed folder, its tags or its dashboards, but a dashboard with a rule of its own."""
     hidden = await folder(api, "f1", "Hidden")
     await folder(api, "f2", "Open")
     for uid, place in (("d1", "f1"), ("d2", "f2"), ("d3", "f1"), ("d4", "")):

@@ -1,4 +1,4 @@
-"""Versions of dashboards behind the classic API: what they were, and making them that again."""
+"""Versions of dashboards in the classic API: reading and restoring them."""
 
 from typing import Any
 
@@ -14,16 +14,16 @@ NO_VERSION = (404, {"message": "Dashboard version not found"})
 
 
 @pytest.fixture
-async def number(api: Api) -> int:
-    """That of the dashboard ``d1``, which has three versions in two folders."""
+async def dashboard_id(api: Api) -> int:
+    """Create the dashboard ``d1`` with three versions in two folders and return its id."""
     await folder(api, "f1", "F")
     await saved(api, "d1", "First", exact=1.5)
     body = {"dashboard": {"uid": "d1", "title": "Second"}, "folderUid": "f1", "overwrite": True, "message": "moved"}
     assert (await api("POST", "/api/dashboards/db", body))[1]["version"] == 2
     body = {"dashboard": {"uid": "d1", "title": "Third"}, "folderUid": "f1", "overwrite": True}
-    status, answer = await api("POST", "/api/dashboards/db", body)
-    assert (status, answer["version"]) == (200, 3)
-    found: int = answer["id"]
+    status, response = await api("POST", "/api/dashboards/db", body)
+    assert (status, response["version"]) == (200, 3)
+    found: int = response["id"]
     return found
 
 
@@ -33,15 +33,15 @@ async def listed(api: Api, path: str) -> tuple[list[int], str]:
     return [item["version"] for item in body["versions"]], body["continueToken"]
 
 
-async def test_versions_are_listed_the_newest_first(api: Api, number: int) -> None:
-    """By uid and by number; in pages, by a token or by how many to leave out."""
+async def test_versions_are_listed_newest_first(api: Api, dashboard_id: int) -> None:
+    """Versions are listed by uid or id, in pages by token or offset."""
     status, body = await api("GET", f"{ONE}/versions")
     second = body["versions"][1]
     assert (status, body["continueToken"]) == (200, "")
     assert (second["data"]["title"], second["data"]["uid"], second["data"]["version"]) == ("Second", "d1", 2)
     assert {key: second[key] for key in second if key not in ("created", "data")} == {
         "id": 2,
-        "dashboardId": number,
+        "dashboardId": dashboard_id,
         "uid": "d1",
         "parentVersion": 1,
         "restoredFrom": 0,
@@ -49,7 +49,7 @@ async def test_versions_are_listed_the_newest_first(api: Api, number: int) -> No
         "createdBy": "admin",
         "message": "moved",
     }
-    assert await api("GET", f"/api/dashboards/id/{number}/versions") == (status, body)
+    assert await api("GET", f"/api/dashboards/id/{dashboard_id}/versions") == (status, body)
     assert await listed(api, f"{ONE}/versions?limit=2") == ([3, 2], "2")
     assert await listed(api, f"{ONE}/versions?limit=2&continueToken=2") == ([1], "")
     assert await listed(api, f"{ONE}/versions?start=1&limit=1") == ([2], "2")
@@ -57,12 +57,12 @@ async def test_versions_are_listed_the_newest_first(api: Api, number: int) -> No
     assert (await api("GET", f"{ONE}/versions?continueToken=x"))[0] == 400
 
 
-async def test_a_version_holds_the_dashboard_as_it_was(api: Api, number: int) -> None:
-    """It has its own number and uid; an unknown version is 404, an invalid number 400."""
-    for path in (ONE, f"/api/dashboards/id/{number}"):
+async def test_a_version_contains_the_old_dashboard(api: Api, dashboard_id: int) -> None:
+    """A version has an id and a uid; an unknown version is 404 and an invalid one 400."""
+    for path in (ONE, f"/api/dashboards/id/{dashboard_id}"):
         status, body = await api("GET", f"{path}/versions/1")
         assert (status, body["version"], body["uid"], body["message"]) == (200, 1, "d1", "")
-        assert body["data"] == {"title": "First", "exact": 1.5, "id": number, "uid": "d1", "version": 1}
+        assert body["data"] == {"title": "First", "exact": 1.5, "id": dashboard_id, "uid": "d1", "version": 1}
         for unknown in ("0", "4", "-1", str(2**63 - 1)):
             assert await api("GET", f"{path}/versions/{unknown}") == NO_VERSION
         assert (await api("GET", f"{path}/versions/x"))[0] == 400
@@ -71,17 +71,25 @@ async def test_a_version_holds_the_dashboard_as_it_was(api: Api, number: int) ->
     assert (await api("GET", "/api/dashboards/id/x/versions"))[0] == 400
 
 
-async def test_a_version_is_restored_as_a_new_one(api: Api, number: int) -> None:
+async def test_a_version_is_restored_as_a_new_one(api: Api, dashboard_id: int) -> None:
     """The body returns, the folder is kept, and the history names the source; an equal restore changes nothing."""
     status, body = await api("POST", f"{ONE}/restore", {"version": 1})
-    expected = {"id": number, "uid": "d1", "url": "/d/d1/first", "status": "success", "version": 4, "slug": "first", "folderUid": "f1"}
+    expected = {
+        "id": dashboard_id,
+        "uid": "d1",
+        "url": "/d/d1/first",
+        "status": "success",
+        "version": 4,
+        "slug": "first",
+        "folderUid": "f1",
+    }
     assert (status, body) == (200, expected)
     found = (await api("GET", STORED))[1]
     assert found["spec"] == {"title": "First", "exact": 1.5}
     newest = (await api("GET", f"{ONE}/versions?limit=1"))[1]["versions"][0]
     assert (newest["version"], newest["parentVersion"], newest["restoredFrom"]) == (4, 3, 1)
     assert newest["message"] == "Restored from version 1"
-    assert (await api("POST", f"/api/dashboards/id/{number}/restore", {"version": 4}))[1] == body
+    assert (await api("POST", f"/api/dashboards/id/{dashboard_id}/restore", {"version": 4}))[1] == body
     assert (await api("GET", STORED))[1] == found
     for version in (0, 9):
         assert await api("POST", f"{ONE}/restore", {"version": version}) == NO_VERSION
@@ -99,23 +107,23 @@ async def test_a_layout_is_restored_as_one(api: Api) -> None:
     assert (await api("GET", STORED))[1]["status"]["conversion"]["failed"] is True
 
 
-async def test_rights_hold_for_versions(api: Api, number: int) -> None:
-    """A Viewer looks at them and restores none; who may read nothing sees none."""
+async def test_permissions_apply_to_versions(api: Api, dashboard_id: int) -> None:
+    """A Viewer reads versions and cannot restore them; a caller without read access sees none."""
     viewer, nobody = await api.person("viewer", Role.VIEWER), await api.person("nobody", Role.NONE)
     assert (await api("GET", f"{ONE}/versions", auth=viewer))[0] == 200
     assert (await api("POST", f"{ONE}/restore", {"version": 1}, auth=viewer))[0] == 403
-    paths: list[Any] = [f"{ONE}/versions", f"{ONE}/versions/1", f"/api/dashboards/id/{number}/versions"]
+    paths: list[Any] = [f"{ONE}/versions", f"{ONE}/versions/1", f"/api/dashboards/id/{dashboard_id}/versions"]
     assert [(await api("GET", path, auth=nobody))[0] for path in paths] == [403, 403, 403]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
     assert [(await api("GET", path, auth=viewer))[0] for path in (*paths, ONE)] == [403, 403, 403, 403]
 
 
-async def test_a_deleted_dashboard_is_made_again(api: Api, number: int) -> None:
-    """With its number, labels and versions, in its old folder or the one that is named; of several of the name the last."""
+async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> None:
+    """A restored dashboard has its id, labels and versions, in its old folder or the given one; of one name the last counts."""
     path = f"{ONE}/trash"
     assert (await api("PATCH", path, {}))[0] == 404
     await api("DELETE", ONE)
-    assert await api("PATCH", path, {}) == (200, {"title": "Third", "message": "Dashboard Third restored", "uid": "d1", "id": number})
+    assert await api("PATCH", path, {}) == (200, {"title": "Third", "message": "Dashboard Third restored", "uid": "d1", "id": dashboard_id})
     assert (await api("GET", ONE))[1]["meta"]["folderUid"] == "f1"
     assert (await listed(api, f"{ONE}/versions"))[0] == [4, 3, 2, 1]
     assert (await api("PATCH", path, {}))[0] == 404

@@ -1,4 +1,4 @@
-"""The caller's rights on a dashboard in responses."""
+"""Responses with the caller's permissions on a dashboard."""
 
 import pytest
 from tests.contract.api.conftest import Api
@@ -10,12 +10,12 @@ ABILITIES = ("canSave", "canEdit", "canAdmin", "canDelete", "canStar")
 
 
 async def make(api: Api, title: str = "Prod Overview") -> None:
-    status, told = await api("POST", DASHBOARDS, {"metadata": {"name": "abc"}, "spec": {"title": title}})
-    assert status == 201, told
+    status, found = await api("POST", DASHBOARDS, {"metadata": {"name": "abc"}, "spec": {"title": title}})
+    assert status == 201, found
 
 
-async def test_a_dashboard_comes_with_its_address(api: Api) -> None:
-    """The slug of its title, the page of its name, and the whole object."""
+async def test_a_dashboard_has_its_address(api: Api) -> None:
+    """The response has the slug of the title, the page's address and the complete object."""
     await make(api)
     status, found = await api("GET", f"{DASHBOARDS}/abc/dto")
     assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardWithAccessInfo", "dashboard.grafana.app/v2alpha1")
@@ -24,8 +24,8 @@ async def test_a_dashboard_comes_with_its_address(api: Api) -> None:
     assert {key: found[key] for key in plain if key != "kind"} == {key: plain[key] for key in plain if key != "kind"}
 
 
-async def test_the_access_may_be_left_out(api: Api) -> None:
-    """Then it is the dashboard alone."""
+async def test_the_access_is_optional(api: Api) -> None:
+    """Without the access the response is the dashboard alone."""
     await make(api)
     assert (await api("GET", f"{DASHBOARDS}/abc/dto?includeAccess=false")) == (await api("GET", f"{DASHBOARDS}/abc"))
 
@@ -56,7 +56,7 @@ async def test_a_token_has_no_stars(api: Api) -> None:
 
 
 async def test_an_explicit_grant_is_an_ability(api: Api) -> None:
-    """On that dashboard, for that action alone."""
+    """An explicit grant is reported for its action on its dashboard only."""
     await make(api)
     _, found = await api(
         "GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("v", Role.VIEWER, ("dashboards:write", "dashboards:uid:abc"))
@@ -64,15 +64,15 @@ async def test_an_explicit_grant_is_an_ability(api: Api) -> None:
     assert [key for key in ABILITIES if found["access"][key]] == ["canSave", "canEdit", "canStar"]
 
 
-async def test_who_may_not_read_it_gets_nothing(api: Api) -> None:
-    """403 and 404 as of the dashboard itself."""
+async def test_an_unreadable_dashboard(api: Api) -> None:
+    """A caller without read access receives 403 or 404, as for the dashboard itself."""
     await make(api)
     assert (await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("n", Role.NONE)))[0] == 403
     assert (await api("GET", f"{DASHBOARDS}/nothing/dto"))[0] == 404
 
 
-async def test_a_layout_is_a_stub_here_too(api: Api) -> None:
-    """In an older version; the address is that of its title."""
+async def test_a_layout_is_a_stub(api: Api) -> None:
+    """In an older version a layout is a stub with the address of its title."""
     body = {"metadata": {"name": "abc"}, "spec": {"title": "Prod Overview", "elements": {}, "layout": {}}}
     assert (await api("POST", DASHBOARDS, body))[0] == 201
     _, found = await api("GET", f"{DASHBOARDS.replace('v2alpha1', 'v0alpha1')}/abc/dto")

@@ -1,4 +1,4 @@
-"""Dashboards in their versions, and the rules of what may be written in each."""
+"""Dashboards in their versions, and the specs that each version accepts."""
 
 import asyncio
 from typing import Any
@@ -17,8 +17,8 @@ async def make(api: Api, spec: dict[str, Any], path: str = DASHBOARDS, name: str
     return await api("POST", path, {"metadata": {"name": name}, "spec": spec})
 
 
-async def test_a_classic_body_is_shown_in_every_version(api: Api) -> None:
-    """Shown as it was sent, with defaults in v1beta1 only; the status names the stored version where it is another one."""
+async def test_a_classic_spec_is_readable_in_every_version(api: Api) -> None:
+    """A classic spec is returned as sent, with defaults in v1beta1 only. The status names another stored version."""
     spec = {"title": "T", "panels": [{"id": 1}], "schemaVersion": 41}
     assert (await make(api, spec, ALPHA))[0] == 201
     for path in (DASHBOARDS, BETA, ALPHA):
@@ -29,8 +29,8 @@ async def test_a_classic_body_is_shown_in_every_version(api: Api) -> None:
         assert (found["spec"] == spec) is (path is not BETA)
 
 
-async def test_defaults_fill_what_a_classic_body_lacks(api: Api) -> None:
-    """Reads in v1beta1 add defaults and keep other members; sending back what was read changes nothing."""
+async def test_defaults_fill_missing_fields(api: Api) -> None:
+    """Reads in v1beta1 add defaults and keep other fields; sending the result back changes nothing."""
     await make(api, {"title": "T", "refresh": "5m", "time": {"from": "now-1h"}, "editable": None}, ALPHA)
     _, found = await api("GET", f"{BETA}/d")
     assert {name: found["spec"][name] for name in ("refresh", "time", "editable")} == {
@@ -53,13 +53,13 @@ async def test_defaults_fill_what_a_classic_body_lacks(api: Api) -> None:
 @pytest.mark.parametrize("door", [DASHBOARDS, BETA, ALPHA], ids=["v2alpha1", "v1beta1", "v0alpha1"])
 async def test_a_layout_is_a_stub_in_older_versions(api: Api, door: str) -> None:
     """Whatever version it came in, read alone or in a list; the status names the version that has it whole."""
-    status, made = await make(api, LAYOUT, door)
-    assert (status, made["spec"]) == (201, LAYOUT if door == DASHBOARDS else STUB)
+    status, created = await make(api, LAYOUT, door)
+    assert (status, created["spec"]) == (201, LAYOUT if door == DASHBOARDS else STUB)
     assert (await api("GET", f"{DASHBOARDS}/d"))[1]["spec"] == LAYOUT
     for path in (BETA, ALPHA):
         _, one = await api("GET", f"{path}/d")
-        _, listed = await api("GET", path)
-        for found in (one, *listed["items"]):
+        _, listing = await api("GET", path)
+        for found in (one, *listing["items"]):
             assert found["spec"] == STUB
             conversion = found["status"]["conversion"]
             assert (conversion["failed"], conversion["storedVersion"], bool(conversion["error"])) == (True, "v2alpha1", True)
@@ -68,10 +68,10 @@ async def test_a_layout_is_a_stub_in_older_versions(api: Api, door: str) -> None
 async def test_a_watch_shows_the_stub_too(api: Api) -> None:
     """Initial events and changes show the stub."""
     await make(api, LAYOUT)
-    async with api.session.get(f"{BETA}?watch=true", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as answer:
-        lines = [await asyncio.wait_for(answer.content.readline(), 30)]
+    async with api.session.get(f"{BETA}?watch=true", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+        lines = [await asyncio.wait_for(response.content.readline(), 30)]
         await make(api, LAYOUT, name="e")
-        lines.append(await asyncio.wait_for(answer.content.readline(), 30))
+        lines.append(await asyncio.wait_for(response.content.readline(), 30))
     assert all(b'"schemaVersion":9999' in line and b'"storedVersion":"v2alpha1"' in line for line in lines)
 
 
@@ -80,25 +80,25 @@ async def test_labels_are_changed_through_a_stub(api: Api) -> None:
     await make(api, LAYOUT)
     _, found = await api("GET", f"{BETA}/d")
     found["metadata"]["labels"]["team"] = "a"
-    status, told = await api("PUT", f"{BETA}/d", found)
-    assert (status, told["spec"], told["metadata"]["labels"]["team"], told["metadata"]["generation"]) == (200, STUB, "a", 1)
+    status, body = await api("PUT", f"{BETA}/d", found)
+    assert (status, body["spec"], body["metadata"]["labels"]["team"], body["metadata"]["generation"]) == (200, STUB, "a", 1)
     assert (await api("GET", f"{DASHBOARDS}/d"))[1]["spec"] == LAYOUT
     for spec in ({**STUB, "title": "New"}, {**STUB, "panels": []}):
-        status, refused = await api("PUT", f"{BETA}/d", {"metadata": {"name": "d"}, "spec": spec})
-        assert (status, refused["details"]["causes"][0]["field"]) == (422, "spec.schemaVersion")
+        status, error = await api("PUT", f"{BETA}/d", {"metadata": {"name": "d"}, "spec": spec})
+        assert (status, error["details"]["causes"][0]["field"]) == (422, "spec.schemaVersion")
     assert (await make(api, STUB, BETA, "other"))[0] == 422
 
 
 @pytest.mark.parametrize("kind", ["merge-patch", "strategic-merge-patch"])
-async def test_a_patch_is_of_what_the_version_shows(api: Api, kind: str) -> None:
-    """Through a stub it reaches the metadata, and not the body."""
+async def test_a_patch_applies_to_the_requested_version(api: Api, kind: str) -> None:
+    """A patch of a stub changes the metadata and not the spec."""
     await make(api, LAYOUT)
     headers = {"Content-Type": f"application/{kind}+json"}
-    status, told = await api("PATCH", f"{BETA}/d", {"metadata": {"labels": {"team": "a"}}}, headers=headers)
-    assert (status, told["spec"], told["metadata"]["labels"]["team"], told["metadata"]["generation"]) == (200, STUB, "a", 1)
+    status, found = await api("PATCH", f"{BETA}/d", {"metadata": {"labels": {"team": "a"}}}, headers=headers)
+    assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, STUB, "a", 1)
     assert (await api("PATCH", f"{BETA}/d", {"spec": {"title": "New"}}, headers=headers))[0] == 422
-    status, told = await api("PATCH", f"{DASHBOARDS}/d", {"spec": {"title": "New"}}, headers=headers)
-    assert (status, told["spec"]) == (200, LAYOUT | {"title": "New"})
+    status, found = await api("PATCH", f"{DASHBOARDS}/d", {"spec": {"title": "New"}}, headers=headers)
+    assert (status, found["spec"]) == (200, LAYOUT | {"title": "New"})
 
 
 async def test_labels_are_applied_through_a_stub(api: Api) -> None:
@@ -107,14 +107,14 @@ async def test_labels_are_applied_through_a_stub(api: Api) -> None:
     headers = {"Content-Type": "application/apply-patch+yaml"}
     for spec in ({}, {"spec": STUB}):
         body = {"metadata": {"labels": {"team": "a"}}, **spec}
-        status, told = await api("PATCH", f"{BETA}/d?fieldManager=m", body, headers=headers)
-        assert (status, told["spec"], told["metadata"]["labels"]["team"], told["metadata"]["generation"]) == (200, STUB, "a", 1)
+        status, found = await api("PATCH", f"{BETA}/d?fieldManager=m", body, headers=headers)
+        assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, STUB, "a", 1)
     assert (await api("PATCH", f"{BETA}/d?fieldManager=m&force=true", {"spec": STUB | {"panels": []}}, headers=headers))[0] == 422
     assert (await api("GET", f"{DASHBOARDS}/d"))[1]["spec"] == LAYOUT
 
 
-async def test_a_layout_may_be_replaced_by_a_classic_body(api: Api) -> None:
-    """In an older version, whole; and the other way round."""
+async def test_a_layout_may_be_replaced_by_a_classic_spec(api: Api) -> None:
+    """A layout is replaced by a complete classic spec in an older version, and the other way round."""
     await make(api, LAYOUT)
     assert (await api("PUT", f"{BETA}/d", {"metadata": {"name": "d"}, "spec": {"title": "T", "panels": []}}))[0] == 200
     assert (await api("GET", f"{DASHBOARDS}/d"))[1]["spec"] == {"title": "T", "panels": []}
@@ -131,8 +131,8 @@ async def test_only_v1beta1_checks_the_classic_schema(api: Api) -> None:
     assert (await make(api, spec, DASHBOARDS, "e"))[0] == 201
 
 
-async def test_versions_that_are_not_served(api: Api) -> None:
-    """In the path 404, in the body 400."""
+async def test_unknown_versions(api: Api) -> None:
+    """An unknown version is 404 in the path and 400 in the body."""
     assert (await api("GET", f"{DASHBOARDS.replace('v2alpha1', 'v3')}/d"))[0] == 404
     body = {"apiVersion": "dashboard.grafana.app/v3", "metadata": {"name": "d"}, "spec": {"title": "T"}}
     assert (await api("POST", DASHBOARDS, body))[0] == 400
@@ -141,8 +141,8 @@ async def test_versions_that_are_not_served(api: Api) -> None:
 @pytest.mark.parametrize(
     ("refresh", "status"), [("5s", 400), ("10s", 201), ("30s", 201), ("auto", 201), ("soon", 400)], ids=lambda value: str(value)
 )
-async def test_a_refresh_below_the_shortest_is_refused(start_api: StartApi, refresh: str, status: int) -> None:
-    """In either layout; the shortest is a setting."""
+async def test_a_refresh_below_the_minimum_is_rejected(start_api: StartApi, refresh: str, status: int) -> None:
+    """A refresh below the setting's minimum is rejected in either layout."""
     api = await start_api(min_refresh=10)
     assert (await make(api, {"title": "T", "refresh": refresh}))[0] == status
     assert (await make(api, {"title": "T", "timeSettings": {"autoRefresh": refresh}, "layout": {}}, name="e"))[0] == status

@@ -1,4 +1,4 @@
-"""The versions of a dashboard: as a list, whole one by one, and as a history of whole objects."""
+"""Versions of a dashboard: the list, a single one, and a history of complete objects."""
 
 from typing import Any
 from urllib.parse import quote
@@ -15,8 +15,8 @@ async def save(api: Api, name: str, *titles: str, **spec: Any) -> None:
     """Saves a dashboard with each title in turn."""
     for title in titles:
         form = {"dashboard": {"uid": name, "title": title, **spec}, "overwrite": True, "message": f"to {title}"}
-        status, told = await api("POST", "/api/dashboards/db", form)
-        assert status == 200, told
+        status, found = await api("POST", "/api/dashboards/db", form)
+        assert status == 200, found
 
 
 def history(name: str, **query: Any) -> str:
@@ -41,13 +41,13 @@ async def test_versions_are_served_in_yaml(api: Api) -> None:
     await save(api, "d", "one")
     headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
     for path, text in (("versions", "kind: DashboardVersionList"), ("versions/1", "kind: Dashboard\n")):
-        async with api.session.get(f"{DASHBOARDS}/d/{path}", headers=headers) as answer:
-            assert (answer.status, answer.content_type) == (200, "application/yaml")
-            assert text in await answer.text()
+        async with api.session.get(f"{DASHBOARDS}/d/{path}", headers=headers) as response:
+            assert (response.status, response.content_type) == (200, "application/yaml")
+            assert text in await response.text()
 
 
-async def test_versions_come_in_pages(api: Api) -> None:
-    """The token of a page leads to the next; the last has none."""
+async def test_versions_are_listed_in_pages(api: Api) -> None:
+    """The token of a page leads to the next one, and the last page has none."""
     await save(api, "d", *"abcde")
     seen, query = [], "limit=2"
     while query:
@@ -59,8 +59,8 @@ async def test_versions_come_in_pages(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["d/versions/1", "d/versions?version=1", "d/versions?path=/1"])
-async def test_a_version_is_the_dashboard_as_it_was(api: Api, path: str) -> None:
-    """Its generation is the number, its message is an annotation."""
+async def test_a_version_contains_the_old_dashboard(api: Api, path: str) -> None:
+    """A version's generation is its id and its message is an annotation."""
     await save(api, "d", "one", "two")
     status, found = await api("GET", f"{DASHBOARDS}/{path}")
     assert (status, found["kind"], found["spec"], found["metadata"]["generation"]) == (200, "Dashboard", {"title": "one"}, 1)
@@ -88,12 +88,12 @@ async def test_a_version_is_the_dashboard_as_it_was(api: Api, path: str) -> None
 async def test_invalid_versions_are_refused(api: Api, path: str, status: int) -> None:
     """An unknown number or dashboard is 404, an invalid number 400; each as a Status."""
     await save(api, "d", "one")
-    answered, told = await api("GET", f"{DASHBOARDS}/{path}")
-    assert (answered, told["kind"], told["code"]) == (status, "Status", status)
+    answered, found = await api("GET", f"{DASHBOARDS}/{path}")
+    assert (answered, found["kind"], found["code"]) == (status, "Status", status)
 
 
-async def test_a_history_is_of_whole_objects(api: Api) -> None:
-    """The newest first, whatever the name ends with, and in pages."""
+async def test_a_history_has_complete_objects(api: Api) -> None:
+    """A history has complete objects, newest first and in pages, for any name."""
     await save(api, "test-dashboard-", "one", "two")
     status, found = await api("GET", history("test-dashboard-", limit=10))
     assert (status, found["kind"], found["metadata"]["resourceVersion"].isdigit()) == (200, "DashboardList", True)
@@ -107,14 +107,14 @@ async def test_a_history_is_of_whole_objects(api: Api) -> None:
 
 
 async def test_a_history_is_printed_as_a_table(api: Api) -> None:
-    """As kubectl asks for it; the titles are those of then."""
+    """kubectl receives a history as a table with the titles of each version."""
     await save(api, "d", "one", "two")
     _, found = await api("GET", history("d"), headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
     assert [(row["cells"][1], row["object"]["metadata"]["generation"]) for row in found["rows"]] == [("two", 2), ("one", 1)]
 
 
 async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:
-    """Without one it is 400; an unknown one has none. Folders keep no history."""
+    """A history without a name is 400, and of an unknown name it is empty. Folders have no history."""
     asked = "labelSelector=grafana.app/get-history=true"
     assert (await api("GET", f"{DASHBOARDS}?{asked}"))[0] == 400
     assert (await api("GET", history("nothing")))[1]["items"] == []
@@ -122,21 +122,21 @@ async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:
     assert (await api("GET", f"{folders}?{asked}&fieldSelector=metadata.name%3Df"))[0] == 400
 
 
-async def test_a_layout_of_old_is_a_stub_in_older_versions(api: Api) -> None:
-    """In each of the ways to read it, and with the title of then."""
+async def test_an_old_layout_is_a_stub_in_older_versions(api: Api) -> None:
+    """Each read of an old version with a layout returns a stub with that version's title."""
     await save(api, "d", "one", layout={})
     await save(api, "d", "two")
     stub = {"title": "one", "schemaVersion": 9999}
     older = DASHBOARDS.replace("v2alpha1", "v1beta1")
     _, found = await api("GET", f"{older}/d/versions/1")
     assert (found["spec"], found["status"]["conversion"]["storedVersion"]) == (stub, "v2alpha1")
-    _, listed = await api("GET", history("d").replace("v2alpha1", "v1beta1"))
-    assert [item["spec"]["title"] for item in listed["items"]] == ["two", "one"]
-    assert listed["items"][1]["spec"] == stub
+    _, listing = await api("GET", history("d").replace("v2alpha1", "v1beta1"))
+    assert [item["spec"]["title"] for item in listing["items"]] == ["two", "one"]
+    assert listing["items"][1]["spec"] == stub
 
 
-async def test_versions_are_for_those_who_may_read_the_dashboard(api: Api) -> None:
-    """Other callers get 403."""
+async def test_versions_need_read_access(api: Api) -> None:
+    """A caller without read access to the dashboard receives 403."""
     await save(api, "d", "one")
     nobody = await api.person("nobody", Role.NONE)
     for path in (f"{DASHBOARDS}/d/versions", f"{DASHBOARDS}/d/versions/1", history("d")):

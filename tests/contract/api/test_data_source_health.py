@@ -19,11 +19,11 @@ class Worker:
     """A worker that responds by uid and records the requests."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[QueryContext, object]] = []
+        self.requests: list[tuple[QueryContext, object]] = []
 
-    async def answer(self, request: Request) -> Reply:
+    async def respond(self, request: Request) -> Reply:
         uid = orjson.loads(request.body)["uid"]
-        self.asked.append((QueryContext.of(request.headers), orjson.loads(request.body)))
+        self.requests.append((QueryContext.from_headers(request.headers), orjson.loads(request.body)))
         if uid == "good":
             return Reply(b'{"status":"OK","message":"It works"}', {"status": 200, "content_type": "application/json"})
         return Reply(b'{"status":"ERROR","message":"connection refused"}', {"status": 400, "content_type": "application/json"})
@@ -32,7 +32,7 @@ class Worker:
 @pytest.fixture
 async def worker(broker: MemoryBroker) -> AsyncIterator[Worker]:
     worker = Worker()
-    server = RpcServer(broker, broker.topology.query, worker.answer, SIGNER, prefetch=4)
+    server = RpcServer(broker, broker.topology.query, worker.respond, SIGNER, prefetch=4)
     await server.start()
     yield worker
     await server.stop(drain=1)
@@ -52,8 +52,8 @@ async def test_the_workers_response_is_passed_on(api: Api, worker: Worker) -> No
         assert await api("GET", f"{AT}/{path}/health") == (200, {"status": "OK", "message": "It works"})
     for path in ("uid/bad", str(bad)):
         assert await api("GET", f"{AT}/{path}/health") == (400, {"status": "ERROR", "message": "connection refused"})
-    assert worker.asked[0] == (QueryContext(QueryEndpoint.HEALTH, org_id=1, fresh=True), {"uid": "good"})
-    assert len(worker.asked) == 4
+    assert worker.requests[0] == (QueryContext(QueryEndpoint.HEALTH, org_id=1, fresh=True), {"uid": "good"})
+    assert len(worker.requests) == 4
 
 
 async def test_a_check_requires_the_right_to_query(api: Api, worker: Worker) -> None:
@@ -62,13 +62,13 @@ async def test_a_check_requires_the_right_to_query(api: Api, worker: Worker) -> 
     viewer = await api.person("vic", Role.VIEWER)
     other = await api.person("otto", Role.NONE, ("datasources:query", "datasources:uid:bad"), ("datasources:read", "*"))
     assert (await api("GET", f"{AT}/uid/good/health", auth=viewer))[0] == 200
-    assert worker.asked[0][0].readable == frozenset()
+    assert worker.requests[0][0].readable == frozenset()
     for path in ("uid/good", str(number), "uid/none", "9007"):
         assert (await api("GET", f"{AT}/{path}/health", auth=other))[0] == 403
     for path in ("uid/none", "9007"):
         assert await api("GET", f"{AT}/{path}/health") == (404, {"message": "Data source not found"})
     assert await api("GET", f"{AT}/x/health") == (400, {"message": "id is invalid"})
-    assert len(worker.asked) == 1
+    assert len(worker.requests) == 1
 
 
 async def test_without_a_worker_a_check_fails_like_a_query(start_api: StartApi) -> None:

@@ -24,7 +24,7 @@ PROMETHEUS = {
 }
 
 
-async def made(api: Api, **fields: Any) -> Any:
+async def create_data_source(api: Api, **fields: Any) -> Any:
     status, body = await api("POST", AT, {"type": "x", **fields})
     assert (status, body["message"]) == (200, "Datasource added"), body
     return body["datasource"]
@@ -40,8 +40,8 @@ def names(answer: tuple[int, Any]) -> list[str]:
     return [source["name"] for source in found]
 
 
-async def test_a_data_source_is_made_and_read_in_every_way(api: Api) -> None:
-    """By uid, number and name; the list leaves out what only one shows; the secret is in no answer, but that there is one."""
+async def test_a_data_source_is_created_and_read(api: Api) -> None:
+    """A data source is read by uid, id and name. The list omits some fields, and secrets are only shown as set."""
     status, body = await api("POST", AT, PROMETHEUS)
     source = body["datasource"]
     assert (status, body) == (200, {"id": source["id"], "name": "Prometheus", "message": "Datasource added", "datasource": source})
@@ -79,17 +79,17 @@ async def test_little_is_needed(api: Api) -> None:
     assert source["typeLogoUrl"] == "public/img/icn-datasource.svg"
 
 
-@pytest.mark.parametrize(("given", "type_name"), [("testdata", "TestData"), ("postgres", "PostgreSQL"), ("my-own-thing", "my-own-thing")])
-async def test_a_type_has_one_name(api: Api, given: str, type_name: str) -> None:
-    """Its former name means the same; an unknown type is kept."""
-    source = await made(api, name="n", type=given)
+@pytest.mark.parametrize(("value", "type_name"), [("testdata", "TestData"), ("postgres", "PostgreSQL"), ("my-own-thing", "my-own-thing")])
+async def test_a_type_has_one_name(api: Api, value: str, type_name: str) -> None:
+    """A type's former name means the same type, and an unknown type is kept."""
+    source = await create_data_source(api, name="n", type=value)
     known = {"testdata": "grafana-testdata-datasource", "postgres": "grafana-postgresql-datasource"}
-    assert source["type"] == known.get(given, given)
+    assert source["type"] == known.get(value, value)
     assert (await api("GET", AT))[1][0]["typeName"] == type_name
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"name": None}, "name: Field required"),
         ({"name": " "}, "name: "),
@@ -101,7 +101,7 @@ async def test_a_type_has_one_name(api: Api, given: str, type_name: str) -> None
         ({"access": "browser"}, "access: Input should be 'proxy' or 'direct'"),
         ({"basicAuth": "yes"}, "basicAuth: "),
         ({"jsonData": []}, "jsonData: "),
-        ({"jsonData": {"a": [{"b": 2**64}]}}, "jsonData: Value error, must not hold an integer beyond 64 bits"),
+        ({"jsonData": {"a": [{"b": 2**64}]}}, "jsonData: Value error, must not contain an integer beyond 64 bits"),
         ({"secureJsonData": {"p": 5}}, "secureJsonData.p: "),
         ({"secureJsonData": {"": "x"}}, "secureJsonData"),
         ({"url": "x" * 2049}, "url: "),
@@ -116,27 +116,29 @@ async def test_a_type_has_one_name(api: Api, given: str, type_name: str) -> None
         ({"type": "postgres", "url": "me:hunter22@host"}, "secureJsonData.password"),
     ],
 )
-async def test_a_fault_is_named(api: Api, fields: dict[str, Any], said: str) -> None:
+async def test_a_fault_is_named(api: Api, fields: dict[str, Any], message: str) -> None:
     """The error is a 400 with the reason, for creation and change; nothing is stored, and no secret is returned."""
     body = {**PROMETHEUS, **fields}
-    await made(api, name="there", uid="there")
-    for answer in (await api("POST", AT, body), await api("PUT", f"{AT}/uid/there", body)):
-        assert answer[0] == 400, answer
-        assert said in answer[1]["message"]
-        assert "hunter22" not in orjson.dumps(answer[1]).decode()
+    await create_data_source(api, name="there", uid="there")
+    for response in (await api("POST", AT, body), await api("PUT", f"{AT}/uid/there", body)):
+        assert response[0] == 400, response
+        assert message in response[1]["message"]
+        assert "hunter22" not in orjson.dumps(response[1]).decode()
     assert names(await api("GET", AT)) == ["there"]
 
 
 async def test_other_types_have_addresses_of_their_own(api: Api) -> None:
     """The address is a URL only for queries over HTTP; blanks around it are removed."""
-    assert (await made(api, name="p", type="postgres", url=" db:5432 "))["url"] == "db:5432"
-    assert (await made(api, name="q", type="prometheus", url=" https://[::1]:9090/p/?a=b "))["url"] == "https://[::1]:9090/p/?a=b"
+    assert (await create_data_source(api, name="p", type="postgres", url=" db:5432 "))["url"] == "db:5432"
+    assert (await create_data_source(api, name="q", type="prometheus", url=" https://[::1]:9090/p/?a=b "))[
+        "url"
+    ] == "https://[::1]:9090/p/?a=b"
 
 
-async def test_names_and_uids_are_taken_once_in_an_organization(api: Api) -> None:
-    """409 that says which; another organization may have both, and sees nothing of this one's."""
-    await made(api, name="A", uid="a")
-    await made(api, name="B", uid="b")
+async def test_names_and_uids_are_unique_in_an_organization(api: Api) -> None:
+    """A duplicate name or uid is a 409 that says which; another organization may use both and sees neither."""
+    await create_data_source(api, name="A", uid="a")
+    await create_data_source(api, name="B", uid="b")
     same_name, same_uid = ({"message": f"data source with the same {what} already exists"} for what in ("name", "uid"))
     assert await api("POST", AT, {"name": "A", "type": "x"}) == (409, same_name)
     assert await api("POST", AT, {"name": "C", "type": "x", "uid": "a"}) == (409, same_uid)
@@ -153,14 +155,14 @@ async def test_names_and_uids_are_taken_once_in_an_organization(api: Api) -> Non
     assert names(await api("GET", AT)) == ["A", "B"]
 
 
-async def test_a_change_replaces_what_is_given_and_keeps_secrets(api: Api) -> None:
-    """uid, url, user of basic authentication and secrets that are not named stay; an empty secret is removed; the rest is as if new."""
-    uid = (await made(api, **{**PROMETHEUS, "secureJsonData": {"basicAuthPassword": "hunter22", "token": "t"}}))["uid"]
+async def test_an_update_keeps_secrets(api: Api) -> None:
+    """An update keeps uid, URL, basic-auth user and secrets that are absent, deletes an empty secret and resets other fields."""
+    uid = (await create_data_source(api, **{**PROMETHEUS, "secureJsonData": {"basicAuthPassword": "hunter22", "token": "t"}}))["uid"]
     status, body = await api("PUT", f"{AT}/uid/{uid}", {"name": "P", "type": "prometheus", "secureJsonData": {"token": "", "x": None}})
     source = body["datasource"]
     assert (status, body["message"], body["name"], body["id"]) == (200, "Datasource updated", "P", source["id"])
-    kept = (source["uid"], source["url"], source["basicAuthUser"], source["secureJsonFields"])
-    assert kept == (uid, PROMETHEUS["url"], "reader", {"basicAuthPassword": True})
+    remaining = (source["uid"], source["url"], source["basicAuthUser"], source["secureJsonFields"])
+    assert remaining == (uid, PROMETHEUS["url"], "reader", {"basicAuthPassword": True})
     assert (source["basicAuth"], source["isDefault"], source["jsonData"], source["version"]) == (False, False, {}, 2)
     body = {"name": "P", "type": "prometheus", "url": "", "basicAuthUser": "", "uid": "other"}
     source = (await api("PUT", f"{AT}/{source['id']}", body))[1]["datasource"]
@@ -169,9 +171,9 @@ async def test_a_change_replaces_what_is_given_and_keeps_secrets(api: Api) -> No
     assert await api("GET", f"{AT}/uid/{uid}") == NOT_FOUND
 
 
-async def test_a_change_of_what_was_changed_since_is_refused(api: Api) -> None:
-    """With the version one has seen; without one the last wins."""
-    source = await made(api, name="n")
+async def test_an_update_of_an_old_version_is_rejected(api: Api) -> None:
+    """An update with an old version is rejected; without a version it overwrites."""
+    source = await create_data_source(api, name="n")
     path, body = f"{AT}/uid/{source['uid']}", {"name": "n", "type": "x"}
     assert (await api("PUT", path, {**body, "version": 1}))[1]["datasource"]["version"] == 2
     told = {"message": "Datasource has already been updated by someone else. Please reload and try again"}
@@ -181,7 +183,7 @@ async def test_a_change_of_what_was_changed_since_is_refused(api: Api) -> None:
 
 async def test_one_is_the_default(api: Api) -> None:
     """The latest one that was made the default; its name is returned, or none after it was reset."""
-    first, second = await made(api, name="A", isDefault=True), await made(api, name="B", isDefault=True)
+    first, second = await create_data_source(api, name="A", isDefault=True), await create_data_source(api, name="B", isDefault=True)
     assert [source["isDefault"] for source in (await api("GET", AT))[1]] == [False, True]
     await api("PUT", f"{AT}/{first['id']}", {"name": "A", "type": "x", "isDefault": True})
     assert [source["isDefault"] for source in (await api("GET", AT))[1]] == [True, False]
@@ -194,7 +196,11 @@ async def test_one_is_the_default(api: Api) -> None:
 async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
     """Two of the three ways return its id; then it is unknown in every way."""
     told = "Data source deleted"
-    first, second, third = await made(api, name="a/b", uid="a"), await made(api, name="b", uid="b"), await made(api, name="c", uid="c")
+    first, second, third = (
+        await create_data_source(api, name="a/b", uid="a"),
+        await create_data_source(api, name="b", uid="b"),
+        await create_data_source(api, name="c", uid="c"),
+    )
     assert await api("DELETE", f"{AT}/name/a%2Fb") == (200, {"message": told, "id": first["id"]})
     assert await api("DELETE", f"{AT}/uid/b") == (200, {"message": told, "id": second["id"]})
     assert await api("DELETE", f"{AT}/{third['id']}") == (200, {"message": told})
@@ -207,9 +213,9 @@ async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
     assert await api("GET", AT) == (200, [])
 
 
-async def test_a_grant_on_one_is_about_that_one(api: Api) -> None:
-    """In every way to name it; the list has readable ones, and the others are not revealed."""
-    mine, other = await made(api, name="mine", uid="m"), await made(api, name="other", uid="o")
+async def test_a_grant_is_limited_to_its_data_source(api: Api) -> None:
+    """A grant on a data source applies however it is addressed. The list has the readable ones only."""
+    mine, other = await create_data_source(api, name="mine", uid="m"), await create_data_source(api, name="other", uid="o")
     reader = await granted(api, Role.NONE, ("datasources:read", "datasources:uid:m"), ("datasources:write", "datasources:uid:m"))
     assert names(await api("GET", AT, auth=reader)) == ["mine"]
     body = {"name": "mine", "type": "x"}
@@ -224,20 +230,20 @@ async def test_a_grant_on_one_is_about_that_one(api: Api) -> None:
     assert (await api("POST", AT, {"name": "n", "type": "x"}, auth=reader))[0] == 403
 
 
-async def test_a_viewer_queries_and_reads_none(api: Api) -> None:
-    """Nor does an Editor; the list needs the permission on something at least."""
-    await made(api, name="n", uid="n")
+async def test_viewers_query_and_do_not_read_data_sources(api: Api) -> None:
+    """Viewers and Editors may query and not read data sources; the list needs permission for at least one."""
+    await create_data_source(api, name="n", uid="n")
     for role in (Role.VIEWER, Role.EDITOR):
         caller = await granted(api, role)
         for path in ("", "/uid/n", "/name/n", "/id/n"):
-            status, refused = await api("GET", AT + path, auth=caller)
-            assert (status, refused["message"].rpartition(": ")[2]) == (403, "datasources:read")
+            status, error = await api("GET", AT + path, auth=caller)
+            assert (status, error["message"].rpartition(": ")[2]) == (403, "datasources:read")
         assert set((await api("GET", "/api/frontend/settings", auth=caller))[1]["datasources"]) == {"n"}
 
 
-async def test_older_names_of_a_data_source_are_granted_as_its_uid(api: Api) -> None:
-    """By number or name it is found when it is granted, and the grant follows it; what is not there cannot be granted so."""
-    source = await made(api, name="A: b*", uid="a")
+async def test_grants_by_id_or_name_become_grants_by_uid(api: Api) -> None:
+    """A grant by id or name is stored for the existing data source's uid; an unknown one is rejected."""
+    source = await create_data_source(api, name="A: b*", uid="a")
     await api.person("anna", Role.NONE)
     number = await api.sql("""select id from "user" where login = 'anna'""")
     path = f"/api/access-control/users/{number}/permissions"
@@ -245,15 +251,15 @@ async def test_older_names_of_a_data_source_are_granted_as_its_uid(api: Api) -> 
         assert (await api("PUT", path, {"permissions": [{"action": "datasources:query", "scope": scope}]}))[0] == 200, scope
         assert (await api("GET", path))[1]["permissions"] == [{"action": "datasources:query", "scope": "datasources:uid:a"}]
     for scope in ("datasources:id:9007", "datasources:name:none"):
-        status, refused = await api("PUT", path, {"permissions": [{"action": "datasources:query", "scope": scope}]})
-        assert (status, scope in refused["message"]) == (400, True)
+        status, error = await api("PUT", path, {"permissions": [{"action": "datasources:query", "scope": scope}]})
+        assert (status, scope in error["message"]) == (400, True)
     await api("DELETE", f"{AT}/uid/a")
     assert await api("GET", path) == (200, {"permissions": []})
 
 
 async def test_access_is_returned_on_request(api: Api) -> None:
     """The caller's actions on each data source, alone and in the list."""
-    await made(api, name="n", uid="n")
+    await create_data_source(api, name="n", uid="n")
     all_of_it = dict.fromkeys(("datasources:read", "datasources:write", "datasources:delete", "datasources:query"), True)
     assert (await api("GET", f"{AT}/uid/n?accesscontrol=true"))[1]["accessControl"] == all_of_it
     reader = await granted(api, Role.NONE, ("datasources:read", "datasources:uid:n"))
@@ -261,10 +267,10 @@ async def test_access_is_returned_on_request(api: Api) -> None:
     assert "accessControl" not in (await api("GET", f"{AT}/uid/n"))[1]
 
 
-async def test_clients_are_told_what_they_may_query(api: Api) -> None:
-    """By name, with the way to ask, and without what only those see who may read them."""
-    uid = (await made(api, **PROMETHEUS))["uid"]
-    await made(api, name="direct", uid="d", access="direct", url="https://host")
+async def test_clients_list_the_data_sources_they_may_query(api: Api) -> None:
+    """The list for queries has names and query settings, without fields that need read access."""
+    uid = (await create_data_source(api, **PROMETHEUS))["uid"]
+    await create_data_source(api, name="direct", uid="d", access="direct", url="https://host")
     found = (await api("GET", "/api/frontend/settings", auth=await granted(api, Role.VIEWER)))[1]
     assert found["defaultDatasource"] == "Prometheus"
     assert found["datasources"]["Prometheus"] == {
@@ -285,10 +291,10 @@ async def test_clients_are_told_what_they_may_query(api: Api) -> None:
 
 
 async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
-    """No response, audit event or log line has one; the audit names the secrets that were set or removed."""
+    """No response, audit event or log line contains a secret; the audit names the secrets that were set or deleted."""
     with capture_logs() as logged:
         api = await start_api(log_level="debug")
-        uid = (await made(api, **PROMETHEUS))["uid"]
+        uid = (await create_data_source(api, **PROMETHEUS))["uid"]
         for body in (
             {"name": "n", "type": "x", "secureJsonData": {"token": "hunter22", "basicAuthPassword": ""}},
             {"name": "n", "type": "x", "secureJsonData": {"token": ["hunter22"]}},
@@ -313,12 +319,12 @@ async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
     ]
 
 
-async def test_a_limit_is_told(start_api: StartApi) -> None:
-    """403 that names it; the quota counts what there is, and a large body is refused."""
+async def test_limits(start_api: StartApi) -> None:
+    """An exceeded limit is a 403 that names it; the quota counts existing data sources, and a large body is rejected."""
     api = await start_api(quota_defaults="org_data_source=1")
-    await made(api, name="a")
-    status, refused = await api("POST", AT, {"name": "b", "type": "x"})
-    assert (status, refused["message"], refused["extra"]) == (
+    await create_data_source(api, name="a")
+    status, error = await api("POST", AT, {"name": "b", "type": "x"})
+    assert (status, error["message"], error["extra"]) == (
         403,
         "data_source Quota reached",
         {"scope": "org", "target": "data_source", "limit": 1, "used": 1},

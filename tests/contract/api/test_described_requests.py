@@ -1,9 +1,10 @@
-"""The API held against its own description: requests made from ``/openapi.json``, good and bad, and answers as it declares them.
+"""Valid and invalid requests generated from ``/openapi.json``: each response is as the description declares.
 
-The requests are the same in every run. ``DASHWRIGHT_TEST_EXAMPLES`` makes more of them of each operation.
+The requests are the same in every run. ``DASHWRIGHT_TEST_EXAMPLES`` sets their number per operation.
 """
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
@@ -36,7 +37,7 @@ CHECKS: Final = [content_type_conformance, response_schema_conformance, status_c
 OWN_LOGIN: Final = "updateSignedInUser"
 PASSWORD: Final = "pw-of-everybody"
 
-# Existing clients know these as 500: nobody there to change, or no such type. What else is 500 or more is a failure of ours.
+# Grafana responds with 500 to these requests (unknown user, unknown type). Every other status of 500 or more is a defect.
 INTENDED: Final[Mapping[str, str]] = {
     "updateOrgUserForCurrentOrg": "Failed update org user",
     "updateOrgUser": "Failed update org user",
@@ -47,9 +48,15 @@ INTENDED: Final[Mapping[str, str]] = {
 }
 
 
+@schemathesis.serializer("application/x-ndjson")
+def serialize_line(_context: Any, value: Any) -> bytes:
+    """Return a body of one line."""
+    return json.dumps(value).encode() + b"\n"
+
+
 @dataclass(frozen=True)
-class Desk:
-    """A gateway's address, and the credentials of two callers that no request can name by number."""
+class DescribedApi:
+    """Address of a gateway, its generated requests, and credentials of two users that no generated request can change."""
 
     address: str
     cases: list[Case[Any]]
@@ -57,21 +64,21 @@ class Desk:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def desk(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
-    async with AsyncExitStack() as held:
-        url = await held.enter_async_context(databases.fresh(postgres_dsn, _template))
+async def desk(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[DescribedApi]:
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(databases.fresh(postgres_dsn, _template))
         database = await Database.open(url, application_name="test", min_size=1, max_size=5)
-        held.push_async_callback(database.close)
+        stack.push_async_callback(database.close)
         broker = MemoryBroker()
         await broker.start()
-        held.push_async_callback(broker.close)
+        stack.push_async_callback(broker.close)
         data = tmp_path_factory.mktemp("described")
         settings = load(http_port=0, data_dir=data, permitted_paths=str(data), login_attempts=100_000, secret_key="of tests only")
         worker = ExpressionsWorker(settings, database, broker, Clock())
         await worker.start()
-        held.push_async_callback(worker.stop)
+        stack.push_async_callback(worker.stop)
         gateway = Gateway(settings, database, broker, Clock())
-        held.push_async_callback(gateway.stop)
+        stack.push_async_callback(gateway.stop)
         address = await gateway.start()
         hashed = await gateway.authentication.passwords.hash(PASSWORD)
         async with database.connection() as connection:
@@ -85,13 +92,13 @@ async def desk(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempP
                 )
                 await connection.execute("insert into org_user (org_id, user_id, role) values (1, $1, $2)", number, role)
         described = await asyncio.to_thread(lambda: requests.get(f"{address}/openapi.json", timeout=30).json())
-        cases = await asyncio.to_thread(cases_of, described)
-        yield Desk(address, cases, {"server admin": ("boss", PASSWORD), "Viewer": ("reader", PASSWORD)})
+        cases = await asyncio.to_thread(generate_cases, described)
+        yield DescribedApi(address, cases, {"server admin": ("boss", PASSWORD), "Viewer": ("reader", PASSWORD)})
 
 
-def cases_of(described: Any) -> list[Case[Any]]:
-    """Requests of every operation: as described, with what exists where the path asks for something, and against the description."""
-    made: list[Case[Any]] = []
+def generate_cases(described: Any) -> list[Case[Any]]:
+    """Return valid and invalid requests of every operation. Path parameters often name objects that exist."""
+    created: list[Case[Any]] = []
     for result in schemathesis.openapi.from_dict(described).get_all_operations():
         assert isinstance(result, Ok), result
         operation = result.ok()
@@ -107,20 +114,20 @@ def cases_of(described: Any) -> list[Case[Any]]:
             )
             @hypothesis.given(operation.as_strategy(generation_mode=mode))
             def collect(case: Case[Any]) -> None:
-                made.append(case)
+                created.append(case)
 
             try:
                 collect()
             except hypothesis.errors.Unsatisfiable:
                 assert mode is GenerationMode.NEGATIVE  # nothing to get wrong where nothing is asked for
-    for index, case in enumerate(made):
+    for index, case in enumerate(created):
         case.query.pop("watch", None)  # it would not end
         for name in case.path_parameters:
             if name == "namespace" and index % 5:
                 case.path_parameters[name] = "default"
             elif index % 3 == 0:
                 case.path_parameters[name] = 1
-    return sorted(made, key=lambda case: identifier_of(case) == OWN_LOGIN)
+    return sorted(created, key=lambda case: identifier_of(case) == OWN_LOGIN)
 
 
 def identifier_of(case: Case[Any]) -> str:
@@ -128,7 +135,7 @@ def identifier_of(case: Case[Any]) -> str:
 
 
 def fault_of(case: Case[Any], answer: Response) -> str | None:
-    """What is wrong with an answer: a failure of ours, or what the description does not say."""
+    """Return what is wrong with a response: an unexpected server error or a difference from the description."""
     identifier = identifier_of(case)
     if answer.status_code >= 500 and (answer.status_code, answer.json().get("message")) != (500, INTENDED.get(identifier)):
         return f"{identifier}: {answer.status_code} {answer.text[:300]} after {case.as_curl_command()[:600]}"
@@ -140,10 +147,10 @@ def fault_of(case: Case[Any], answer: Response) -> str | None:
 
 
 @pytest.mark.parametrize(("caller", "successes"), [("server admin", 50), ("Viewer", 20)])
-async def test_every_answer_is_as_described(desk: Desk, caller: str, successes: int) -> None:
-    """No failure of ours, and the status, the content type and the body that the operation declares.
+async def test_every_response_is_as_described(desk: DescribedApi, caller: str, successes: int) -> None:
+    """Every response has the status, content type and body that its operation declares.
 
-    The caller is known until they change their own login, which they do last, and has success with enough of the operations.
+    The caller's own login is changed last. Enough operations succeed.
     """
 
     def ask() -> tuple[list[str], set[str]]:
@@ -153,10 +160,10 @@ async def test_every_answer_is_as_described(desk: Desk, caller: str, successes: 
             for case in desk.cases:
                 if identifier_of(case) == OWN_LOGIN and OWN_LOGIN not in done:
                     assert session.get(f"{desk.address}/api/user", timeout=30).status_code == 200
-                answer = case.call(base_url=desk.address, session=session, timeout=30)
-                if (fault := fault_of(case, answer)) is not None:
+                response = case.call(base_url=desk.address, session=session, timeout=30)
+                if (fault := fault_of(case, response)) is not None:
                     faults.append(fault)
-                if answer.status_code < 300:
+                if response.status_code < 300:
                     done.add(identifier_of(case))
         return faults, done
 

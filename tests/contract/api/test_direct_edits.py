@@ -1,4 +1,4 @@
-"""Changes of managed objects through the ordinary APIs: requests to the worker, refusals and their reasons."""
+"""Direct changes of managed objects: requests to the worker, rejections and their reasons."""
 
 import json
 import time
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api
-from tests.contract.api.repositories import REPOSITORIES, StandIn, made
+from tests.contract.api.repositories import REPOSITORIES, FakeJobsWorker, make_local_repository
 from tests.signer import SIGNER
 
 from dashwright.common.errors import Conflict
@@ -21,33 +21,33 @@ SPEC = {"title": "CPU", "panels": []}
 
 
 @pytest.fixture
-async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[StandIn]:
-    stand_in = StandIn()
-    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, SIGNER, prefetch=8)
+async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[FakeJobsWorker]:
+    fake_worker = FakeJobsWorker()
+    server = RpcServer(broker, broker.topology.repositories, fake_worker.respond, SIGNER, prefetch=8)
     await server.start()
-    yield stand_in
+    yield fake_worker
     await server.stop(drain=0)
 
 
-async def managed(api: Api, *workflows: str, enabled: bool = True) -> dict[str, Any]:
-    """The dashboard d in the folder f, both of the repository team."""
-    await made(api, "team", api.data, *workflows, enabled=enabled)
+async def create_managed_dashboard(api: Api, *workflows: str, enabled: bool = True) -> dict[str, Any]:
+    """Create the dashboard d in the folder f, both managed by the repository team."""
+    await make_local_repository(api, "team", api.data, *workflows, enabled=enabled)
     assert (await api("POST", "/api/folders", {"uid": "f", "title": "F"}))[0] == 200
     body = {"metadata": {"name": "d", "annotations": {"grafana.app/folder": "f"}}, "spec": SPEC}
     assert (await api("POST", DASHBOARDS, body))[0] == 201
-    marks = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
+    manager_annotations = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
     async with api.database.transaction() as connection:
         for name, path in (("d", "deep/d.json"), ("f", "deep")):
             source = {"grafana.app/sourcePath": path, "grafana.app/sourceChecksum": f"sum of {path}"}
             statement = "update resource set annotations = annotations || $2::text::jsonb, managed_fields = '[]' where name = $1"
-            await connection.execute(statement, name, json.dumps(marks | source))
+            await connection.execute(statement, name, json.dumps(manager_annotations | source))
     return dict((await api("GET", f"{DASHBOARDS}/d"))[1])
 
 
 async def patch(api: Api, kind: str, body: Any, *, path: str = f"{DASHBOARDS}/d", auth: str = ADMIN, **query: str) -> tuple[int, Any]:
     headers = {"Authorization": auth, "Content-Type": f"application/{kind}"}
-    async with api.session.patch(path, data=json.dumps(body), headers=headers, params=query) as answer:
-        return answer.status, await answer.json()
+    async with api.session.patch(path, data=json.dumps(body), headers=headers, params=query) as response:
+        return response.status, await response.json()
 
 
 async def actions(api: Api) -> list[str]:
@@ -56,11 +56,11 @@ async def actions(api: Api) -> list[str]:
     return [row["action"] for row in rows][1:]
 
 
-async def test_a_change_is_one_of_the_file(api: Api, worker: StandIn) -> None:
+async def test_a_change_is_one_of_the_file(api: Api, worker: FakeJobsWorker) -> None:
     """The worker receives the file, its known checksum, the new object with exact numbers, and the author; metadata of the
     store is left out.
     """
-    found = await managed(api, "write")
+    found = await create_managed_dashboard(api, "write")
     body = json.dumps(found).replace('"panels": []', '"panels": [], "n": 1.10')
     found = json.loads(body) | {"spec": None}
     found["metadata"]["annotations"] |= {
@@ -71,13 +71,13 @@ async def test_a_change_is_one_of_the_file(api: Api, worker: StandIn) -> None:
     found["metadata"]["labels"]["team"] = "a"
     sent = json.dumps(found).replace('"spec": null', '"spec": {"title": "CPU", "panels": [], "n": 1.10}')
     headers = {"Authorization": ADMIN, "Content-Type": "application/json"}
-    async with api.session.put(f"{DASHBOARDS}/d", data=sent, headers=headers) as answer:
-        assert answer.status == 200
-        assert (await answer.json())["metadata"]["name"] == "d"
-    (asked,) = worker.asked
-    assert asked["author"].pop("at") == pytest.approx(time.time(), abs=60)
+    async with api.session.put(f"{DASHBOARDS}/d", data=sent, headers=headers) as response:
+        assert response.status == 200
+        assert (await response.json())["metadata"]["name"] == "d"
+    (request,) = worker.requests
+    assert request["author"].pop("at") == pytest.approx(time.time(), abs=60)
     edited = {"version": "v2alpha1", "name": "d", "spec": '{"title":"CPU","panels":[],"n":1.10}'}
-    assert asked == {
+    assert request == {
         "call": "edit",
         "namespace": "default",
         "name": "team",
@@ -91,51 +91,51 @@ async def test_a_change_is_one_of_the_file(api: Api, worker: StandIn) -> None:
     assert await actions(api) == ["dashboard.update"]
 
 
-async def test_every_write_changes_the_file(api: Api, worker: StandIn) -> None:
+async def test_every_write_changes_the_file(api: Api, worker: FakeJobsWorker) -> None:
     """All kinds of patch, the classic save and restore, and deletes by either API do."""
-    await managed(api, "write")
+    await create_managed_dashboard(api, "write")
     applied = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}, "spec": {"title": "Applied"}}
     assert (await patch(api, "merge-patch+json", {"spec": {"title": "Merged"}}))[0] == 200
     assert (await patch(api, "json-patch+json", [{"op": "replace", "path": "/spec/title", "value": "Replaced"}]))[0] == 200
     assert (await patch(api, "apply-patch+yaml", applied, fieldManager="kubectl"))[0] == 200
     save = {"dashboard": {"uid": "d", "title": "Saved"}, "folderUid": "f", "overwrite": True, "message": "By hand"}
     assert (await api("POST", "/api/dashboards/db", save))[0] == 200
-    titles = [json.loads(asked["edited"]["spec"])["title"] for asked in worker.asked]
+    titles = [json.loads(request["edited"]["spec"])["title"] for request in worker.requests]
     assert titles == ["Merged", "Replaced", "Applied", "Saved"]
-    assert worker.asked[-1]["message"] == "By hand"
-    worker.asked.clear()
+    assert worker.requests[-1]["message"] == "By hand"
+    worker.requests.clear()
     assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 200
     assert (await api("DELETE", f"{DASHBOARDS}/d?propagationPolicy=Foreground"))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/d"))[0] == 200
-    assert [("edited" in asked, asked["path"]) for asked in worker.asked] == [(False, "deep/d.json")] * 3
+    assert [("edited" in request, request["path"]) for request in worker.requests] == [(False, "deep/d.json")] * 3
     assert await actions(api) == ["dashboard.update"] * 3 + ["dashboard.save"] + ["dashboard.delete"] * 3
 
 
-async def test_a_write_without_effect_makes_no_commit(api: Api, worker: StandIn) -> None:
+async def test_a_write_without_effect_makes_no_commit(api: Api, worker: FakeJobsWorker) -> None:
     """An equal body, kubectl's notes and owners of fields, which a sync does not store, send no request to the worker."""
-    found = await managed(api, "write")
+    found = await create_managed_dashboard(api, "write")
     assert await api("PUT", f"{DASHBOARDS}/d", found) == (200, found)
     note = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
     assert await patch(api, "strategic-merge-patch+json", {"metadata": {"annotations": note}}) == (200, found)
     applied = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}, "spec": {"title": "CPU"}}
     assert await patch(api, "apply-patch+yaml", applied, fieldManager="me") == (200, found)
-    assert (worker.asked, await actions(api)) == ([], [])
+    assert (worker.requests, await actions(api)) == ([], [])
 
 
-async def test_a_dry_run_is_one_of_the_file_too(api: Api, worker: StandIn) -> None:
-    """The answer is what would be stored; nothing is on record."""
-    found = await managed(api, "write")
+async def test_a_dry_run_is_one_of_the_file_too(api: Api, worker: FakeJobsWorker) -> None:
+    """The response is what would be stored; nothing is audited."""
+    found = await create_managed_dashboard(api, "write")
     status, tried = await patch(api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
     assert (status, tried["spec"]["title"]) == (200, "Tried")
     assert tried["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
     assert (await api("DELETE", f"{DASHBOARDS}/d?dryRun=All"))[0] == 200
-    assert [asked["dryRun"] for asked in worker.asked] == [True, True]
+    assert [request["dryRun"] for request in worker.requests] == [True, True]
     assert ((await api("GET", f"{DASHBOARDS}/d"))[1], await actions(api)) == (found, [])
 
 
-async def test_preconditions_come_first(api: Api, worker: StandIn) -> None:
-    """Another version, generation or uid than the stored one, and a body against the rules: the file is not touched."""
-    found = await managed(api, "write")
+async def test_preconditions_are_checked_first(api: Api, worker: FakeJobsWorker) -> None:
+    """Another version, generation or uid, or an invalid body, is rejected before the file is changed."""
+    found = await create_managed_dashboard(api, "write")
     old = {**found, "metadata": {**found["metadata"], "resourceVersion": "1"}, "spec": {"title": "U"}}
     assert (await api("PUT", f"{DASHBOARDS}/d", old))[0] == 409
     classic = {"dashboard": {"uid": "d", "title": "U", "version": 7}, "folderUid": "f"}
@@ -143,26 +143,26 @@ async def test_preconditions_come_first(api: Api, worker: StandIn) -> None:
     assert (await patch(api, "merge-patch+json", {"spec": {"title": ""}}))[0] == 400
     assert (await api("DELETE", f"{DASHBOARDS}/d", {"preconditions": {"resourceVersion": "1"}}))[0] == 409
     assert (await patch(api, "merge-patch+json", {"metadata": {"finalizers": ["x"]}}))[0] == 422
-    assert worker.asked == []
+    assert worker.requests == []
 
 
-async def test_a_file_that_has_changed_is_a_conflict(api: Api, worker: StandIn) -> None:
+async def test_a_file_that_has_changed_is_a_conflict(api: Api, worker: FakeJobsWorker) -> None:
     """The worker's word, and nothing is on record."""
-    await managed(api, "write")
+    await create_managed_dashboard(api, "write")
     worker.faults = [Conflict("deep/d.json has changed in the repository; sync, and try again")] * 2
     assert (await patch(api, "merge-patch+json", {"spec": {"title": "U"}}))[0] == 409
     assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 409
     assert await actions(api) == []
 
 
-async def test_rights_come_before_everything(api: Api, worker: StandIn) -> None:
-    """A Viewer is refused as of any other dashboard."""
-    await managed(api, "write")
+async def test_permissions_are_checked_first(api: Api, worker: FakeJobsWorker) -> None:
+    """A Viewer is rejected as for any other dashboard."""
+    await create_managed_dashboard(api, "write")
     viewer = await api.person("vic", Role.VIEWER)
     status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}}, auth=viewer)
     assert (status, "dashboards:write" in refused["message"]) == (403, True)
     assert (await api("DELETE", f"{DASHBOARDS}/d", auth=viewer))[0] == 403
-    assert worker.asked == []
+    assert worker.requests == []
 
 
 @pytest.mark.parametrize(
@@ -172,14 +172,16 @@ async def test_rights_come_before_everything(api: Api, worker: StandIn) -> None:
         (("write",), False, ", whose sync is off"),
     ],
 )
-async def test_a_repository_that_takes_no_edits(api: Api, worker: StandIn, workflows: tuple[str, ...], enabled: bool, why: str) -> None:
+async def test_a_repository_that_takes_no_edits(
+    api: Api, worker: FakeJobsWorker, workflows: tuple[str, ...], enabled: bool, why: str
+) -> None:
     """Every write is 403 with the reason and an alternative; the caller's abilities say the same before."""
-    await managed(api, *workflows, enabled=enabled)
+    await create_managed_dashboard(api, *workflows, enabled=enabled)
     status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
     assert (status, refused["message"]) == (403, f'dashboard "d" is managed by the repository "team"{why}; change its file there instead')
     status, refused = await api("DELETE", "/api/dashboards/uid/d")
     assert (status, "remove its file there instead" in refused["message"]) == (403, True)
-    assert worker.asked == []
+    assert worker.requests == []
     assert await abilities(api) == {"canSave": False, "canEdit": False, "canDelete": False, "canAdmin": True}
 
 
@@ -192,49 +194,49 @@ async def abilities(api: Api, auth: str = ADMIN) -> dict[str, bool]:
     return told
 
 
-async def test_reported_abilities_follow_the_workflow(api: Api, worker: StandIn) -> None:
-    """With the workflow, permissions decide; a folder of a repository is its directory and cannot be changed here."""
-    await managed(api, "write")
+async def test_reported_abilities_follow_the_workflow(api: Api, worker: FakeJobsWorker) -> None:
+    """With the workflow, permissions decide; a repository's folder is a directory and cannot be changed through this API."""
+    await create_managed_dashboard(api, "write")
     assert await abilities(api) == dict.fromkeys(("canSave", "canEdit", "canDelete", "canAdmin"), True)
     assert not any((await abilities(api, await api.person("vic", Role.VIEWER))).values())
     _, folder = await api("GET", "/api/folders/f")
     assert [folder[name] for name in ("canSave", "canEdit", "canDelete", "canAdmin")] == [False, False, False, True]
-    status, refused = await api("PUT", "/api/folders/f", {"title": "G", "overwrite": True})
+    status, error = await api("PUT", "/api/folders/f", {"title": "G", "overwrite": True})
     said = 'folder "f" is managed by the repository "team"; change its directory there instead'
-    assert (status, refused["message"]) == (403, said)
+    assert (status, error["message"]) == (403, said)
     assert (await api("DELETE", "/api/folders/f"))[1]["message"] == said.replace("change", "remove")
     assert (await api("DELETE", f"{FOLDERS}/f"))[0] == 403
-    assert worker.asked == []
+    assert worker.requests == []
 
 
-async def test_a_repository_that_ends_takes_none(api: Api, worker: StandIn) -> None:
-    """It refuses edits while it waits for a finalizer."""
-    await managed(api, "write")
+async def test_a_repository_in_deletion_rejects_edits(api: Api, worker: FakeJobsWorker) -> None:
+    """A repository that waits for a finalizer rejects edits."""
+    await create_managed_dashboard(api, "write")
     await api.sql("update resource set finalizers = '{x}' where name = 'team'")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
-    assert (status, "is being deleted" in refused["message"], worker.asked) == (403, True, [])
+    assert (status, "is being deleted" in refused["message"], worker.requests) == (403, True, [])
 
 
-async def test_collections_of_managed_objects_are_refused(api: Api, worker: StandIn) -> None:
+async def test_collections_of_managed_objects_are_refused(api: Api, worker: FakeJobsWorker) -> None:
     """A collection is deleted as a whole or not at all, which commits cannot guarantee; new dashboards come by files."""
-    await managed(api, "write")
-    status, refused = await api("DELETE", DASHBOARDS)
-    assert (status, '"d"' in refused["message"], "by name" in refused["message"]) == (403, True, True)
+    await create_managed_dashboard(api, "write")
+    status, error = await api("DELETE", DASHBOARDS)
+    assert (status, '"d"' in error["message"], "by name" in error["message"]) == (403, True, True)
     body = {"metadata": {"name": "e", "annotations": {"grafana.app/folder": "f"}}, "spec": SPEC}
     assert (await api("POST", DASHBOARDS, body))[0] == 403
-    assert worker.asked == []
+    assert worker.requests == []
 
 
-async def test_a_move_is_one_within_the_repository(api: Api, worker: StandIn) -> None:
+async def test_a_move_is_one_within_the_repository(api: Api, worker: FakeJobsWorker) -> None:
     """The worker receives the target folder; a folder of another repository is refused here."""
-    await managed(api, "write")
+    await create_managed_dashboard(api, "write")
     for name, repository in (("g", "team"), ("h", "other")):
         assert (await api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200
-        marks = {"grafana.app/managedBy": "repo", "grafana.app/managerId": repository}
-        await api.sql("update resource set annotations = $2::text::jsonb where name = $1", name, json.dumps(marks))
+        manager_annotations = {"grafana.app/managedBy": "repo", "grafana.app/managerId": repository}
+        await api.sql("update resource set annotations = $2::text::jsonb where name = $1", name, json.dumps(manager_annotations))
     assert (await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "g"}}}))[0] == 200
-    assert worker.asked.pop()["edited"]["folder"] == "g"
+    assert worker.requests.pop()["edited"]["folder"] == "g"
     status, told = await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "h"}}})
     assert (status, "resource manager (repo:team) does not match folder manager (repo:other)" in told["message"]) == (403, True)
-    assert worker.asked == []
+    assert worker.requests == []

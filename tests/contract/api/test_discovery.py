@@ -1,4 +1,4 @@
-"""Discovery over HTTP, as kubectl, client libraries and Grafana's own tools ask for it."""
+"""Discovery over HTTP, as kubectl, client libraries and Grafana's own tools request it."""
 
 from typing import Any
 
@@ -48,32 +48,44 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
         ("evaluations", "Evaluation", ["create", "delete", "deletecollection", "get", "list", "watch"], None),
         ("evaluations/status", "Evaluation", ["get"], None),
     ],
+    "jobs.dashwright.io/v0alpha1": [
+        ("batches", "Batch", ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"], None),
+        ("batches/status", "Batch", ["get", "patch", "update"], None),
+        ("batches/items", "BatchItemList", ["create", "get"], None),
+        ("batches/results", "BatchItemResult", ["get"], None),
+        ("batches/close", "Batch", ["create"], None),
+        ("batches/cancel", "Batch", ["create"], None),
+        ("batches/retry", "BatchRetry", ["create"], None),
+        ("deadletters", "DeadLetter", ["delete", "deletecollection", "get", "list"], None),
+        ("deadletters/status", "DeadLetter", ["get"], None),
+        ("deadletters/replay", "DeadLetter", ["create"], None),
+    ],
 }
 
 
 async def test_groups_and_versions(api: Api) -> None:
-    """Four groups; dashboards prefer v2alpha1. With a trailing slash as without."""
-    status, told = await api("GET", "/apis/")
-    assert (status, told["kind"]) == (200, "APIGroupList")
-    versions = [f"{group['name']}/{version['version']}" for group in told["groups"] for version in group["versions"]]
+    """Five groups; dashboards prefer v2alpha1. With a trailing slash as without."""
+    status, found = await api("GET", "/apis/")
+    assert (status, found["kind"]) == (200, "APIGroupList")
+    versions = [f"{group['name']}/{version['version']}" for group in found["groups"] for version in group["versions"]]
     assert versions == list(GOLDEN)
-    assert told["groups"][0]["preferredVersion"] == {"groupVersion": "dashboard.grafana.app/v2alpha1", "version": "v2alpha1"}
+    assert found["groups"][0]["preferredVersion"] == {"groupVersion": "dashboard.grafana.app/v2alpha1", "version": "v2alpha1"}
     status, group = await api("GET", "/apis/dashboard.grafana.app")
-    assert (status, group) == (200, {"kind": "APIGroup", "apiVersion": "v1", **told["groups"][0]})
+    assert (status, group) == (200, {"kind": "APIGroup", "apiVersion": "v1", **found["groups"][0]})
 
 
 @pytest.mark.parametrize("group_version", GOLDEN)
 async def test_resources_of_a_version(api: Api, group_version: str) -> None:
     """Kinds, verbs and short names, as they are written down here by hand."""
-    status, told = await api("GET", f"/apis/{group_version}")
-    assert (status, told["kind"], told["groupVersion"]) == (200, "APIResourceList", group_version)
-    found = [(item["name"], item["kind"], item["verbs"], item.get("shortNames")) for item in told["resources"]]
+    status, body = await api("GET", f"/apis/{group_version}")
+    assert (status, body["kind"], body["groupVersion"]) == (200, "APIResourceList", group_version)
+    found = [(item["name"], item["kind"], item["verbs"], item.get("shortNames")) for item in body["resources"]]
     assert found == GOLDEN[group_version]
-    for item in told["resources"]:
+    for item in body["resources"]:
         is_whole = "/" not in item["name"]
         assert item["namespaced"] is True
         assert item["singularName"] == (next(kind.singular for kind in KINDS if kind.plural == item["name"]) if is_whole else "")
-        assert item.get("categories") == (["grafana"] if is_whole else None)
+        assert item.get("categories") == (["grafana"] if is_whole and item["name"] not in ("batches", "deadletters") else None)
 
 
 @pytest.mark.parametrize(
@@ -88,21 +100,21 @@ async def test_resources_of_a_version(api: Api, group_version: str) -> None:
     ],
 )
 async def test_the_aggregated_document_has_everything(api: Api, accept: str, api_version: str) -> None:
-    """It agrees with the single documents and has the content type by which clients recognise it."""
-    async with api.session.get("/apis", headers={"Authorization": ADMIN, "Accept": accept}) as answer:
-        told = await answer.json(content_type=None)
+    """The aggregated document agrees with the single ones and has the content type by which clients recognize it."""
+    async with api.session.get("/apis", headers={"Authorization": ADMIN, "Accept": accept}) as response:
+        told = await response.json(content_type=None)
         assert told["apiVersion"] == api_version
-        assert answer.headers["Vary"] == "Accept, Accept-Encoding"
+        assert response.headers["Vary"] == "Accept, Accept-Encoding"
         if api_version == "v1":
-            assert answer.headers["Content-Type"] == "application/json"
+            assert response.headers["Content-Type"] == "application/json"
             return
         meta = api_version.rpartition("/")[2]
-        assert answer.headers["Content-Type"] == AGGREGATED.format(meta)
+        assert response.headers["Content-Type"] == AGGREGATED.format(meta)
     assert flat(told) == {key: [(name, kind, verbs) for name, kind, verbs, _ in rows] for key, rows in GOLDEN.items()}
 
 
 def flat(told: Any) -> dict[str, list[tuple[str, str, list[str]]]]:
-    """An aggregated document as rows."""
+    """Return an aggregated document as rows."""
     rows: dict[str, list[tuple[str, str, list[str]]]] = {}
     for group in told["items"]:
         for version in group["versions"]:
@@ -121,37 +133,37 @@ async def test_kubernetes_core_group_is_not_served(api: Api, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/apis", "/apis/folder.grafana.app", "/apis/folder.grafana.app/v0alpha1"])
-async def test_what_a_client_has_is_not_sent_again(api: Api, path: str) -> None:
-    """304 without a body for the tag of what was sent; another form of the same has another tag."""
+async def test_an_unchanged_document_is_304(api: Api, path: str) -> None:
+    """A request with the document's tag is 304 without a body; each format has its own tag."""
     headers = {"Authorization": ADMIN}
-    async with api.session.get(path, headers=headers) as answer:
-        tag = answer.headers["ETag"]
+    async with api.session.get(path, headers=headers) as response:
+        tag = response.headers["ETag"]
     for known in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
-        async with api.session.get(path, headers={**headers, "If-None-Match": known}) as answer:
-            assert (answer.status, await answer.read(), answer.headers["ETag"]) == (304, b"", tag)
-    async with api.session.get(path, headers={**headers, "If-None-Match": '"x"'}) as answer:
-        assert answer.status == 200
+        async with api.session.get(path, headers={**headers, "If-None-Match": known}) as response:
+            assert (response.status, await response.read(), response.headers["ETag"]) == (304, b"", tag)
+    async with api.session.get(path, headers={**headers, "If-None-Match": '"x"'}) as response:
+        assert response.status == 200
     if path.count("/") == 1:
-        async with api.session.get(path, headers={**headers, "Accept": KUBECTL, "If-None-Match": tag}) as answer:
-            assert answer.status == 200
-            assert answer.headers["ETag"] != tag
+        async with api.session.get(path, headers={**headers, "Accept": KUBECTL, "If-None-Match": tag}) as response:
+            assert response.status == 200
+            assert response.headers["ETag"] != tag
 
 
 @pytest.mark.parametrize("path", ["/apis/apps", "/apis/folder.grafana.app/v1", "/apis/apps/v1"])
-async def test_what_is_not_served_is_not_found(api: Api, path: str) -> None:
-    """404 as a Status that says where to look."""
-    status, told = await api("GET", path)
-    assert (status, told["kind"], told["reason"]) == (404, "Status", "NotFound")
-    assert "/apis lists" in told["message"]
+async def test_unknown_groups_are_404(api: Api, path: str) -> None:
+    """An unknown group or version is 404 with a Status that says where to look."""
+    status, found = await api("GET", path)
+    assert (status, found["kind"], found["reason"]) == (404, "Status", "NotFound")
+    assert "/apis lists" in found["message"]
 
 
 async def test_discovery_needs_credentials(api: Api) -> None:
-    """Any role suffices; unauthenticated clients get 401 as a Status."""
+    """Discovery is allowed for any role; unauthenticated clients receive 401 as a Status."""
     viewer = await api.person("vic", Role.VIEWER)
     for path in ("/apis", "/apis/folder.grafana.app", "/apis/folder.grafana.app/v0alpha1"):
         assert (await api("GET", path, auth=viewer))[0] == 200
-        status, told = await api("GET", path, auth=None)
-        assert (status, told["kind"]) == (401, "Status")
+        status, found = await api("GET", path, auth=None)
+        assert (status, found["kind"]) == (401, "Status")
 
 
 async def test_the_namespace_to_start_in(api: Api) -> None:
@@ -161,8 +173,8 @@ async def test_the_namespace_to_start_in(api: Api) -> None:
 
 async def test_the_older_description_is_empty_as_protobuf(api: Api) -> None:
     """kubectl asks for it so, and judges its lists by it: what is not in there it leaves to the server. As JSON it is whole."""
-    status, told = await api("GET", "/openapi/v2", auth=None)
-    assert (status, told["swagger"], "/api/folders" in told["paths"]) == (200, "2.0", True)
+    status, found = await api("GET", "/openapi/v2", auth=None)
+    assert (status, found["swagger"], "/api/folders" in found["paths"]) == (200, "2.0", True)
     asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-    async with api.session.get("/openapi/v2", headers={"Accept": asked}) as answer:
-        assert (answer.headers["Content-Type"], await answer.read()) == (asked.replace("@", "."), b"\n\x032.0")
+    async with api.session.get("/openapi/v2", headers={"Accept": asked}) as response:
+        assert (response.headers["Content-Type"], await response.read()) == (asked.replace("@", "."), b"\n\x032.0")

@@ -1,19 +1,32 @@
-"""Every route of the resource API that changes something takes ``dryRun=All``. The route table is the list of them."""
+"""Every changing route of the resource API accepts ``dryRun=All``. The routes are those of the route table."""
 
 import asyncio
 import json
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.deliveries import PUSH, SECRET, hooked
+from tests.contract.api.deliveries import PUSH, SECRET, create_hooked_repository
 from tests.contract.api.repositories import REPOSITORIES
-from tests.contract.api.test_audit_of_every_route import ASKS, READING, REPOSITORY, Ask, Made, PreparedCall, ask, prepared
-from tests.contract.api.test_sync_from_git import dashboard, synced
+from tests.contract.api.test_audit_of_every_route import (
+    ASKS,
+    BATCH,
+    READING,
+    REPOSITORY,
+    Ask,
+    Made,
+    Maker,
+    PreparedCall,
+    ask,
+    ask_about_one,
+    batch,
+    failed_batch,
+    prepared,
+)
+from tests.contract.api.test_sync_from_git import dashboard, run_sync
 from tests.servers.git import GitServer, git
 from tests.servers.git_host import signature
 
@@ -31,12 +44,29 @@ BESIDE: Final = frozenset({"git_host", "git_host_share", "user"})
 
 
 async def team(_: Api, __: Made) -> str:
-    """The repository of the fixture."""
+    """Return the name of the fixture's repository."""
     return "team"
 
 
+async def make_settled(api: Api, maker: Maker, created: Made) -> str:
+    """Create a batch and wait until the worker has nothing to do for it."""
+    name = str(await maker(api, created))
+    async with asyncio.timeout(30):
+        while await api.sql("select is_changed or not is_reported from batch where name = $1", name):
+            pass
+    return name
+
+
+async def settled_batch(api: Api, created: Made) -> str:
+    return await make_settled(api, batch, created)
+
+
+async def settled_failed_batch(api: Api, created: Made) -> str:
+    return await make_settled(api, failed_batch, created)
+
+
 async def hooked_repository(api: Api, _: Made) -> str:
-    await hooked(api)
+    await create_hooked_repository(api)
     return "boards"
 
 
@@ -51,12 +81,15 @@ OWN: Final[Mapping[str, Ask]] = {
     f"POST {REPOSITORY}/jobs": ask([{"action": "export", "export": {"branch": "exported"}}], name=team),
     TRIAL: ask(name=team),
     WEBHOOK: ask(name=hooked_repository),
+    **{name: replace(ASKS[name], created={"name": settled_batch}) for name in ASKS if BATCH in name},
+    f"DELETE {BATCH.removesuffix('/{name}')}": ask_about_one(settled_batch),
+    f"POST {BATCH}/retry": ask(name=settled_failed_batch),
     REVIEW: ask({"spec": {"resourceAttributes": {"verb": "list", "group": "dashboard.grafana.app", "resource": "dashboards"}}}),
 }
 
 
 @dataclass(frozen=True)
-class Kept:
+class Snapshot:
     """Everything that a request may leave behind: rows by table, branches, files, and messages to queues."""
 
     tables: Mapping[str, str]
@@ -64,7 +97,7 @@ class Kept:
     files: Mapping[str, bytes]
     messages: tuple[str, ...]
 
-    def changed(self, after: "Kept") -> list[str]:
+    def changed(self, after: "Snapshot") -> list[str]:
         """Return what differs: tables by name, and the rest by what it is."""
         tables = [name for name, digest in self.tables.items() if after.tables[name] != digest]
         rest = ("branches", "files", "messages")
@@ -79,7 +112,7 @@ class System:
     root: Path
     messages: list[str]
 
-    async def kept(self) -> Kept:
+    async def snapshot(self) -> Snapshot:
         async with self.api.database.connection() as connection:
             names = [row["name"] for row in await connection.fetch("select tablename as name from pg_tables where schemaname = 'public'")]
             digest = "select md5(coalesce(string_agg(row::text, ',' order by row::text), '')) from {} as row"
@@ -87,7 +120,7 @@ class System:
         branches = git(self.root / "git-server" / "team.git", "for-each-ref")
         ours = (self.root / "data", self.root / "git-server")  # copies of repositories are a cache
         found = (path for path in self.root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in ours))
-        return Kept(tables, branches, {str(path): path.read_bytes() for path in found}, tuple(self.messages))
+        return Snapshot(tables, branches, {str(path): path.read_bytes() for path in found}, tuple(self.messages))
 
 
 @pytest.fixture
@@ -98,7 +131,7 @@ async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_
     assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
     for title in ("A", "A2"):
         work.commit({"a.json": dashboard("a", title), "b.json": dashboard("b", "B")})
-        assert (await synced(git_api))["state"] == "success"
+        assert (await run_sync(git_api))["state"] == "success"
     work.commit({"c.json": dashboard("c", "C")})
     messages: list[str] = []
     publish = broker.publish
@@ -137,30 +170,28 @@ async def all_prepared(system: System) -> dict[str, PreparedCall]:
 
 
 async def settled(api: Api) -> None:
-    """Wait until the worker has ended all jobs, and everything it was to publish is."""
-    heard = asyncio.Event()
+    """Wait until the worker has ended all jobs."""
+    notified = asyncio.Event()
     running = "select count(*) from job where state in ('pending', 'working') and action <> 'evaluate'"
-    open_ones = f"select ({running}) + (select count(*) from outbox)"
-    async with asyncio.timeout(60), api.database.listen("change", lambda _: heard.set(), heard.set):
-        while await api.sql(open_ones):
-            heard.clear()
-            with suppress(TimeoutError):  # the outbox is emptied without a notification
-                await asyncio.wait_for(heard.wait(), timeout=0.1)
+    async with asyncio.timeout(60), api.database.listen("change", lambda _: notified.set(), notified.set):
+        while await api.sql(running):
+            await notified.wait()
+            notified.clear()
 
 
-async def test_a_dry_run_keeps_nothing_of_what_the_call_does(system: System) -> None:
-    """Each succeeds as a dry run and leaves rows, branches, files and queues as they are. Then each is done, and something is left."""
+async def test_a_dry_run_of_each_route_changes_nothing(system: System) -> None:
+    """Each route succeeds as a dry run without changing rows, branches, files or queues. The real call then changes something."""
     calls = await all_prepared(system)
-    before = await system.kept()
+    before = await system.snapshot()
     for name, call in calls.items():
-        status, answer = await call.send(system.api, query="dryRun=All")
-        assert status < 300, (name, answer)
-        assert (name, before.changed(await system.kept())) == (name, [])
+        status, response = await call.send(system.api, query="dryRun=All")
+        assert status < 300, (name, response)
+        assert (name, before.changed(await system.snapshot())) == (name, [])
     for name, call in calls.items():
-        before = await system.kept()
-        status, answer = await call.send(system.api)
-        assert status < 300, (name, answer)
-        assert name in KEEPS_NOTHING or before.changed(await system.kept()), name
+        before = await system.snapshot()
+        status, response = await call.send(system.api)
+        assert status < 300, (name, response)
+        assert name in KEEPS_NOTHING or before.changed(await system.snapshot()), name
 
 
 async def test_only_all_is_a_dry_run_of_any_route(system: System) -> None:
@@ -169,8 +200,8 @@ async def test_only_all_is_a_dry_run_of_any_route(system: System) -> None:
     for name, route in tried(system.api.routes).items():
         assert route.operation is not None
         assert "dryRun" in route.operation.query, name
-    before = await system.kept()
+    before = await system.snapshot()
     for name, call in calls.items():
-        status, answer = await call.send(system.api, query="dryRun=all")
-        assert (name, status, "dryRun 'all' is not understood" in answer["message"]) == (name, 400, True)
-    assert before.changed(await system.kept()) == []
+        status, response = await call.send(system.api, query="dryRun=all")
+        assert (name, status, "dryRun 'all' is not understood" in response["message"]) == (name, 400, True)
+    assert before.changed(await system.snapshot()) == []

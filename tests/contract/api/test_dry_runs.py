@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.contract.api import repositories
 from tests.contract.api.conftest import Api, StartApi
-from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, dashboard, made, rows
+from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, create_object, dashboard, rows
 
 TRIED = "dryRun=All"
 PROVISIONING = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
@@ -14,25 +14,25 @@ EVALUATION = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type":
 
 
 async def test_a_dry_run_of_a_create_returns_the_object(api: Api) -> None:
-    """It has all members that the store sets, but no version."""
+    """The object has all fields that the store sets, except for a version."""
     before = await rows(api)
-    status, answer = await api("POST", f"{DASHBOARDS}?{TRIED}", dashboard())
+    status, response = await api("POST", f"{DASHBOARDS}?{TRIED}", dashboard())
     assert status == 201
-    assert answer["spec"] == {"title": "T"}
-    assert answer["metadata"]["uid"]
-    assert answer["metadata"]["creationTimestamp"]
-    assert "resourceVersion" not in answer["metadata"]
+    assert response["spec"] == {"title": "T"}
+    assert response["metadata"]["uid"]
+    assert response["metadata"]["creationTimestamp"]
+    assert "resourceVersion" not in response["metadata"]
     assert await rows(api) == before
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
 
 
 async def test_a_dry_run_of_an_update_returns_the_result(api: Api) -> None:
-    """It has the next generation and the stored version."""
-    first = await made(api, dashboard())
+    """The result has the next generation and the stored version."""
+    first = await create_object(api, dashboard())
     before = await rows(api)
-    status, answer = await api("PUT", f"{DASHBOARDS}/d?{TRIED}", dashboard(title="U"))
-    assert (status, answer["spec"], answer["metadata"]["generation"]) == (200, {"title": "U"}, 2)
-    assert answer["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    status, response = await api("PUT", f"{DASHBOARDS}/d?{TRIED}", dashboard(title="U"))
+    assert (status, response["spec"], response["metadata"]["generation"]) == (200, {"title": "U"}, 2)
+    assert response["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
     assert await rows(api) == before
     assert (await api("GET", f"{DASHBOARDS}/d"))[1] == first
 
@@ -40,19 +40,19 @@ async def test_a_dry_run_of_an_update_returns_the_result(api: Api) -> None:
 @pytest.mark.parametrize("body", [None, {"dryRun": ["All"]}], ids=["in the query", "in the body"])
 async def test_a_dry_run_of_a_delete_deletes_nothing(api: Api, body: Any) -> None:
     """The option is read from the query and from the body."""
-    await made(api, dashboard())
+    await create_object(api, dashboard())
     before = await rows(api)
-    status, answer = await api("DELETE", f"{DASHBOARDS}/d{'' if body else f'?{TRIED}'}", body)
-    assert (status, answer["status"]) == (200, "Success")
+    status, response = await api("DELETE", f"{DASHBOARDS}/d{'' if body else f'?{TRIED}'}", body)
+    assert (status, response["status"]) == (200, "Success")
     assert await rows(api) == before
     assert await api.sql("select count(*) from trash") == 0
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 200
 
 
-async def test_what_would_be_refused_is_refused(start_api: StartApi) -> None:
-    """Folder, name, version, rules and quota are checked as ever."""
+async def test_invalid_dry_runs_are_rejected(start_api: StartApi) -> None:
+    """A dry run checks folder, name, version, rules and quota as the real request does."""
     api = await start_api(quota_defaults="org_dashboard=1")
-    await made(api, dashboard())
+    await create_object(api, dashboard())
     asked = [
         ("POST", DASHBOARDS, dashboard("e", annotations={"grafana.app/folder": "unknown"}), 404),
         ("POST", DASHBOARDS, dashboard(), 409),
@@ -62,17 +62,17 @@ async def test_what_would_be_refused_is_refused(start_api: StartApi) -> None:
         ("PUT", f"{DASHBOARDS}/unknown", dashboard("unknown"), 404),
         ("DELETE", f"{DASHBOARDS}/unknown", None, 404),
     ]
-    for method, path, body, wanted in asked:
-        status, answer = await api(method, f"{path}?{TRIED}", body)
-        assert status == wanted, answer
+    for method, path, body, expected in asked:
+        status, response = await api(method, f"{path}?{TRIED}", body)
+        assert status == expected, response
 
 
 async def test_a_dry_run_of_a_delete_keeps_the_content(api: Api) -> None:
     """Managed objects and the content of a folder are kept."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync}
-    await made(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
-    await made(api, dashboard("f"), FOLDERS)
+    await create_object(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
+    await create_object(api, dashboard("f"), FOLDERS)
     before = await rows(api)
     for path in (f"{REPOSITORIES}/r", f"{FOLDERS}/f"):
         assert (await api("DELETE", f"{path}?{TRIED}"))[0] == 200
@@ -83,9 +83,9 @@ async def test_a_dry_run_of_an_evaluation_never_runs(api: Api) -> None:
     """No job is stored."""
     before = await rows(api)
     body = {"metadata": {"name": "e"}, "spec": EVALUATION}
-    status, answer = await api("POST", f"{EVALUATIONS}?{TRIED}", body)
-    assert (status, answer["metadata"]["name"]) == (202, "e")
-    assert [await api.sql(f"select count(*) from {table}") for table in ("job", "outbox")] == [0, 0]
+    status, response = await api("POST", f"{EVALUATIONS}?{TRIED}", body)
+    assert (status, response["metadata"]["name"]) == (202, "e")
+    assert await api.sql("select count(*) from job") == 0
     assert await rows(api) == before
     assert (await api("POST", EVALUATIONS, body))[0] == 202
     before = await rows(api)
@@ -103,34 +103,34 @@ async def test_a_dry_run_of_an_evaluation_never_runs(api: Api) -> None:
     ],
     ids=["a Job", "options", "a list"],
 )
-async def test_a_tried_job_is_shown_with_its_name(api: Api, path: str, body: Any) -> None:
-    """It is the Job that the request would make: pending, under a name of its own."""
+async def test_a_dry_run_of_a_job_returns_it(api: Api, path: str, body: Any) -> None:
+    """The dry run of a job returns the pending Job with a name of its own."""
     await team_of(api, enabled=True)
     status, found = await api("POST", f"{PROVISIONING}/{path}?{TRIED}", body)
     job = found["items"][0] if found["kind"] == "JobList" else found
     assert (status, job["kind"], job["status"]["state"]) == (202, "Job", "pending")
     assert job["metadata"]["name"].startswith("team-export-")
-    assert [await api.sql(f"select count(*) from {table}") for table in ("job", "outbox")] == [0, 0]
+    assert await api.sql("select count(*) from job") == 0
 
 
 @pytest.mark.parametrize("path", ["jobs", "repositories/team/jobs"])
-async def test_a_tried_sync_job_needs_syncs_to_be_enabled(api: Api, path: str) -> None:
-    """As the job itself does; only a plan of a sync may be asked for before."""
+async def test_a_dry_run_of_a_sync_job_needs_syncs_to_be_enabled(api: Api, path: str) -> None:
+    """The dry run of a sync job is rejected while syncs are disabled, as the job is; only the plan of a sync is possible."""
     await team_of(api, enabled=False)
     body = {"spec": {"action": "sync", "repository": "team", "sync": {}}}
     for query in ("", f"?{TRIED}"):
-        status, refused = await api("POST", f"{PROVISIONING}/{path}{query}", body)
-        assert (status, "sync is not enabled" in refused["message"]) == (422, True)
+        status, error = await api("POST", f"{PROVISIONING}/{path}{query}", body)
+        assert (status, "sync is not enabled" in error["message"]) == (422, True)
 
 
 async def team_of(api: Api, *, enabled: bool) -> None:
-    await repositories.made(api, "team", api.data, "write", enabled=enabled)
+    await repositories.make_local_repository(api, "team", api.data, "write", enabled=enabled)
 
 
 @pytest.mark.parametrize("value", ["all", "None", "true", "All&dryRun=some"])
 async def test_only_all_is_a_dry_run(api: Api, value: str) -> None:
     """An unknown value must not write."""
-    await made(api, dashboard())
+    await create_object(api, dashboard())
     before = await rows(api)
     for method, path, body in (
         ("POST", DASHBOARDS, dashboard("e")),
@@ -138,7 +138,7 @@ async def test_only_all_is_a_dry_run(api: Api, value: str) -> None:
         ("DELETE", f"{DASHBOARDS}/d", None),
         ("POST", EVALUATIONS, {"spec": EVALUATION}),
     ):
-        status, answer = await api(method, f"{path}?dryRun={value}", body)
-        assert (status, answer["reason"]) == (400, "BadRequest")
+        status, response = await api(method, f"{path}?dryRun={value}", body)
+        assert (status, response["reason"]) == (400, "BadRequest")
     assert (await api("DELETE", f"{DASHBOARDS}/d", {"dryRun": ["some"]}))[0] == 400
     assert await rows(api) == before

@@ -1,10 +1,10 @@
-"""A dry run of a sync: what it would do is told, as it then happens, and nothing is done."""
+"""A dry run of a sync returns the changes that the sync would make, and makes none."""
 
 from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, sync_status, synced, titles
+from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, run_sync, sync_status, titles
 from tests.servers.git import GitServer
 
 from dashwright.common.identity import Role
@@ -19,23 +19,23 @@ async def plan(api: Api, **options: Any) -> dict[str, Any]:
     return dict(found)
 
 
-def told(found: dict[str, Any]) -> list[tuple[str, str, str]]:
+def planned_changes(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(item["action"], item["name"], item["path"]) for item in found["items"]]
 
 
-async def test_a_sync_does_what_its_dry_run_told(git_api: Api, git_server: GitServer) -> None:
-    """Before the first sync, and before one with every kind of change; the job's summary is that of the plan."""
+async def test_a_sync_makes_the_changes_of_its_dry_run(git_api: Api, git_server: GitServer) -> None:
+    """A sync, the first one or one with every type of change, makes exactly the changes of its dry run."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "c.json": dashboard("c", "C")})
     await repository(git_api, git_server)
     found = await plan(git_api)
     assert (found["ref"], found.get("base"), len(found["items"])) == (first, None, 5)
-    await synced(git_api)
+    await run_sync(git_api)
     second = work.commit({"a.json": dashboard("a", "A2"), "deep/b.json": None, "c.json": "{", "d.json": dashboard("d", "D")})
     found = await plan(git_api)
     assert (found["ref"], found["base"], found.get("truncated")) == (second, first, False)
     folder = next(item["name"] for item in found["items"] if item["action"] == "delete" and item["resource"] == "folders")
-    assert told(found) == [
+    assert planned_changes(found) == [
         ("refuse", "", "c.json"),
         ("update", "a", "a.json"),
         ("create", "d", "d.json"),
@@ -44,16 +44,16 @@ async def test_a_sync_does_what_its_dry_run_told(git_api: Api, git_server: GitSe
     ]
     assert found["items"][1]["diff"] == [{"op": "replace", "path": "/spec/title", "value": "A2"}]
     assert (found["items"][1]["title"], found["items"][1]["folder"]) == ("A2", "team")
-    assert (await synced(git_api))["summary"] == found["summary"]
+    assert (await run_sync(git_api))["summary"] == found["summary"]
     assert await titles(git_api) == {"a": "A2", "c": "C", "d": "D"}
 
 
-async def test_nothing_is_done(git_api: Api, git_server: GitServer) -> None:
-    """No object, no job, no status and no event of the feed."""
+async def test_a_dry_run_writes_nothing(git_api: Api, git_server: GitServer) -> None:
+    """A dry run writes no object, job, status or change of the feed."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
-    await synced(git_api)
+    await run_sync(git_api)
     work.commit({"a.json": dashboard("a", "B")})
     before = await sync_status(git_api), await git_api.sql("select count(*) from job"), await git_api.sql("select count(*) from change")
     await plan(git_api, json={"incremental": True})
@@ -62,12 +62,12 @@ async def test_nothing_is_done(git_api: Api, git_server: GitServer) -> None:
     assert await titles(git_api) == {"a": "A"}
 
 
-async def test_who_may_ask(git_api: Api, git_server: GitServer) -> None:
-    """Who may ask for a sync; what it is about, and other branches, are for Admins, as the list of what is managed is."""
+async def test_permissions_of_dry_runs(git_api: Api, git_server: GitServer) -> None:
+    """Users who may start a sync may start its dry run; only Admins see its items or use other branches."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
-    await synced(git_api)
+    await run_sync(git_api)
     work.commit({"a.json": dashboard("a", "B")})
     editor, viewer = await git_api.person("editor", Role.EDITOR), await git_api.person("viewer", Role.VIEWER)
     found = await plan(git_api, auth=editor)
@@ -76,53 +76,53 @@ async def test_who_may_ask(git_api: Api, git_server: GitServer) -> None:
     assert (await git_api("POST", f"{TEAM}/sync", params={"dryRun": "All", "ref": "main"}, auth=editor))[0] == 403
 
 
-async def test_another_branch(git_api: Api, git_server: GitServer) -> None:
-    """What a sync would do if the repository's branch were there: what is stored is compared with it."""
+async def test_a_dry_run_of_another_branch(git_api: Api, git_server: GitServer) -> None:
+    """A dry run of another branch compares that branch with the stored objects."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
-    await synced(git_api)
+    await run_sync(git_api)
     other = work.commit({"a.json": dashboard("a", "B"), "b.json": dashboard("b", "B")}, branch="feature/x")
     found = await plan(git_api, query={"ref": "feature/x"})
-    assert (found["ref"], found["base"], told(found)) == (other, first, [("update", "a", "a.json"), ("create", "b", "b.json")])
-    assert told(await plan(git_api)) == []
+    assert (found["ref"], found["base"], planned_changes(found)) == (other, first, [("update", "a", "a.json"), ("create", "b", "b.json")])
+    assert planned_changes(await plan(git_api)) == []
     assert (await git_api("POST", f"{TEAM}/sync", params={"dryRun": "All", "ref": "none"}))[0] == 404
 
 
 @pytest.mark.parametrize(
     ("path", "query", "code"), [("none", {}, 404), ("team", {"dryRun": "Some"}, 400)], ids=["no-repository", "another-word"]
 )
-async def test_what_is_refused(git_api: Api, git_server: GitServer, path: str, query: dict[str, str], code: int) -> None:
-    """As a sync itself is."""
+async def test_invalid_dry_runs(git_api: Api, git_server: GitServer, path: str, query: dict[str, str], code: int) -> None:
+    """A dry run rejects the same requests as a sync."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     assert (await git_api("POST", f"{REPOSITORIES}/{path}/sync", params={"dryRun": "All", **query}))[0] == code
 
 
-async def test_an_empty_repository(git_api: Api, git_server: GitServer) -> None:
-    """There is nothing to do, and no commit to name."""
+async def test_a_dry_run_of_an_empty_repository(git_api: Api, git_server: GitServer) -> None:
+    """The dry run of an empty repository has neither changes nor a commit."""
     git_server.make("team.git")
     await repository(git_api, git_server)
     found = await plan(git_api)
     assert (found["items"], found["summary"], "ref" in found) == ([], [], False)
 
 
-async def test_a_folder_on_the_server(git_api: Api) -> None:
-    """It is planned as well, without a commit."""
+async def test_a_dry_run_of_a_local_repository(git_api: Api) -> None:
+    """The dry run of a local repository returns changes without a commit."""
     (git_api.data / "x").mkdir()
     (git_api.data / "x" / "a.json").write_text(dashboard("a", "A"))
     spec: dict[str, Any] = {"title": "T", "type": "local", "workflows": [], "local": {"path": str(git_api.data / "x")}}
     body = {"metadata": {"name": "team"}, "spec": {**spec, "sync": {"enabled": True, "target": "instance"}}}
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
     found = await plan(git_api)
-    assert (told(found), "ref" in found) == ([("create", "a", "a.json")], False)
+    assert (planned_changes(found), "ref" in found) == ([("create", "a", "a.json")], False)
 
 
-async def test_what_a_sync_would_do_is_told_before_syncs_are_enabled(git_api: Api, git_server: GitServer) -> None:
-    """That is how one looks before one switches it on; a sync itself is refused."""
+async def test_a_dry_run_while_syncs_are_disabled(git_api: Api, git_server: GitServer) -> None:
+    """While syncs are disabled a dry run works and a sync is rejected."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     switched_off = {"spec": {"sync": {"enabled": False}}}
     assert (await git_api("PATCH", TEAM, switched_off, headers={"Content-Type": "application/merge-patch+json"}))[0] == 200
-    assert ("create", "a", "a.json") in told(await plan(git_api))
+    assert ("create", "a", "a.json") in planned_changes(await plan(git_api))
     assert (await git_api("POST", f"{TEAM}/sync"))[0] == 422

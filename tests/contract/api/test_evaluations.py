@@ -59,25 +59,25 @@ class Desk:
 
     async def call(self, method: str, path: str, *, accept: str = "*/*", **options: Any) -> tuple[int, bytes]:
         headers = {"Authorization": aiohttp.encode_basic_auth("admin", "admin"), "Accept": accept}
-        async with self._session.request(method, path, headers=headers, **options) as answer:
-            return answer.status, await answer.read()
+        async with self._session.request(method, path, headers=headers, **options) as response:
+            return response.status, await response.read()
 
     async def submit(self, given: dict[str, Any], **metadata: Any) -> dict[str, Any]:
         sent = io.BytesIO(orjson.dumps({"metadata": metadata, "spec": given}))
         status, body = await self.call("POST", EVALUATIONS, data=aiohttp.BytesIOPayload(sent, content_type="application/json"))
         assert status == 202, body
-        made: dict[str, Any] = orjson.loads(body)
-        return made
+        created: dict[str, Any] = orjson.loads(body)
+        return created
 
     async def publish(self, body: Any, *, message_id: str | None = None, **headers: str) -> dict[str, Any]:
         """Publish a submission and return the reply, which carries its correlation id."""
-        answers: asyncio.Queue[Message] = asyncio.Queue()
-        inbox = await self.broker.inbox(answers.put_nowait, lambda: None, confirmed=True)
+        responses: asyncio.Queue[Message] = asyncio.Queue()
+        inbox = await self.broker.inbox(responses.put_nowait, lambda: None, confirmed=True)
         message = Message(
             body=orjson.dumps(body), reply_to=inbox._address, correlation_id="7", message_id=message_id, headers=dict(headers)
         )
         await self.broker.publish(self.broker.topology.jobs, "submit.default", message)
-        reply = await asyncio.wait_for(answers.get(), 10)
+        reply = await asyncio.wait_for(responses.get(), 10)
         await inbox.close()
         assert reply.correlation_id == "7"
         told: dict[str, Any] = orjson.loads(reply.body)
@@ -94,7 +94,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
-    monkeypatch.setattr(panel_validation, "_TIMEOUT", 30.0)  # A busy test machine must not look like an unavailable service.
+    monkeypatch.setattr(panel_validation, "_TIMEOUT_SECONDS", 30.0)  # A busy test machine must not look like an unavailable service.
     settings, broker = load(http_port=0, data_dir=tmp_path, secret_key="of tests only"), MemoryBroker()
     await broker.start()
     gateway, worker = Gateway(settings, database, broker, Clock()), ExpressionsWorker(settings, database, broker, Clock())
@@ -107,10 +107,10 @@ async def desk(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPat
 
 
 async def test_an_evaluation_ends_with_a_result(desk: Desk) -> None:
-    """Submitted, it is pending; ended, it has a status like every job, and its frames as JSON and as Arrow."""
-    made = await desk.submit(spec(), labels={"ci": "42"})
-    assert (made["status"]["state"], made["metadata"]["labels"]) == ("pending", {"ci": "42"})
-    name = made["metadata"]["name"]
+    """A submitted evaluation is pending; once it ends it has a status and a result, as JSON or Arrow."""
+    created = await desk.submit(spec(), labels={"ci": "42"})
+    assert (created["status"]["state"], created["metadata"]["labels"]) == ("pending", {"ci": "42"})
+    name = created["metadata"]["name"]
     status = (await desk.ended(name))["status"]
     assert (status["state"], status["message"], status["progress"]) == ("success", "completed successfully", 100)
     code, body = await desk.call("GET", f"{EVALUATIONS}/{name}/result")
@@ -121,21 +121,21 @@ async def test_an_evaluation_ends_with_a_result(desk: Desk) -> None:
     assert (code, table.column(1).to_pylist()) == (200, [2, 4, 6])
 
 
-async def test_an_evaluation_with_errors_says_them_and_keeps_its_result(desk: Desk) -> None:
-    """An error on a refId makes the job an error, and the result is there all the same, with its status."""
+async def test_an_evaluation_with_errors_has_a_result(desk: Desk) -> None:
+    """An evaluation with an error of one refId ends in the state error, and its result contains that error."""
     given = spec()
     given["queries"][0]["rawFrameContent"] = "[{"
-    made = await desk.submit(given, name="broken")
+    created = await desk.submit(given, name="broken")
     status = (await desk.ended("broken"))["status"]
     assert (status["state"], status["message"]) == ("error", "completed with errors")
     assert status["errors"][0].startswith("B: ")
     code, body = await desk.call("GET", f"{EVALUATIONS}/broken/result")
     assert (code, "error" in orjson.loads(body)["results"]["B"]) == (400, True)
-    assert made["metadata"]["name"] == "broken"
+    assert created["metadata"]["name"] == "broken"
 
 
-def broken(**panel: Any) -> dict[str, Any]:
-    """A spec whose panel has three faults: of shape, of parsing, and a missing input."""
+def broken_spec(**panel: Any) -> dict[str, Any]:
+    """Return a spec whose panel has three faults: an unlisted field, a syntax error and a missing input."""
     given = spec()
     math = {"type": "math", "refId": "C", "expression": "$A +"}
     given["panel"] |= {"targets": [{**given["panel"]["targets"][0], "un/listed": 1}, math, {**math, "refId": "D", "expression": "$X"}]}
@@ -144,9 +144,9 @@ def broken(**panel: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("given", "fields"),
+    ("value", "fields"),
     [
-        (broken(), ["spec.panel.targets[0].un/listed", "spec.panel.targets[1].expression", "spec.panel.targets[2].expression"]),
+        (broken_spec(), ["spec.panel.targets[0].un/listed", "spec.panel.targets[1].expression", "spec.panel.targets[2].expression"]),
         ({"panel": {"type": "t", "targets": [{"type": "math"}]}}, ["spec.panel.targets[0].refId", "spec.panel.targets[0].expression"]),
         ({"panel": {"targets": []}, "from": "now", "to": "then"}, ["spec.panel.type", "spec.to"]),
         ({"panel": {"type": "t", "targets": [], "queries": [5]}}, ["spec.panel.queries[0]"]),
@@ -155,28 +155,30 @@ def broken(**panel: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-async def test_a_panel_that_cannot_be_evaluated_is_refused(desk: Desk, given: dict[str, Any], fields: list[str]) -> None:
-    """By every door, with the path of each fault; a dry run is refused, too, and nothing is recorded."""
+async def test_an_invalid_panel_is_rejected(desk: Desk, value: dict[str, Any], fields: list[str]) -> None:
+    """HTTP requests, dry runs and messages reject an invalid panel with the path of each fault and record nothing."""
     for path in (EVALUATIONS, f"{EVALUATIONS}?dryRun=All"):
-        status, body = await desk.call("POST", path, json={"spec": given})
+        status, body = await desk.call("POST", path, json={"spec": value})
         assert status == 422, body
         assert sorted(cause["field"] for cause in orjson.loads(body)["details"]["causes"]) == sorted(fields)
-    refusal = await desk.publish({**EVALUATION, "spec": given}, authorization=GOOD)
+    refusal = await desk.publish({**EVALUATION, "spec": value}, authorization=GOOD)
     assert (refusal["code"], sorted(cause["field"] for cause in refusal["details"]["causes"])) == (422, sorted(fields))
     assert orjson.loads((await desk.call("GET", EVALUATIONS))[1])["items"] == []
 
 
-async def test_without_the_expressions_service_an_evaluation_waits_for_it(
+async def test_evaluations_wait_for_the_expressions_worker(
     start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is accepted, and so is a whole batch without waiting for each; a panel that cannot be evaluated ends as an error then."""
-    monkeypatch.setattr(panel_validation, "_TIMEOUT", 0.2)
-    monkeypatch.setattr(panel_validation, "_SILENT_SECONDS", 60.0)
+    """Without an expressions worker evaluations are accepted unvalidated; once it runs, invalid ones end in the state error."""
+    monkeypatch.setattr(panel_validation, "_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(panel_validation, "_PAUSE_SECONDS", 60.0)
     api = await start_api()
     async with asyncio.timeout(5):
-        for number in range(30):
-            status, made = await api("POST", EVALUATIONS, {"metadata": {"name": f"e{number}"}, "spec": broken() if number else spec()})
-            assert status == 202, made
+        for index in range(30):
+            status, created = await api(
+                "POST", EVALUATIONS, {"metadata": {"name": f"e{index}"}, "spec": broken_spec() if index else spec()}
+            )
+            assert status == 202, created
     worker = ExpressionsWorker(load(data_dir=tmp_path, secret_key="of tests only"), database, broker, Clock())
     await worker.start()
     desk = Desk(api.session, broker)
@@ -187,8 +189,8 @@ async def test_without_the_expressions_service_an_evaluation_waits_for_it(
     await worker.stop()
 
 
-async def test_a_large_result_comes_in_pieces(desk: Desk, database: Database) -> None:
-    """A result of several megabytes is stored in pieces of at most one, and comes back whole."""
+async def test_a_large_result_is_stored_in_chunks(desk: Desk, database: Database) -> None:
+    """A result of several megabytes is stored in chunks of at most one and returned completely."""
     values = [index + 0.123456789 for index in range(60_000)]
     await desk.submit(spec("$A + 0", values), name="large")
     assert (await desk.ended("large"))["status"]["state"] == "success"
@@ -200,8 +202,8 @@ async def test_a_large_result_comes_in_pieces(desk: Desk, database: Database) ->
     assert orjson.loads(body)["results"]["B"]["frames"][0]["data"]["values"][1] == values
 
 
-async def test_a_name_is_taken_once(desk: Desk) -> None:
-    """A second evaluation of a name is 409; without a name each has its own."""
+async def test_names_are_unique(desk: Desk) -> None:
+    """A second evaluation with a name is 409; evaluations without a name receive unique ones."""
     await desk.submit(spec(), name="mine")
     status, body = await desk.call("POST", EVALUATIONS, json={"metadata": {"name": "mine"}, "spec": spec()})
     assert (status, orjson.loads(body)["reason"]) == (409, "AlreadyExists")
@@ -209,44 +211,44 @@ async def test_a_name_is_taken_once(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "field"),
+    ("value", "field"),
     [
         ({}, "spec.panel"),
         ({"panel": []}, "spec.panel"),
         ({"panel": {}, "from": {}}, "spec.from"),
     ],
 )
-async def test_a_spec_that_is_none_is_refused(desk: Desk, given: Any, field: str) -> None:
-    """A missing panel and a wrong type are causes of a 422."""
-    status, body = await desk.call("POST", EVALUATIONS, json={"spec": given})
+async def test_an_invalid_spec_is_rejected(desk: Desk, value: Any, field: str) -> None:
+    """A missing panel or a value of the wrong type is a cause of a 422."""
+    status, body = await desk.call("POST", EVALUATIONS, json={"spec": value})
     assert status == 422
     assert any(cause["field"].startswith(field) for cause in orjson.loads(body)["details"]["causes"])
 
 
-async def test_an_evaluation_comes_through_the_queue_too(desk: Desk) -> None:
-    """A whole Evaluation published to the exchange makes the same job, and the reply is it.
+async def test_an_evaluation_can_be_submitted_as_a_message(desk: Desk) -> None:
+    """A published Evaluation creates a job and is returned as the reply.
 
-    It is on record once, however often the message comes.
+    A message that is delivered twice is one audit event.
     """
     for _ in range(2):
-        made = await desk.publish({**EVALUATION, "spec": spec()}, message_id="once", authorization=GOOD)
-    assert made["kind"] == "Evaluation"
+        created = await desk.publish({**EVALUATION, "spec": spec()}, message_id="once", authorization=GOOD)
+    assert created["kind"] == "Evaluation"
     (event,) = orjson.loads((await desk.call("GET", "/api/audit?requestId=once"))[1])["events"]
-    assert (event["action"], event["object"]) == ("evaluation.create", f"evaluation:{made['metadata']['name']}")
+    assert (event["action"], event["object"]) == ("evaluation.create", f"evaluation:{created['metadata']['name']}")
     assert (event["actor"], event["orgId"], event["address"]) == ("user:1", 1, "")
-    assert (await desk.ended(made["metadata"]["name"]))["status"]["state"] == "success"
+    assert (await desk.ended(created["metadata"]["name"]))["status"]["state"] == "success"
 
 
-async def test_the_queue_identity_submits_no_evaluation(desk: Desk) -> None:
-    """A message without credentials may not query data sources; the refusal says which header is missing."""
+async def test_a_message_without_credentials_submits_no_evaluation(desk: Desk) -> None:
+    """A message without credentials is rejected, and the error names the missing header."""
     refusal = await desk.publish({**EVALUATION, "spec": spec()})
     assert (refusal["kind"], refusal["code"]) == ("Status", 403)
     assert "queue:default may not submit evaluations" in refusal["message"]
     assert "header authorization" in refusal["message"]
 
 
-async def test_a_deleted_evaluation_takes_its_result_along(desk: Desk) -> None:
-    """Deleting an ended evaluation drops it and its result."""
+async def test_deleting_an_evaluation_deletes_its_result(desk: Desk) -> None:
+    """Deleting an ended evaluation deletes its result too."""
     await desk.submit(spec(), name="brief")
     await desk.ended("brief")
     assert (await desk.call("DELETE", f"{EVALUATIONS}/brief"))[0] == 200
@@ -254,7 +256,7 @@ async def test_a_deleted_evaluation_takes_its_result_along(desk: Desk) -> None:
 
 
 async def test_results_are_kept_until_they_expire(desk: Desk, database: Database) -> None:
-    """However many follow and whatever the history of jobs: a result goes when its time is up, with the evaluation, and says so."""
+    """A result is kept until it expires, independent of the job history; afterwards the request returns 410 with that time."""
     names = [(await desk.submit(spec()))["metadata"]["name"] for _ in range(4)]
     for name in names:
         await desk.ended(name)
@@ -274,8 +276,8 @@ async def test_results_are_kept_until_they_expire(desk: Desk, database: Database
     assert (await desk.call("GET", f"{EVALUATIONS}/never/result"))[0] == 404
 
 
-async def test_an_evaluation_without_a_result_is_kept_as_long(desk: Desk, database: Database) -> None:
-    """One that was cancelled or failed goes as long after its end; its name is remembered for a week."""
+async def test_an_evaluation_without_a_result_expires(desk: Desk, database: Database) -> None:
+    """An evaluation without a result is deleted after the same time; for a week its name returns 410."""
     await desk.submit(spec(), name="failed")
     await desk.ended("failed")
     async with database.connection() as connection:
@@ -293,8 +295,8 @@ async def test_an_evaluation_without_a_result_is_kept_as_long(desk: Desk, databa
     assert (await desk.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 404
 
 
-async def test_an_organization_keeps_a_number_of_evaluations(start_api: StartApi) -> None:
-    """One more is refused and names the setting, a dry run too; what is deleted makes room, and others are not concerned."""
+async def test_the_number_of_evaluations_is_limited(start_api: StartApi) -> None:
+    """An evaluation above the organization's limit is rejected with the setting's name, also in a dry run, until one is deleted."""
     api = await start_api(evaluations_kept=2)
     body = {"spec": spec()}
     for name in ("a", "b"):

@@ -1,4 +1,4 @@
-"""Explicit grants over HTTP: given, listed and revoked, within the permissions of the caller."""
+"""Explicit grants over HTTP: created, listed and revoked, within the permissions of the caller."""
 
 from typing import Any
 
@@ -11,25 +11,25 @@ from dashwright.common.identity import Role
 
 
 async def robot(api: Api) -> tuple[int, str]:
-    """A service account of the first organization, Viewer there, and the credentials of its token."""
+    """Create a service account of the first organization, a Viewer; return its id and the credentials of its token."""
     number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
     await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", number)
     text = key_material.new_token()
-    material = key_material.read(text)
+    material = key_material.parse(text)
     assert material is not None
     statement = "insert into api_key (org_id, name, key, role, service_account_id) values (1, 't', $1, 'Viewer', $2)"
-    await api.sql(statement, key_material.stored(material.secret, material.salt), number)
+    await api.sql(statement, key_material.hash_secret(material.secret, material.salt), number)
     return number, f"Bearer {text}"
 
 
-async def test_a_user_gets_exactly_what_is_granted(api: Api) -> None:
-    """It holds for the next request, by canonical names, and ends when a later call leaves it out."""
+async def test_a_user_has_exactly_the_granted_permissions(api: Api) -> None:
+    """Grants apply to the next request, by canonical names, and end when a later call omits them."""
     anna = await api.person("anna", Role.VIEWER)
     number = await api.sql("""select id from "user" where login = 'anna'""")
     path = f"/api/access-control/users/{number}/permissions"
     assert (await api("GET", "/api/org/users", auth=anna))[0] == 403
-    wanted = {"permissions": [{"action": "org.users:read", "scope": "users:id:*"}, {"Action": "org.users:read", "Scope": "users:*"}]}
-    assert await api("PUT", path, wanted) == (200, {"message": "Permissions updated"})
+    body = {"permissions": [{"action": "org.users:read", "scope": "users:id:*"}, {"Action": "org.users:read", "Scope": "users:*"}]}
+    assert await api("PUT", path, body) == (200, {"message": "Permissions updated"})
     assert await api("GET", path) == (200, {"permissions": [{"action": "org.users:read", "scope": "users:*"}]})
     assert (await api("GET", "/api/org/users", auth=anna))[0] == 200
     assert (await api("PUT", path, {"permissions": []}))[0] == 200
@@ -37,14 +37,14 @@ async def test_a_user_gets_exactly_what_is_granted(api: Api) -> None:
 
 
 async def test_a_service_account_is_made_a_server_admin_by_grants(api: Api) -> None:
-    """With global grants its token does what only server admins may; in its organization alone it does not."""
+    """With global grants a service account's token may administer the server; with grants in its organization it may not."""
     account, bearer = await robot(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"
-    wanted = {"permissions": [{"action": "orgs:read", "scope": "orgs:*"}, {"action": "users:read", "scope": "global.users:id:*"}]}
+    body = {"permissions": [{"action": "orgs:read", "scope": "orgs:*"}, {"action": "users:read", "scope": "global.users:id:*"}]}
     assert (await api("GET", "/api/orgs", auth=bearer))[0] == 403
-    assert (await api("PUT", path, wanted))[0] == 200
+    assert (await api("PUT", path, body))[0] == 200
     assert (await api("GET", "/api/orgs", auth=bearer))[0] == 403
-    assert (await api("PUT", f"{path}?orgId=0", wanted))[0] == 200
+    assert (await api("PUT", f"{path}?orgId=0", body))[0] == 200
     assert (await api("GET", "/api/orgs", auth=bearer))[0] == 200
     assert (await api("GET", "/api/users", auth=bearer))[0] == 200
     shown = (await api("GET", f"{path}?orgId=0"))[1]["permissions"]
@@ -67,20 +67,20 @@ async def test_a_grant_of_nothing_is_refused(api: Api, grant: Any, text: str) ->
     await api.person("anna", Role.VIEWER, ("org.users:read", "users:id:1"))
     number = await api.sql("""select id from "user" where login = 'anna'""")
     path = f"/api/access-control/users/{number}/permissions"
-    status, refused = await api("PUT", path, {"permissions": [grant]})
-    assert (status, text in refused["message"]) == (400, True), refused
+    status, error = await api("PUT", path, {"permissions": [grant]})
+    assert (status, text in error["message"]) == (400, True), error
     assert (await api("GET", path))[1]["permissions"] == [{"action": "org.users:read", "scope": "users:id:1"}]
 
 
-async def test_only_held_permissions_are_granted_and_revoked(api: Api) -> None:
-    """An organization's Admin hands on what Admins may; a server admin's actions they can neither give nor take away."""
+async def test_callers_grant_only_their_own_permissions(api: Api) -> None:
+    """An organization's Admin can grant and revoke the permissions of Admins and not those of server admins."""
     boss = await api.person("boss", Role.ADMIN)
     account, _ = await robot(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"
     own = {"action": "teams:read", "scope": "*"}
     assert (await api("PUT", path, {"permissions": [own]}, auth=boss))[0] == 200
-    status, refused = await api("PUT", path, {"permissions": [own, {"action": "orgs:create"}]}, auth=boss)
-    assert (status, "orgs:create on *" in refused["message"]) == (403, True)
+    status, error = await api("PUT", path, {"permissions": [own, {"action": "orgs:create"}]}, auth=boss)
+    assert (status, "orgs:create on *" in error["message"]) == (403, True)
     await api("PUT", path, {"permissions": [own, {"action": "orgs:create"}]})
     assert (await api("PUT", path, {"permissions": []}, auth=boss))[0] == 403
     assert len((await api("GET", path, auth=boss))[1]["permissions"]) == 2
@@ -101,8 +101,8 @@ async def test_a_grant_to_write_does_not_read(api: Api, verb: str) -> None:
     method, path, body, media = asked[verb]
     for login, grants, expected in (("writer", ["write"], 403), ("both", ["read", "write"], 200)):
         auth = await api.person(login, Role.NONE, *((f"dashboards:{action}", "dashboards:uid:d") for action in grants))
-        status, answer = await api(method, path, body, auth=auth, headers={"Content-Type": media})
-        assert (status, b"Secret" in orjson.dumps(answer) and status == 403) == (expected, False), answer
+        status, response = await api(method, path, body, auth=auth, headers={"Content-Type": media})
+        assert (status, b"Secret" in orjson.dumps(response) and status == 403) == (expected, False), response
 
 
 async def test_grants_beyond_the_current_organization_are_for_server_admins(api: Api) -> None:
@@ -119,8 +119,8 @@ async def test_grants_beyond_the_current_organization_are_for_server_admins(api:
     assert (await api("GET", f"{path}?orgId=x"))[0] == 400
 
 
-async def test_a_grant_is_held_by_members_only(api: Api) -> None:
-    """In an organization without the user as member they are unknown; leaving revokes the grants."""
+async def test_only_members_have_grants(api: Api) -> None:
+    """Grants in an organization where the user is not a member are unknown; leaving revokes them."""
     two = await api.organization("Two")
     await api.person("anna", Role.VIEWER)
     number = await api.sql("""select id from "user" where login = 'anna'""")
@@ -133,19 +133,19 @@ async def test_a_grant_is_held_by_members_only(api: Api) -> None:
 
 
 async def test_a_service_account_of_another_organization_is_unknown(api: Api) -> None:
-    """So are a user's id, and an unknown id."""
+    """A service account of another organization, a user's id and an unknown id are not found."""
     two = await api.organization("Two")
     other = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('b', 'b', $1, true) returning id""", two)
     for number in (other, 1, 9999):
-        status, refused = await api("GET", f"/api/access-control/serviceaccounts/{number}/permissions")
-        assert (status, refused["message"]) == (404, "service account not found")
+        status, error = await api("GET", f"/api/access-control/serviceaccounts/{number}/permissions")
+        assert (status, error["message"]) == (404, "service account not found")
     account, _ = await robot(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"
     assert (await api("GET", f"{path}?orgId={two}"))[0] == 400
 
 
-async def test_a_change_of_grants_is_on_record(api: Api) -> None:
-    """With what was granted, under the name of the account."""
+async def test_a_change_of_grants_is_audited(api: Api) -> None:
+    """The audit event has the grants and the name of the account."""
     account, _ = await robot(api)
     await api("PUT", f"/api/access-control/serviceaccounts/{account}/permissions", {"permissions": [{"action": "teams:read"}]})
     async with api.database.connection() as connection:

@@ -1,4 +1,4 @@
-"""Exports over a real git server: what is in the branch afterwards, what comes back of it, and what is left alone."""
+"""Exports to a real git server: the files in the branch, and the result of the next sync."""
 
 import asyncio
 import json
@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, synced
+from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, run_sync
 from tests.servers.git import GitServer, git
 
 from dashwright.common.identity import Role
+from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 
 FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 CLASSIC = DASHBOARDS.replace("v2alpha1", "v0alpha1")
@@ -21,7 +22,7 @@ Export = Callable[..., Awaitable[dict[str, Any]]]
 
 @pytest.fixture
 async def export(git_api: Api, git_server: GitServer) -> Export:
-    """The end of an export job into the repository ``team``, which is made at the first time; one commit with a README is there."""
+    """Return a function that runs an export into the repository ``team``, which it creates, and returns the job's status."""
     git_server.make("team.git").commit({"README.md": "x"}, message="first")
 
     async def export(*, target: str = "instance", auth: str | None = None, **options: Any) -> dict[str, Any]:
@@ -29,7 +30,7 @@ async def export(git_api: Api, git_server: GitServer) -> Export:
             await make(git_api, git_server, target=target)
         status, job = await git_api("POST", f"{REPOSITORIES}/team/export", options, **({"auth": auth} if auth else {}))
         assert status == 202, job
-        return await ended(git_api, job)
+        return await wait_for_job(git_api, job)
 
     return export
 
@@ -41,12 +42,12 @@ async def make(api: Api, server: GitServer, *, target: str = "instance", workflo
     assert status == 201, found
 
 
-async def ended(api: Api, job: dict[str, Any], repository: str = "team") -> dict[str, Any]:
-    heard = asyncio.Event()
-    async with asyncio.timeout(30), api.database.listen("change", lambda _: heard.set(), heard.set):
+async def wait_for_job(api: Api, job: dict[str, Any], repository: str = "team") -> dict[str, Any]:
+    notified = asyncio.Event()
+    async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
-            await heard.wait()
-            heard.clear()
+            await notified.wait()
+            notified.clear()
             _, found = await api("GET", f"{REPOSITORIES}/{repository}/jobs/{job['metadata']['uid']}")
             if found["status"]["state"] in ("success", "error"):
                 return dict(found["status"])
@@ -64,18 +65,18 @@ async def dashboard(api: Api, name: str, title: str, parent: str = "", *, url: s
     assert status == 201, found
 
 
-def tree(server: GitServer, ref: str = "main") -> list[str]:
-    listed = git(server.root / "team.git", "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", ref)
-    return [path for path in listed.splitlines() if path != "README.md"]
+def list_files(server: GitServer, ref: str = "main") -> list[str]:
+    paths = git(server.root / "team.git", "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", ref)
+    return [path for path in paths.splitlines() if path != "README.md"]
 
 
-def file(server: GitServer, path: str, ref: str = "main") -> dict[str, Any]:
+def read_json(server: GitServer, path: str, ref: str = "main") -> dict[str, Any]:
     found: dict[str, Any] = json.loads(git(server.root / "team.git", "show", f"{ref}:{path}"))
     return found
 
 
-def commits(server: GitServer, ref: str = "main") -> int:
-    """After the first one."""
+def count_commits(server: GitServer, ref: str = "main") -> int:
+    """Return the number of commits after the first one."""
     return int(git(server.root / "team.git", "rev-list", "--count", ref)) - 1
 
 
@@ -84,8 +85,8 @@ def counts(status: dict[str, Any], resource: str = "dashboards") -> dict[str, in
     return {key: found[key] for key in ("create", "update", "noop", "error") if found.get(key)}
 
 
-async def test_everything_is_a_file_by_its_title(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """In directories called as the folders, each in the version it is stored in, in one commit of who asked; metadata only where wanted."""
+async def test_objects_are_exported_by_title(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """Files are named by title in directories named by folder, in their stored version, in one commit of the caller."""
     await folder(git_api, "web", "Web & more")
     await folder(git_api, "deep", "Deep", "web")
     await folder(git_api, "none", "Empty")
@@ -94,28 +95,28 @@ async def test_everything_is_a_file_by_its_title(git_api: Api, git_server: GitSe
     await dashboard(git_api, "low", "Größe 📈", "deep")
     status = await export(branch="exported")
     assert (status["state"], counts(status), counts(status, "folders")) == ("success", {"create": 3}, {"create": 3}), status
-    assert tree(git_server, "exported") == [
+    assert list_files(git_server, "exported") == [
         "Empty/.keep",
         "Web & more/Deep/größe.json",
         "Web & more/old-one.json",
         "test-dashboard-created-at-v2.json",
     ]
-    assert file(git_server, "Web & more/old-one.json", "exported") == {
+    assert read_json(git_server, "Web & more/old-one.json", "exported") == {
         "apiVersion": "dashboard.grafana.app/v0alpha1",
         "kind": "Dashboard",
         "spec": {"title": "Old one", "panels": []},
     }
-    assert file(git_server, "test-dashboard-created-at-v2.json", "exported")["apiVersion"] == "dashboard.grafana.app/v2alpha1"
-    told = git(git_server.root / "team.git", "log", "-1", "--format=%an|%cn|%s", "exported")
-    assert told == "admin|Dashwright|Exported from Dashwright"
-    again = await export(branch="exported")
-    assert (again["message"], counts(again), counts(again, "folders")) == ("no changes to export", {"noop": 3}, {"noop": 3})
-    assert commits(git_server, "exported") == 1
+    assert read_json(git_server, "test-dashboard-created-at-v2.json", "exported")["apiVersion"] == "dashboard.grafana.app/v2alpha1"
+    log = git(git_server.root / "team.git", "log", "-1", "--format=%an|%cn|%s", "exported")
+    assert log == "admin|Dashwright|Exported from Dashwright"
+    repeated = await export(branch="exported")
+    assert (repeated["message"], counts(repeated), counts(repeated, "folders")) == ("no changes to export", {"noop": 3}, {"noop": 3})
+    assert count_commits(git_server, "exported") == 1
     assert "grafana.app/managedBy" not in (await git_api("GET", f"{CLASSIC}/v0"))[1]["metadata"]["annotations"]
 
 
-async def test_what_goes_into_the_own_branch_is_the_repositorys(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """With names in the files: the next sync finds everything as it is, what is changed then becomes a commit, and labels stay."""
+async def test_an_export_to_the_repository_branch_takes_over_the_objects(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """Exported with names, the objects become managed: the next sync changes nothing, and later edits are commits."""
     await folder(git_api, "web", "Web")
     await dashboard(git_api, "a", "A", "web", panels=[{"id": 1, "type": "text"}])
     body = {"metadata": {"name": "b", "labels": {"team": "x"}}, "spec": {"title": "B"}}
@@ -123,34 +124,34 @@ async def test_what_goes_into_the_own_branch_is_the_repositorys(git_api: Api, gi
     before = await git_api.sql(STORED)
     status = await export(identifier=True)
     assert (status["state"], counts(status)) == ("success", {"create": 2}), status
-    assert file(git_server, "b.json")["metadata"] == {"name": "b", "labels": {"team": "x"}}
+    assert read_json(git_server, "b.json")["metadata"] == {"name": "b", "labels": {"team": "x"}}
     _, team = await git_api("GET", f"{REPOSITORIES}/team")
     assert {item["resource"]: item["count"] for item in team["status"]["stats"]} == {"dashboards": 2, "folders": 1}
-    synced_status = await synced(git_api)
+    synced_status = await run_sync(git_api)
     assert (synced_status["state"], counts(synced_status), counts(synced_status, "folders")) == ("success", {"noop": 2}, {"noop": 1})
     assert await git_api.sql(STORED) == before
     _, found = await git_api("GET", f"{CLASSIC}/a")
     assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "Web/a.json"
     found["spec"]["title"] = "A2"
     assert (await git_api("PUT", f"{CLASSIC}/a", found))[0] == 200
-    assert file(git_server, "Web/a.json")["spec"]["title"] == "A2"
-    again = await export(identifier=True)
-    assert (again["message"], counts(again)) == ("no changes to export", {})
+    assert read_json(git_server, "Web/a.json")["spec"]["title"] == "A2"
+    repeated = await export(identifier=True)
+    assert (repeated["message"], counts(repeated)) == ("no changes to export", {})
 
 
-async def test_copies_come_of_files_without_names(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """A repository with a folder of its own: the objects stay as they are, and a second export and sync change nothing."""
+async def test_files_without_names_become_copies(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """Exported without names, the objects are unmanaged, and a sync stores the files as copies once."""
     await dashboard(git_api, "a", "A")
     await export(target="folder")
-    assert counts(await synced(git_api)) == {"create": 1}
-    again = await export()
-    assert (counts(again), commits(git_server)) == ({"noop": 1}, 1)
-    assert (await synced(git_api))["message"] == "same commit as last time"
+    assert counts(await run_sync(git_api)) == {"create": 1}
+    repeated = await export()
+    assert (counts(repeated), count_commits(git_server)) == ({"noop": 1}, 1)
+    assert (await run_sync(git_api))["message"] == "same commit as last time"
     assert await git_api.sql("select count(*) from resource where resource = 'dashboards'") == 2
 
 
-async def test_no_two_share_a_file(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """Equal titles, none, those without a letter, with slashes, of five thousand characters; and folders alike."""
+async def test_file_names_are_unique(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """Equal, empty, very long or otherwise unsuitable titles of dashboards and folders become unique file names."""
     for name, title in (("one", "a / b"), ("two", "A: B!"), ("Two", "a b"), ("nil", "***"), ("long", "x" * 5000), ("dots", "../..")):
         await dashboard(git_api, name, title)
     await folder(git_api, "f1", "A/B")
@@ -161,7 +162,7 @@ async def test_no_two_share_a_file(git_api: Api, git_server: GitServer, export: 
     await dashboard(git_api, "in3", "x", "f3")
     status = await export(branch="side", prefix="some/where/")
     assert (status["state"], counts(status)) == ("success", {"create": 9}), status
-    found = tree(git_server, "side")
+    found = list_files(git_server, "side")
     assert [path for path in found if not path.startswith("some/where/")] == []
     names = sorted(path.removeprefix("some/where/") for path in found)
     assert names[1].startswith("a-b-")
@@ -169,8 +170,8 @@ async def test_no_two_share_a_file(git_api: Api, git_server: GitServer, export: 
     assert names[4:] == ["a-b.json", "dots.json", "git/x.json", "nil.json", "x" * 120 + ".json"]
 
 
-async def test_history_is_a_commit_for_each_version(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """By who wrote it when and with which words, oldest first; what git has already is not written again."""
+async def test_history_is_exported_as_commits(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """Each version is a commit with its author, time and message; versions that git has are not exported again."""
     await git_api.person("anna", Role.EDITOR)
     await git_api.sql("""update "user" set name = 'Anna Ä', email = 'anna@example.org' where login = 'anna'""")
     await dashboard(git_api, "a", "A")
@@ -182,19 +183,35 @@ async def test_history_is_a_commit_for_each_version(git_api: Api, git_server: Gi
         from "user" u, resource r where u.login = 'anna' and r.name = 'a' and (h.uid, h.generation) = (r.uid, 1)"""
     await git_api.sql(statement)
     await export(branch="side", history=True)
-    told = git(git_server.root / "team.git", "log", "--format=%an|%ae|%as|%s", "side").splitlines()
-    assert told[1] == "Anna Ä|anna@example.org|2020-01-02|Generation: 1"
-    assert told[0].split("|")[::3] == ["admin", "tidy up"]
+    log = git(git_server.root / "team.git", "log", "--format=%an|%ae|%as|%s", "side").splitlines()
+    assert log[1] == "Anna Ä|anna@example.org|2020-01-02|Generation: 1"
+    assert log[0].split("|")[::3] == ["admin", "tidy up"]
     assert (await export(branch="side", history=True))["message"] == "no changes to export"
     _, found = await git_api("GET", f"{CLASSIC}/a")
     found["spec"]["refresh"] = "10m"
     assert (await git_api("PUT", f"{CLASSIC}/a", found))[0] == 200
     assert counts(await export(branch="side", history=True)) == {"update": 1}
-    assert commits(git_server, "side") == 3
+    assert count_commits(git_server, "side") == 3
 
 
-async def test_files_of_others_stay(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """What names another object, is none, or lies in the way: the export goes around it, or says what it could not write."""
+async def test_only_a_dashboard_with_its_newest_version_is_exported(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """If the newest version is too large for a file, no older one takes its place, which the next sync would restore."""
+    await dashboard(git_api, "a", "A")
+    await dashboard(git_api, "b", "B")
+    _, found = await git_api("GET", f"{CLASSIC}/a")
+    found["spec"]["description"] = "newest"
+    assert (await git_api("PUT", f"{CLASSIC}/a", found))[0] == 200
+    # Limits of specs count characters, those of files bytes.
+    await git_api.sql("update resource_history set spec = replace(spec, 'newest', repeat('é', $1))", MAX_FILE_BYTES // 2)
+    status = await export(history=True)
+    assert (status["state"], counts(status)) == ("error", {"create": 1, "error": 1}), status
+    assert list_files(git_server) == ["b.json"]
+    _, found = await git_api("GET", f"{CLASSIC}/a")
+    assert (found["metadata"]["generation"], "grafana.app/managedBy" in found["metadata"].get("annotations", {})) == (2, False)
+
+
+async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """An export does not overwrite files of other objects: it chooses another name or reports the conflict."""
     await make(git_api, git_server)
     other = {"uid": "other", "title": "A", "panels": []}
     assert (await git_api("POST", f"{REPOSITORIES}/team/files/a.json?ref=side", other))[0] == 200
@@ -205,27 +222,28 @@ async def test_files_of_others_stay(git_api: Api, git_server: GitServer, export:
     told = await export(branch="side")
     assert (told["state"], counts(told), counts(told, "folders")) == ("error", {"create": 1, "error": 1}, {"error": 1})
     assert "error writing: Web.json/b.json (other files are at its path)" in told["errors"][0], told
-    assert tree(git_server, "side") == ["Web.json", "a-a.json", "a.json"]
-    assert file(git_server, "a.json", "side") == other
+    assert list_files(git_server, "side") == ["Web.json", "a-a.json", "a.json"]
+    assert read_json(git_server, "a.json", "side") == other
 
 
-async def test_an_empty_repository_begins_with_its_own_branch(git_api: Api, git_server: GitServer) -> None:
-    """Another one alone would leave it without the branch that it is synced from."""
+async def test_the_first_export_must_write_the_synced_branch(git_api: Api, git_server: GitServer) -> None:
+    """The first export to an empty repository must write the branch that is synced, or that branch would not exist."""
     git_server.make("team.git")
     await make(git_api, git_server)
     await dashboard(git_api, "a", "A")
     for options, state in (({"branch": "side"}, "error"), ({}, "success"), ({"branch": "side"}, "success")):
         _, job = await git_api("POST", f"{REPOSITORIES}/team/export", options)
-        assert (await ended(git_api, job))["state"] == state
-    assert tree(git_server) == ["a.json"]
+        assert (await wait_for_job(git_api, job))["state"] == state
+    assert list_files(git_server) == ["a.json"]
 
 
-async def test_too_deep_is_told_and_all_others_go(git_api: Api, git_server: GitServer, export: Export) -> None:
+async def test_a_folder_that_is_too_deep_is_an_error(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """A dashboard whose directory would be too deep is an error of the export; all others are exported."""
     parent = ""
     await dashboard(git_api, "top", "Top")
-    for number in range(4):
-        await folder(git_api, f"f{number}", f"{number}", parent)
-        parent = f"f{number}"
+    for index in range(4):
+        await folder(git_api, f"f{index}", f"{index}", parent)
+        parent = f"f{index}"
     await dashboard(git_api, "low", "Low", parent)
     status = await export(branch="side", path="1/2/3/4/5")
     assert counts(status) == {"create": 1, "error": 1}
@@ -233,35 +251,35 @@ async def test_too_deep_is_told_and_all_others_go(git_api: Api, git_server: GitS
     assert f"error writing: 1/2/3/4/5/0/1/2/3/low.json ({reason})" in status["errors"]
 
 
-async def test_a_branch_that_moves_meanwhile_is_built_upon(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """The other push stays, the export comes on top of it; after three of them it gives up, and nothing is there."""
-    left = [1]
+async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """An export is repeated on top of a concurrent push; after three such pushes it fails and has pushed nothing."""
+    remaining = [1]
     await make(git_api, git_server)
     clone = git_server.root / "second"
     git(git_server.root, "clone", "--quiet", str(git_server.root / "team.git"), str(clone))
     await dashboard(git_api, "a", "A")
 
     async def move(request: web.Request) -> web.StreamResponse | None:
-        if request.path.endswith("git-receive-pack") and request.method == "POST" and left[0]:
-            left[0] -= 1
+        if request.path.endswith("git-receive-pack") and request.method == "POST" and remaining[0]:
+            remaining[0] -= 1
             git(clone, "commit", "--quiet", "--allow-empty", "-m", "other")
             git(clone, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/main")
         return None
 
     git_server.fault = move
     assert counts(await export()) == {"create": 1}
-    told = git(git_server.root / "team.git", "log", "--format=%s", "main").splitlines()
-    assert told == ["Exported from Dashwright", "other", "first"]
+    log = git(git_server.root / "team.git", "log", "--format=%s", "main").splitlines()
+    assert log == ["Exported from Dashwright", "other", "first"]
     git(clone, "pull", "--quiet", "origin", "main")
     await dashboard(git_api, "b", "B")
-    left[0] = 3
+    remaining[0] = 3
     status = await export()
     assert (status["state"], "has moved" in status["message"]) == ("error", True), status
-    assert tree(git_server) == ["a.json"]
+    assert list_files(git_server) == ["a.json"]
 
 
-async def test_who_may_not_read_everything_exports_a_folder(git_api: Api, git_server: GitServer) -> None:
-    """And what goes into the own branch takes writing, too; the queue's own identity may nothing of it."""
+async def test_permissions_of_exports(git_api: Api, git_server: GitServer) -> None:
+    """Editors who may not read all folders may export one that they may read, and only to another branch."""
     git_server.make("team.git").commit({"README.md": "x"})
     await make(git_api, git_server)
     await folder(git_api, "open", "Open")
@@ -276,8 +294,8 @@ async def test_who_may_not_read_everything_exports_a_folder(git_api: Api, git_se
         assert (status, found["reason"]) == (403, "Forbidden"), (options, found)
     status, job = await git_api("POST", url, {"branch": "side", "folder": "open"}, auth=auth)
     assert status == 202
-    assert counts(await ended(git_api, job)) == {"create": 1}
-    assert tree(git_server, "side") == ["Open/a.json"]
+    assert counts(await wait_for_job(git_api, job)) == {"create": 1}
+    assert list_files(git_server, "side") == ["Open/a.json"]
 
 
 @pytest.mark.parametrize(
@@ -292,9 +310,10 @@ async def test_who_may_not_read_everything_exports_a_folder(git_api: Api, git_se
         (("write",), {"folder": "gone"}, 404, "not found"),
     ],
 )
-async def test_what_cannot_be_is_refused_when_it_is_asked_for(
+async def test_invalid_exports_are_rejected(
     git_api: Api, git_server: GitServer, workflows: tuple[str, ...], options: dict[str, str], status: int, reason: str
 ) -> None:
+    """An export with a missing workflow, an invalid prefix or an unknown folder is rejected before a job is created."""
     git_server.make("team.git")
     await make(git_api, git_server, workflows=workflows)
     answered, found = await git_api("POST", f"{REPOSITORIES}/team/export", options)

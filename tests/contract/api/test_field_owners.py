@@ -12,16 +12,16 @@ def dashboard(title: str = "T", **spec: Any) -> dict[str, Any]:
 
 
 def owned(found: Any) -> dict[str, Any]:
-    """The fields of each manager."""
+    """Return the fields of each manager."""
     return {entry["manager"]: entry["fieldsV1"] for entry in found["metadata"].get("managedFields", ())}
 
 
-async def test_the_maker_owns_what_was_sent(api: Api) -> None:
-    """A new object belongs to the named manager, or else to the program. Author and times have no owner."""
+async def test_the_creator_owns_the_sent_fields(api: Api) -> None:
+    """The fields of a new object belong to the named manager, or else to the program. Author and times have no owner."""
     sent = dashboard()
     sent["metadata"] |= {"labels": {"team": "a"}, "finalizers": ["x"], "annotations": {"grafana.app/message": "hello"}}
-    _, made = await api("POST", f"{DASHBOARDS}?fieldManager=me", sent)
-    entry = made["metadata"]["managedFields"][0]
+    _, created = await api("POST", f"{DASHBOARDS}?fieldManager=me", sent)
+    entry = created["metadata"]["managedFields"][0]
     fields = {"f:metadata": {"f:labels": {"f:team": {}}, "f:finalizers": {'v:"x"': {}}}, "f:spec": {"f:title": {}}}
     assert (entry.pop("time")[-1], entry) == (
         "Z",
@@ -48,23 +48,23 @@ async def test_changed_fields_move_to_the_writer(api: Api) -> None:
 
 async def test_a_write_without_effect_changes_no_owner(api: Api) -> None:
     """An equal write keeps entries, times and version."""
-    _, made = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
-    _, again = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard())
-    assert again["metadata"] == made["metadata"]
+    _, created = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
+    _, repeated = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard())
+    assert repeated["metadata"] == created["metadata"]
 
 
 async def test_owners_may_be_rewritten(api: Api) -> None:
     """Entries that a client sends back, as one does that hands fields over to another manager, count; unreadable ones do not."""
-    _, made = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
-    entry = made["metadata"]["managedFields"][0]
+    _, created = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
+    entry = created["metadata"]["managedFields"][0]
     sent = dashboard()
     sent["metadata"]["managedFields"] = [entry | {"manager": "z", "operation": "Apply"}]
     _, handed = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
     assert owned(handed) == {"z": entry["fieldsV1"]}
-    assert handed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    assert handed["metadata"]["resourceVersion"] != created["metadata"]["resourceVersion"]
     sent["metadata"]["managedFields"] = [{"manager": 5}]
-    _, kept = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
-    assert kept["metadata"] == handed["metadata"]
+    _, remaining = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
+    assert remaining["metadata"] == handed["metadata"]
     sent["metadata"]["managedFields"] = [{}]
     _, dropped = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
     assert owned(dropped) == {}
@@ -75,8 +75,8 @@ async def test_many_entries_are_refused(api: Api) -> None:
     sent = dashboard()
     sent["metadata"]["managedFields"] = [{"manager": "m"}] * 201
     for method, path in (("POST", DASHBOARDS), ("PUT", f"{DASHBOARDS}/d")):
-        status, refused = await api(method, path, sent)
-        assert (status, refused["message"].partition(";")[0]) == (400, "metadata.managedFields has 201 entries, 200 are the most")
+        status, error = await api(method, path, sent)
+        assert (status, error["message"].partition(";")[0]) == (400, "metadata.managedFields has 201 entries, 200 are the most")
     sent["metadata"]["managedFields"].pop()
     status, _ = await api("POST", DASHBOARDS, sent)
     assert status == 201
@@ -86,32 +86,32 @@ async def test_items_of_a_set_have_owners(api: Api) -> None:
     """The queries of a library panel are owned one by one."""
     panels = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/librarypanels"
     panel = {"type": "text", "title": "P", "options": {}, "fieldConfig": {}, "targets": [{"refId": "A"}]}
-    status, made = await api("POST", f"{panels}?fieldManager=a", {"metadata": {"name": "p"}, "spec": panel})
-    assert status == 201, made
+    status, created = await api("POST", f"{panels}?fieldManager=a", {"metadata": {"name": "p"}, "spec": panel})
+    assert status == 201, created
     changed = panel | {"targets": [{"refId": "A"}, {"refId": "B"}]}
-    _, made = await api("PUT", f"{panels}/p?fieldManager=b", {"metadata": {"name": "p"}, "spec": changed})
-    assert owned(made)["b"] == {"f:spec": {"f:targets": {'v:{"refId":"B"}': {}}}}
+    _, created = await api("PUT", f"{panels}/p?fieldManager=b", {"metadata": {"name": "p"}, "spec": changed})
+    assert owned(created)["b"] == {"f:spec": {"f:targets": {'v:{"refId":"B"}': {}}}}
 
 
-async def test_owners_of_what_a_version_cannot_show_stay(api: Api) -> None:
-    """A label set through a stub leaves the owners of the dashboard that the stub stands for."""
+async def test_a_write_through_a_stub_keeps_the_owners(api: Api) -> None:
+    """A label set through a stub keeps the owners of the dashboard's fields."""
     layouts = DASHBOARDS.replace("v1beta1", "v2alpha1")
-    _, made = await api("POST", f"{layouts}?fieldManager=a", dashboard(elements={}, layout={"kind": "GridLayout"}))
+    _, created = await api("POST", f"{layouts}?fieldManager=a", dashboard(elements={}, layout={"kind": "GridLayout"}))
     _, stub = await api("GET", f"{DASHBOARDS}/d")
     assert stub["spec"]["schemaVersion"] == 9999
     stub["metadata"]["labels"] = {"team": "a"}
     status, _ = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", stub)
     assert status == 200
     _, found = await api("GET", f"{layouts}/d")
-    assert owned(found) == owned(made) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}
+    assert owned(found) == owned(created) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}
 
 
 async def test_the_classic_api_records_owners_too(api: Api) -> None:
     """A classic save takes the fields that it changes, and an apply conflicts with it."""
     saved = {"dashboard": {"uid": "d", "title": "T", "refresh": "1m"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
-    _, made = await api("GET", f"{DASHBOARDS}/d")
-    assert owned(made) == {"classic-api": {"f:spec": {"f:title": {}, "f:refresh": {}}}}
+    _, created = await api("GET", f"{DASHBOARDS}/d")
+    assert owned(created) == {"classic-api": {"f:spec": {"f:title": {}, "f:refresh": {}}}}
     await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard("U", refresh="1m"))
     saved["dashboard"] = {"uid": "d", "title": "U", "refresh": "5m"}
     assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
@@ -119,18 +119,18 @@ async def test_the_classic_api_records_owners_too(api: Api) -> None:
     assert owned(changed) == {"classic-api": {"f:spec": {"f:refresh": {}}}, "b": {"f:spec": {"f:title": {}}}}
 
 
-async def test_a_status_has_owners_of_its_own(api: Api) -> None:
-    """Fields written through the status belong to its writer and do not affect owners of the rest."""
+async def test_the_status_has_separate_owners(api: Api) -> None:
+    """Fields written through the status belong to its writer and do not affect the owners of other fields."""
     repositories = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
     spec = {"title": "R", "type": "local", "local": {"path": "r"}, "sync": {"enabled": False, "target": "folder"}, "workflows": []}
-    status, made = await api("POST", f"{repositories}?fieldManager=a", {"metadata": {"name": "r"}, "spec": spec})
-    assert status == 201, made
+    status, created = await api("POST", f"{repositories}?fieldManager=a", {"metadata": {"name": "r"}, "spec": spec})
+    assert status == 201, created
     headers = {"Content-Type": "application/json-patch+json"}
     patch = [{"op": "add", "path": "/status/observedGeneration", "value": 1}]
     status, changed = await api("PATCH", f"{repositories}/r/status?fieldManager=worker", patch, headers=headers)
     assert status == 200, changed
     entries = {entry["manager"]: (entry.get("subresource"), entry["fieldsV1"]) for entry in changed["metadata"]["managedFields"]}
-    assert entries == {"a": (None, owned(made)["a"]), "worker": ("status", {"f:status": {"f:observedGeneration": {}}})}
-    made["spec"]["title"] = "S"
-    _, later = await api("PUT", f"{repositories}/r?fieldManager=b", {"metadata": {"name": "r"}, "spec": made["spec"]})
+    assert entries == {"a": (None, owned(created)["a"]), "worker": ("status", {"f:status": {"f:observedGeneration": {}}})}
+    created["spec"]["title"] = "S"
+    _, later = await api("PUT", f"{repositories}/r?fieldManager=b", {"metadata": {"name": "r"}, "spec": created["spec"]})
     assert owned(later)["worker"] == {"f:status": {"f:observedGeneration": {}}}

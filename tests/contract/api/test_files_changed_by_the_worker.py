@@ -1,4 +1,4 @@
-"""Changes of files by their names: looked at first, then made in one commit, and stored from it."""
+"""Changes of files by path: each is planned first, then committed and stored."""
 
 import asyncio
 import json
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.api.calls import Calls, touched
+from tests.contract.api.calls import Calls, sorted_touches
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, synced
+from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, run_sync
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.errors import (
@@ -27,30 +27,30 @@ from dashwright.common.errors import (
 from dashwright.common.jobs.names import folder_name
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
-from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.adapters.store import DatabaseObjectStore
 
 TREE = {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "deep/in/c.json": dashboard("c", "C"), "deep/notes.md": "none"}
 
 
 @dataclass
 class Team:
-    """A repository of a team, and where its files are."""
+    """Repository of a team and the location of its files."""
 
     api: Api
     work: Work | None
     folder: Path
 
     def read(self, path: str, ref: str = "main") -> str | None:
-        """What a file holds; None where there is none."""
+        """Return the content of a file, or None if it does not exist."""
         if self.work is None:
             place = self.folder / path
             return place.read_text() if place.is_file() else None
         git(self.work.folder, "fetch", "--quiet", "origin")
-        listed = git(self.work.folder, "ls-tree", "-r", "--name-only", f"origin/{ref}").splitlines()
-        return git(self.work.folder, "show", f"origin/{ref}:{path}") if path in listed else None
+        paths = git(self.work.folder, "ls-tree", "-r", "--name-only", f"origin/{ref}").splitlines()
+        return git(self.work.folder, "show", f"origin/{ref}:{path}") if path in paths else None
 
     async def stored(self) -> dict[str, str]:
-        """The titles of what the repository manages, by path."""
+        """Return the titles of the managed objects by path."""
         rows = await self.api.sql(
             "select coalesce(json_agg(json_build_array(source_path, title)), '[]')::text from resource where manager_id = 'team'"
         )
@@ -65,8 +65,8 @@ async def make(api: Api, folder: Path, work: Work | None, url: str, **spec: Any)
     )
     workflows = ["write"] if work is None else ["write", "branch"]
     sync = {"enabled": True, "target": "folder"}
-    wanted = {"metadata": {"name": "team"}, "spec": {"title": "Team", "workflows": workflows, "sync": sync, **block, **spec}}
-    status, found = await api("POST", REPOSITORIES, wanted)
+    body = {"metadata": {"name": "team"}, "spec": {"title": "Team", "workflows": workflows, "sync": sync, **block, **spec}}
+    status, found = await api("POST", REPOSITORIES, body)
     assert status == 201, found
     return Team(api, work, folder)
 
@@ -85,18 +85,18 @@ def work(git_server: GitServer) -> Work:
 
 
 async def synced_team(kind: str, tree: dict[str, str], api: Api, server: GitServer, folder: Path) -> Team:
-    """A repository with the files of a tree, synced once; its ``kind`` is git or local."""
+    """Create a repository with the files of a tree and sync it. Its ``kind`` is git or local."""
     if kind == "git":
         work = server.make("team.git")
         work.commit(dict(tree))
-        made = await make(api, folder, work, server.url("team.git"))
+        created = await make(api, folder, work, server.url("team.git"))
     else:
         for path, body in tree.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(body)
-        made = await make(api, folder, None, "")
-    assert (await synced(api))["state"] == "success"
-    return made
+        created = await make(api, folder, None, "")
+    assert (await run_sync(api))["state"] == "success"
+    return created
 
 
 @pytest.fixture(params=["git", "local"])
@@ -104,30 +104,30 @@ async def team(request: pytest.FixtureRequest, git_api: Api, git_server: GitServ
     return await synced_team(request.param, TREE, git_api, git_server, tmp_path / "team")
 
 
-def written(tree: Any) -> str:
+def indented_json(tree: Any) -> str:
     return json.dumps(tree, indent=2)
 
 
-async def test_a_file_is_made_changed_and_removed(team: Team, calls: Calls) -> None:
-    """Looking changes nothing; doing writes the file, two spaces deep, and stores the object in the name of who did it."""
+async def test_a_file_is_created_updated_and_deleted(team: Team, calls: Calls) -> None:
+    """Planning changes nothing; executing writes the file with two spaces of indent and stores the object by the caller's identity."""
     new = {"uid": "n", "title": "N", "panels": [], "id": 5, "version": 3, "x": 1}
     kept = {"uid": "n", "title": "N", "panels": [], "x": 1}
     deep = folder_name("team", "deep/")
-    looked = await calls.asked("create", "deep/new/n.json", new)
-    assert touched(looked) == [("create", "dashboards", "n", deep), ("create", "folders", folder_name("team", "deep/new/"), deep)]
+    looked = await calls.request_change("create", "deep/new/n.json", new)
+    assert sorted_touches(looked) == [("create", "dashboards", "n", deep), ("create", "folders", folder_name("team", "deep/new/"), deep)]
     assert (looked.wrapper.resource.action, team.read("deep/new/n.json")) == ("create", None)
-    made = await calls.asked("create", "deep/new/n.json", looked.content, base=looked.base)
-    assert (team.read("deep/new/n.json") or "").strip() == written(kept)
-    assert (made.wrapper.errors, made.wrapper.timestamp is not None) == (None, True)
-    assert made.wrapper.hash == (await calls.files())["deep/new/n.json"]
+    created = await calls.request_change("create", "deep/new/n.json", looked.content, base=looked.base)
+    assert (team.read("deep/new/n.json") or "").strip() == indented_json(kept)
+    assert (created.wrapper.errors, created.wrapper.timestamp is not None) == (None, True)
+    assert created.wrapper.hash == (await calls.files())["deep/new/n.json"]
     _, found = await team.api("GET", f"{DASHBOARDS}/n")
     notes = found["metadata"]["annotations"]
-    assert (notes["grafana.app/createdBy"], notes["grafana.app/sourceChecksum"]) == ("user:7", made.wrapper.hash)
-    changed = await calls.changed("update", "deep/new/n.json", {**kept, "title": "N2"})
+    assert (notes["grafana.app/createdBy"], notes["grafana.app/sourceChecksum"]) == ("user:7", created.wrapper.hash)
+    changed = await calls.plan_and_change("update", "deep/new/n.json", {**kept, "title": "N2"})
     assert (changed.wrapper.resource.action, (await team.stored())["deep/new/n.json"]) == ("update", "N2")
-    assert touched(changed) == [("update", "dashboards", "n", folder_name("team", "deep/new/"))]
-    removed = await calls.changed("delete", "deep/new/n.json")
-    assert touched(removed) == [
+    assert sorted_touches(changed) == [("update", "dashboards", "n", folder_name("team", "deep/new/"))]
+    removed = await calls.plan_and_change("delete", "deep/new/n.json")
+    assert sorted_touches(removed) == [
         ("delete", "dashboards", "n", folder_name("team", "deep/new/")),
         ("delete", "folders", folder_name("team", "deep/new/"), deep),
     ]
@@ -136,14 +136,14 @@ async def test_a_file_is_made_changed_and_removed(team: Team, calls: Calls) -> N
     assert set(await team.stored()) == {"", "a.json", "deep", "deep/b.json", "deep/in", "deep/in/c.json"}
 
 
-async def test_what_is_sent_is_written_by_the_name_of_the_file(team: Team, calls: Calls) -> None:
-    """YAML for a JSON file and the other way round; a name is made once; what the store keeps elsewhere is left out."""
+async def test_content_is_converted_to_the_file_extension(team: Team, calls: Calls) -> None:
+    """Content is converted between JSON and YAML by the file's extension, a generated name is fixed, and server fields are omitted."""
     head = "apiVersion: dashboard.grafana.app/v0alpha1\nkind: Dashboard\n"
     sent = f"{head}metadata:\n  generateName: made-\n  uid: x\nspec:\n  title: Y\n  uid: y\n"
-    looked = await calls.asked("create", "y.json", sent)
-    made = await calls.asked("create", "y.json", looked.content, base=looked.base)
-    assert made.wrapper.resource.file is not None
-    name = made.wrapper.resource.file["metadata"]["name"]
+    looked = await calls.request_change("create", "y.json", sent)
+    created = await calls.request_change("create", "y.json", looked.content, base=looked.base)
+    assert created.wrapper.resource.file is not None
+    name = created.wrapper.resource.file["metadata"]["name"]
     assert name.startswith("made-")
     assert json.loads(team.read("y.json") or "") == {
         "apiVersion": "dashboard.grafana.app/v0alpha1",
@@ -152,17 +152,17 @@ async def test_what_is_sent_is_written_by_the_name_of_the_file(team: Team, calls
         "spec": {"title": "Y"},
     }
     assert (await team.api("GET", f"{DASHBOARDS}/{name}"))[0] == 200
-    await calls.changed("create", "z.yaml", '{"uid": "z", "title": "Z", "panels": [], "no": 1.10}')
+    await calls.plan_and_change("create", "z.yaml", '{"uid": "z", "title": "Z", "panels": [], "no": 1.10}')
     assert (team.read("z.yaml") or "").strip() == 'uid: z\ntitle: Z\npanels: []\n"no": 1.10'
 
 
 async def test_files_and_directories_move(team: Team, calls: Calls) -> None:
-    """With their content or a new one, and their objects go along: to be moved they are changed here and made there."""
+    """Moved files keep their content or receive new content, and their objects move along."""
     before = team.read("deep/b.json")
     uid = (await team.api("GET", f"{DASHBOARDS}/b"))[1]["metadata"]["uid"]
-    moved = await calls.changed("move", "other/b2.json", original_path="deep/b.json")
+    moved = await calls.plan_and_change("move", "other/b2.json", original_path="deep/b.json")
     other = folder_name("team", "other/")
-    assert set(touched(moved)) == {
+    assert set(sorted_touches(moved)) == {
         ("create", "folders", other, "team"),
         ("update", "dashboards", "b", folder_name("team", "deep/")),
         ("create", "dashboards", "b", "team"),
@@ -170,20 +170,20 @@ async def test_files_and_directories_move(team: Team, calls: Calls) -> None:
     assert (team.read("other/b2.json"), team.read("deep/b.json")) == (before, None)
     _, found = await team.api("GET", f"{DASHBOARDS}/b")
     assert (found["metadata"]["uid"], found["metadata"]["annotations"]["grafana.app/folder"]) == (uid, other)
-    await calls.changed("move", "b3.json", {"uid": "b", "title": "B3", "panels": []}, original_path="other/b2.json")
+    await calls.plan_and_change("move", "b3.json", {"uid": "b", "title": "B3", "panels": []}, original_path="other/b2.json")
     assert (await team.stored())["b3.json"] == "B3"
-    await calls.changed("move", "elsewhere/", original_path="deep/")
+    await calls.plan_and_change("move", "elsewhere/", original_path="deep/")
     assert (team.read("elsewhere/in/c.json"), team.read("elsewhere/notes.md")) == (TREE["deep/in/c.json"], "none")
     assert set(await team.stored()) == {"", "a.json", "b3.json", "elsewhere", "elsewhere/in", "elsewhere/in/c.json"}
 
 
-async def test_directories_are_made_and_removed(team: Team, calls: Calls) -> None:
-    """With everything in them; the rights to all of that are asked for."""
-    made = await calls.changed("create", "deep/empty/")
-    assert touched(made) == [("create", "folders", folder_name("team", "deep/empty/"), folder_name("team", "deep/"))]
-    assert (made.wrapper.resource.type.kind, made.wrapper.resource.action) == ("Folder", "create")
-    removed = await calls.changed("delete", "deep/")
-    names = {name for verb, _, name, _ in touched(removed) if verb == "delete"}
+async def test_directories_are_created_and_deleted(team: Team, calls: Calls) -> None:
+    """Deleting a directory deletes everything in it and touches all of its objects."""
+    created = await calls.plan_and_change("create", "deep/empty/")
+    assert sorted_touches(created) == [("create", "folders", folder_name("team", "deep/empty/"), folder_name("team", "deep/"))]
+    assert (created.wrapper.resource.type.kind, created.wrapper.resource.action) == ("Folder", "create")
+    removed = await calls.plan_and_change("delete", "deep/")
+    names = {name for verb, _, name, _ in sorted_touches(removed) if verb == "delete"}
     assert names > {"b", "c", folder_name("team", "deep/"), folder_name("team", "deep/in/")}
     assert set(await team.stored()) == {"", "a.json"}
     assert (team.read("deep/notes.md"), team.read("a.json")) == (None, TREE["a.json"])
@@ -218,51 +218,53 @@ WRONG: list[tuple[str, str, Any, dict[str, str], type[DashwrightError], str]] = 
 ]
 
 
-async def test_what_cannot_be_done_says_why(team: Team, calls: Calls) -> None:
-    """And changes neither a file nor an object, whether it is looked at or done."""
+async def test_invalid_changes_are_rejected(team: Team, calls: Calls) -> None:
+    """An invalid change fails with its reason, planned or executed, and changes neither files nor objects."""
     assert (await team.api("POST", DASHBOARDS, {"metadata": {"name": "theirs"}, "spec": {"title": "Theirs"}}))[0] == 201
     before, files = await team.stored(), await calls.files()
     for method, path, content, options, error, reason in WRONG:
         for base in ("", "0" * 64):
             with pytest.raises(error, match=reason) as raised:
-                await calls.asked(method, path, content, base=base, **options)
+                await calls.request_change(method, path, content, base=base, **options)
             assert type(raised.value) is error, (method, path, raised.value)
     assert (await team.stored(), await calls.files()) == (before, files)
 
 
 @pytest.mark.parametrize(
     ("bound", "method"),
-    [("domain.edits.MOST_EDITS", "delete"), ("domain.edits.MOST_EDITS", "move"), ("actions.files.changing.MOST_BYTES", "move")],
+    [("domain.edits.MAX_EDITS", "delete"), ("domain.edits.MAX_EDITS", "move"), ("actions.files.changing.MAX_EDIT_BYTES", "move")],
 )
-async def test_too_large_a_change_is_refused_before_it_is_judged(
+async def test_a_change_of_too_many_files_is_rejected(
     team: Team, calls: Calls, monkeypatch: pytest.MonkeyPatch, bound: str, method: str
 ) -> None:
-    """Anybody may have one looked at: it must not take the memory of all the files that it names."""
+    """A change of too many files or bytes is rejected before it is planned, which would need memory for all of them."""
     monkeypatch.setattr(f"dashwright.jobs_worker.{bound}", 2)
     with pytest.raises(TooLarge, match="in parts"):
-        await (calls.asked("delete", "deep/") if method == "delete" else calls.asked("move", "new/", original_path="deep/"))
+        await (
+            calls.request_change("delete", "deep/") if method == "delete" else calls.request_change("move", "new/", original_path="deep/")
+        )
 
 
-async def test_a_change_is_made_only_as_it_was_looked_at(team: Team, calls: Calls) -> None:
-    """Where the repository, or what it touches, has changed since, it is not; and nothing is lost of what others did."""
-    looked = await calls.asked("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
+async def test_a_change_conflicts_with_later_changes(team: Team, calls: Calls) -> None:
+    """A change conflicts if the file or an object that it touches has changed since it was planned."""
+    looked = await calls.request_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
     theirs = dashboard("a", "Theirs")
     if team.work is not None:
         team.work.commit({"a.json": theirs})
     else:
         (team.folder / "a.json").write_text(theirs)
     with pytest.raises(Conflict):
-        await calls.asked("update", "a.json", looked.content, base=looked.base)
+        await calls.request_change("update", "a.json", looked.content, base=looked.base)
     assert team.read("a.json") == theirs
-    looked = await calls.asked("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
+    looked = await calls.request_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
     await team.api.sql("delete from resource where name = 'a' returning 1")
     with pytest.raises(Conflict):
-        await calls.asked("update", "a.json", looked.content, base=looked.base)
+        await calls.request_change("update", "a.json", looked.content, base=looked.base)
     assert team.read("a.json") == theirs
 
 
-async def test_a_commit_says_who_made_it_and_why(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
-    """Its author is the caller; without a message it says what was done."""
+async def test_a_commit_has_author_and_message(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
+    """A commit has the caller as author and the given message, or a generated one."""
     team = await make(git_api, tmp_path, work, git_server.url("team.git"))
 
     def newest() -> str:
@@ -277,60 +279,60 @@ async def test_a_commit_says_who_made_it_and_why(git_api: Api, git_server: GitSe
         ("delete", "y.json", None, {}, "Delete y.json"),
         ("create", "z.json", body, {"message": "Because"}, "Because"),
     ):
-        made = await calls.changed(method, path, content, **options)
+        created = await calls.plan_and_change(method, path, content, **options)
         assert newest() == f"Ada <ada@example.org>|{message}"
-        assert made.wrapper.ref == git(work.folder, "rev-parse", "origin/main")
+        assert created.wrapper.ref == git(work.folder, "rev-parse", "origin/main")
     assert (await team.stored())["z.json"] == "X"
 
 
-async def test_what_a_change_stored_is_not_read_again(
-    git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path
-) -> None:
-    """The commit is stored whole where the one before it was; where it was not, the next sync looks at everything."""
+async def test_a_stored_change_is_not_synced_again(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
+    """After a change the repository counts as synced at its commit, unless a commit before it was not synced."""
     team = await make(git_api, tmp_path, work, git_server.url("team.git"))
-    await synced(git_api)
-    made = await calls.changed("create", "x.json", {"uid": "x", "title": "X", "panels": []})
+    await run_sync(git_api)
+    created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
     _, found = await git_api("GET", f"{REPOSITORIES}/team")
-    assert found["status"]["sync"]["lastRef"] == made.wrapper.ref
-    assert (await synced(git_api))["message"] == "same commit as last time"
+    assert found["status"]["sync"]["lastRef"] == created.wrapper.ref
+    assert (await run_sync(git_api))["message"] == "same commit as last time"
     git(work.folder, "pull", "--quiet", "origin", "main")
     work.commit({"theirs.json": dashboard("t", "T")})
-    await calls.changed("create", "y.json", {"uid": "y", "title": "Y", "panels": []})
+    await calls.plan_and_change("create", "y.json", {"uid": "y", "title": "Y", "panels": []})
     assert "y.json" in await team.stored()
     assert "theirs.json" not in await team.stored()
-    await synced(git_api, incremental=True)
+    await run_sync(git_api, incremental=True)
     assert "theirs.json" in await team.stored()
-    assert (await synced(git_api))["message"] == "same commit as last time"
+    assert (await run_sync(git_api))["message"] == "same commit as last time"
 
 
-async def test_a_branch_is_made_and_nothing_stored(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
-    """From the own branch; changed again, it goes on from where it is."""
+async def test_a_change_on_a_new_branch_stores_nothing(
+    git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path
+) -> None:
+    """A change on another branch creates it from the repository's branch, or continues it, and stores nothing."""
     team = await make(git_api, tmp_path, work, git_server.url("team.git"))
-    await synced(git_api)
+    await run_sync(git_api)
     before = await team.stored()
-    made = await calls.changed("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref="feature/x")
-    assert made.wrapper.urls is not None
-    assert made.wrapper.urls.new_pull_request_url is not None
-    await calls.changed("create", "x.json", {"uid": "x", "title": "X", "panels": []}, ref="feature/x")
+    created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref="feature/x")
+    assert created.wrapper.urls is not None
+    assert created.wrapper.urls.new_pull_request_url is not None
+    await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []}, ref="feature/x")
     assert (team.read("x.json", "feature/x") is not None, "A2" in (team.read("a.json", "feature/x") or "")) == (True, True)
     assert (team.read("x.json"), team.read("a.json"), await team.stored()) == (None, TREE["a.json"], before)
     head = git(work.folder, "rev-parse", "origin/main")
     with pytest.raises(BadRequest):
-        await calls.asked("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref=head)
+        await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref=head)
 
 
 async def test_the_first_file_of_an_empty_repository(git_api: Api, git_server: GitServer, calls: Calls, tmp_path: Path) -> None:
-    """Is its first commit."""
+    """The first file of an empty repository creates its first commit."""
     work = git_server.make("team.git")
     team = await make(git_api, tmp_path, work, git_server.url("team.git"))
-    made = await calls.changed("create", "a.json", {"uid": "a", "title": "A", "panels": []})
-    assert (made.wrapper.errors, await team.stored()) == (None, {"": "Team", "a.json": "A"})
-    assert (await synced(git_api))["state"] == "success"
+    created = await calls.plan_and_change("create", "a.json", {"uid": "a", "title": "A", "panels": []})
+    assert (created.wrapper.errors, await team.stored()) == (None, {"": "Team", "a.json": "A"})
+    assert (await run_sync(git_api))["state"] == "success"
     assert await team.stored() == {"": "Team", "a.json": "A"}
 
 
-async def test_workflows_say_what_may_be_written(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
-    """None, only branches, only the own branch; the own branch by its name is the own branch."""
+async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
+    """The workflows allow no changes, changes on other branches, or changes on the repository's own branch."""
     await make(git_api, tmp_path, work, git_server.url("team.git"), workflows=[])
     body = {"uid": "a", "title": "A2", "panels": []}
 
@@ -350,86 +352,86 @@ async def test_workflows_say_what_may_be_written(git_api: Api, git_server: GitSe
         await allow(*workflows)
         if reason:
             with pytest.raises(BadRequest, match=reason):
-                await calls.asked("update", "a.json", body, ref=ref)
+                await calls.request_change("update", "a.json", body, ref=ref)
         else:
-            assert (await calls.asked("update", "a.json", body, ref=ref)).base
+            assert (await calls.request_change("update", "a.json", body, ref=ref)).base
 
 
 async def test_without_sync_only_the_file_is_written(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
     team = await make(git_api, tmp_path, work, git_server.url("team.git"), sync={"enabled": False, "target": "folder"})
-    made = await calls.changed("create", "x.json", {"uid": "x", "title": "X", "panels": []})
-    assert (made.wrapper.resource.action, team.read("x.json") is not None, await team.stored()) == ("create", True, {})
+    created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
+    assert (created.wrapper.resource.action, team.read("x.json") is not None, await team.stored()) == ("create", True, {})
 
 
-async def test_what_was_not_stored_the_next_sync_stores(
+async def test_a_committed_change_is_stored_by_the_next_sync(
     git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path, broken_store: Callable[[], None]
 ) -> None:
-    """A change that is in the repository is told as made, and nothing of it is lost."""
+    """A change that was committed and could not be stored succeeds with an error text, and the next sync stores it."""
     team = await make(git_api, tmp_path, work, git_server.url("team.git"))
-    await synced(git_api)
-    looked = await calls.asked("update", "a.json", {"uid": "a", "title": "A2", "panels": []})
+    await run_sync(git_api)
+    looked = await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []})
     broken_store()
-    made = await calls.asked("update", "a.json", looked.content, base=looked.base)
-    assert made.wrapper.errors is not None
-    assert "the next sync stores it" in made.wrapper.errors[0]
+    created = await calls.request_change("update", "a.json", looked.content, base=looked.base)
+    assert created.wrapper.errors is not None
+    assert "the next sync stores it" in created.wrapper.errors[0]
     assert ("A2" in (team.read("a.json") or ""), (await team.stored())["a.json"]) == (True, "A")
-    assert (await synced(git_api))["state"] == "success"
+    assert (await run_sync(git_api))["state"] == "success"
     assert (await team.stored())["a.json"] == "A2"
 
 
 @pytest.fixture
 def broken_store(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Lets the next write of objects fail, as where the database goes away."""
+    """Return a function that makes the next write of objects fail."""
 
     def break_it() -> None:
         async def fail(*_: Any, **__: Any) -> None:
             monkeypatch.undo()
             raise Unavailable("the database is away")
 
-        monkeypatch.setattr(StoredResources, "apply", fail)
+        monkeypatch.setattr(DatabaseObjectStore, "apply", fail)
 
     return break_it
 
 
-async def test_what_others_stored_meanwhile_is_not_overwritten(
+async def test_a_later_commit_is_not_overwritten(
     git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the commit and the store somebody pushes upon it; what a sync stored of that stays, and where none came yet, it is stored."""
+    """If another commit is pushed between a change's commit and its write, the newer object is stored."""
     team = await make(git_api, tmp_path, work, git_server.url("team.git"))
-    await synced(git_api)
+    await run_sync(git_api)
     commit = RepositoryCheckouts.commit
 
-    def push_after(title: str, meanwhile: Callable[[], Awaitable[object]]) -> None:
+    def push_after_commit(title: str, meanwhile: Callable[[], Awaitable[object]]) -> None:
         async def commit_and_more(*arguments: Any, **options: Any) -> Any:
             monkeypatch.undo()
-            made = await commit(*arguments, **options)
+            created = await commit(*arguments, **options)
             git(work.folder, "pull", "--quiet", "origin", "main")
             work.commit({"a.json": dashboard("a", title)})
             await meanwhile()
-            return made
+            return created
 
         monkeypatch.setattr(RepositoryCheckouts, "commit", commit_and_more)
 
-    async def forget() -> None:
+    async def forget_stored_commit() -> None:
         await git_api.sql("update repository_commit set edition = edition + 1, ref = null returning 1")
 
-    push_after("Newer", lambda: synced(git_api))
-    made = await calls.changed("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
-    assert (made.wrapper.errors, (await team.stored())["a.json"]) == (None, "Newer")
-    push_after("Newest", forget)
-    made = await calls.changed("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
-    assert (made.wrapper.errors, (await team.stored())["a.json"]) == (None, "Newest")
-    assert (await synced(git_api, incremental=True))["state"] == "success"
-    assert (await synced(git_api))["message"] == "same commit as last time"
+    push_after_commit("Newer", lambda: run_sync(git_api))
+    created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
+    assert (created.wrapper.errors, (await team.stored())["a.json"]) == (None, "Newer")
+    push_after_commit("Newest", forget_stored_commit)
+    created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
+    assert (created.wrapper.errors, (await team.stored())["a.json"]) == (None, "Newest")
+    assert (await run_sync(git_api, incremental=True))["state"] == "success"
+    assert (await run_sync(git_api))["message"] == "same commit as last time"
 
 
-async def test_changes_at_once_lose_nothing(team: Team, calls: Calls) -> None:
-    """Each is made upon the others, asked for again where it came too late; then all files are there and all objects stored."""
+async def test_concurrent_changes_are_all_kept(team: Team, calls: Calls) -> None:
+    """Concurrent changes, repeated after conflicts, are all committed and stored."""
 
     async def change(name: str) -> None:
         for _ in range(20):
             try:
-                await calls.changed("create", f"many/{name}.json", {"uid": name, "title": name.upper(), "panels": []})
+                await calls.plan_and_change("create", f"many/{name}.json", {"uid": name, "title": name.upper(), "panels": []})
             except Conflict:
                 continue
             return
@@ -439,7 +441,7 @@ async def test_changes_at_once_lose_nothing(team: Team, calls: Calls) -> None:
     await asyncio.gather(*map(change, names))
     assert {f"many/{name}.json" for name in names} <= set(await calls.files())
     assert {f"many/{name}.json": name.upper() for name in names}.items() <= (await team.stored()).items()
-    assert (await synced(team.api))["state"] == "success"
+    assert (await run_sync(team.api))["state"] == "success"
     assert set(await team.stored()) == {
         "",
         "a.json",

@@ -1,4 +1,4 @@
-"""Files and what they stand for, changed through every door, in one system over a real git server: the commit, the file and the object."""
+"""Files and their objects are changed through every API, with a real git server: the commit, the file and the object agree."""
 
 import asyncio
 import json
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.contract.api.conftest import ADMIN, Api
-from tests.contract.api.repositories import made
-from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, sync_status, synced, titles
+from tests.contract.api.repositories import make_local_repository
+from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, run_sync, sync_status, titles
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.identity import Role
@@ -23,7 +23,7 @@ Started = Callable[..., Awaitable[Work]]
 
 @pytest.fixture
 async def started(git_api: Api, git_server: GitServer) -> Started:
-    """A repository with two dashboards, synced, under the workflows that are named."""
+    """Return a function that creates a repository with these workflows and two dashboards, and syncs it."""
 
     async def start(*workflows: str, files: dict[str, str | bytes | None] | None = None, target: str = "folder") -> Work:
         work = git_server.make("team.git")
@@ -31,7 +31,7 @@ async def started(git_api: Api, git_server: GitServer) -> Started:
         spec = {"title": "Team", "type": "githost", "workflows": list(workflows), "sync": {"enabled": True, "target": target}}
         spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
         assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
-        assert (await synced(git_api))["state"] == "success"
+        assert (await run_sync(git_api))["state"] == "success"
         return work
 
     return start
@@ -57,12 +57,12 @@ async def editor(api: Api) -> str:
 
 async def patch(api: Api, kind: str, body: Any, *, name: str = "a", auth: str = ADMIN, **query: str) -> tuple[int, Any]:
     headers = {"Authorization": auth, "Content-Type": f"application/{kind}", "User-Agent": "kubectl/v1.32.4 (linux/amd64)"}
-    async with api.session.patch(f"{DASHBOARDS}/{name}", data=json.dumps(body), headers=headers, params=query) as answer:
-        return answer.status, await answer.json()
+    async with api.session.patch(f"{DASHBOARDS}/{name}", data=json.dumps(body), headers=headers, params=query) as response:
+        return response.status, await response.json()
 
 
-async def test_a_file_that_is_replaced_is_a_commit_of_the_caller(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """With their name, address and words; it is stored when the answer comes, by them, and the commit is the one that is stored."""
+async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Replacing a file commits it with the caller's name and message and stores the object before the response."""
     await started("write")
     auth = await editor(git_api)
     status, found = await git_api("PUT", f"{FILES}/deep/b.json", json.loads(dashboard("b", "B2")), auth=auth, params={"message": "Better"})
@@ -71,29 +71,29 @@ async def test_a_file_that_is_replaced_is_a_commit_of_the_caller(git_api: Api, g
     assert json.loads(content(git_server, "deep/b.json"))["title"] == "B2"
     assert await titles(git_api) == {"a": "A", "b": "B2"}
     number = await git_api.sql("""select id from "user" where login = 'anna'""")
-    _, stored = await git_api("GET", f"{DASHBOARDS}/b")
-    assert stored["metadata"]["annotations"]["grafana.app/updatedBy"] == f"user:{number}"
+    _, current = await git_api("GET", f"{DASHBOARDS}/b")
+    assert current["metadata"]["annotations"]["grafana.app/updatedBy"] == f"user:{number}"
     assert (await sync_status(git_api))["lastRef"] == found["ref"]
 
 
-async def test_a_new_file_makes_its_directory_and_dashboard(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """Managed by the repository, in the directory's folder; a second one is in the way of nobody: 409."""
+async def test_a_new_file_creates_directory_and_dashboard(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A new file creates its directory's folder and a managed dashboard in it; an existing file is 409."""
     await started("write")
     auth = await editor(git_api)
     body = json.loads(dashboard("c", "C"))
     status, found = await git_api("POST", f"{FILES}/new/c.yaml", body, auth=auth)
     assert (status, found["resource"]["action"]) == (200, "create"), found
     assert "title: C" in content(git_server, "new/c.yaml")
-    _, stored = await git_api("GET", f"{DASHBOARDS}/c")
-    marks = stored["metadata"]["annotations"]
+    _, current = await git_api("GET", f"{DASHBOARDS}/c")
+    marks = current["metadata"]["annotations"]
     assert (marks["grafana.app/managerId"], marks["grafana.app/sourcePath"]) == ("team", "new/c.yaml")
     assert (await git_api("POST", f"{FILES}/new/c.yaml", body, auth=auth))[1]["reason"] == "AlreadyExists"
     assert (await git_api("PUT", f"{FILES}/none.json", body, auth=auth))[0] == 404
     assert commits(git_server) == 2
 
 
-async def test_files_are_moved_and_removed(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """A directory with everything in it; what was stored of it goes along."""
+async def test_files_are_moved_and_deleted(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Moving or deleting files, also a whole directory, moves or deletes their objects."""
     await started("write")
     auth = await editor(git_api)
     assert (await git_api("POST", f"{FILES}/far/b.json", params={"originalPath": "deep/b.json"}, auth=auth))[0] == 200
@@ -104,8 +104,8 @@ async def test_files_are_moved_and_removed(git_api: Api, git_server: GitServer, 
     assert git(git_server.root / "team.git", "ls-tree", "-r", "--name-only", "main") == "a.json"
 
 
-async def test_who_may_not_change_the_object_does_not_change_the_file(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """A Viewer, and an Editor of another folder only; nobody without the workflow."""
+async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Viewers and Editors of other folders cannot change a file, and without the workflow no user can."""
     await started("write")
     viewer = await git_api.person("vic", Role.VIEWER)
     assert (await git_api("POST", "/api/access-control/folders/team", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}))[
@@ -116,13 +116,13 @@ async def test_who_may_not_change_the_object_does_not_change_the_file(git_api: A
         assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "X")), auth=credentials))[0] == 403
         assert (await git_api("DELETE", f"{FILES}/a.json", auth=credentials))[0] == 403
         assert (await patch(git_api, "merge-patch+json", {"spec": {"title": "X"}}, auth=credentials))[0] == 403
-        status, shown = await git_api("GET", f"{FILES}/a.json", auth=credentials)
-        assert (status, shown["resource"]["existing"]["spec"]["title"]) == (200, "A")
+        status, found = await git_api("GET", f"{FILES}/a.json", auth=credentials)
+        assert (status, found["resource"]["existing"]["spec"]["title"]) == (200, "A")
     assert (commits(git_server), await titles(git_api)) == (1, {"a": "A", "b": "B"})
 
 
-async def test_a_file_is_shown_to_who_may_read_its_directory_and_its_object(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """A file in a closed directory that names an object of an open one tells neither of them to who may read only the other."""
+async def test_a_file_needs_read_access_to_directory_and_object(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A file can be read only by users who may read both its directory's folder and the object that it names."""
     work = await started("write", files={"a.json": dashboard("a", "A"), "closed/b.json": dashboard("b", "B")})
     work.commit({"closed/a.json": dashboard("a", "Secret")})
     viewer = await git_api.person("vic", Role.VIEWER)
@@ -140,7 +140,7 @@ async def test_a_file_is_shown_to_who_may_read_its_directory_and_its_object(git_
 
 
 async def test_files_are_listed_with_their_sizes(git_api: Api, started: Started) -> None:
-    """In bytes, at any ref; of what cannot be read there is none."""
+    """The list has each file's size in bytes at any ref, and no size for a file that cannot be read."""
     work = await started(files={"a.json": dashboard("a", "Ä"), "README.md": "", "deep/b.json": dashboard("b", "B")})
     (work.folder / "link.json").symlink_to("a.json")
     work.push()
@@ -151,40 +151,40 @@ async def test_files_are_listed_with_their_sizes(git_api: Api, started: Started)
         assert sizes == expected
 
 
-async def test_files_tell_when_they_were_changed(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """In a list with the author, and of one file as the time of its newest commit."""
+async def test_files_have_the_time_of_their_last_commit(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A list has time and author of each file's newest commit, and a single file has the time."""
     work = await started()
     work.commit({"deep/b.json": dashboard("b", "B2")})
     _, found = await git_api("GET", f"{FILES}/")
     for item in found["items"]:
         seconds, author = git(work.folder, "log", "-1", "--format=%ct %an", "--", item["path"]).split(" ")
         assert (item["modified"], item["author"]) == (int(seconds) * 1000, author)
-        _, shown = await git_api("GET", f"{FILES}/{item['path']}")
-        assert datetime.fromisoformat(shown["timestamp"]).timestamp() == int(seconds)
+        _, body = await git_api("GET", f"{FILES}/{item['path']}")
+        assert datetime.fromisoformat(body["timestamp"]).timestamp() == int(seconds)
 
 
-async def test_files_of_a_folder_tell_when_they_were_written(git_api: Api) -> None:
-    """Nobody is known to have done it."""
+async def test_local_files_have_their_modification_time(git_api: Api) -> None:
+    """Files of a local repository have a modification time and no author."""
     folder = git_api.data / "local"
     (folder / "deep").mkdir(parents=True)
     for path in ("a.json", "deep/b.json"):
         (folder / path).write_text(dashboard(path[-6], "T"))
         os.utime(folder / path, ns=(0, 1_700_000_000_123_456_789))
-    await made(git_api, "local", git_api.data)
+    await make_local_repository(git_api, "local", git_api.data)
     files = FILES.replace("team", "local")
     _, found = await git_api("GET", f"{files}/")
     assert [(item["modified"], item.get("author")) for item in found["items"]] == [(1_700_000_000_123, None)] * 2
     assert (await git_api("GET", f"{files}/deep/b.json"))[1]["timestamp"] == "2023-11-14T22:13:20Z"
 
 
-async def test_a_text_is_read_as_it_is_and_not_written(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """As JSON, whatever is in it: no browser takes it for a page. It stands for no object, and no sync looks at it."""
+async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A text file without a resource is returned as a JSON string and cannot be written; syncs ignore it."""
     body = "# Ünsere \0 <script>alert(1)</script>\n"
     work = await started("write", files={"a.json": dashboard("a", "A"), "deep/README.MD": body})
     commit = work.commit({"odd.md": b"\xff\n"})
-    async with git_api.session.get(f"{FILES}/deep/README.MD", headers={"Authorization": ADMIN}) as answer:
-        assert (answer.status, answer.content_type) == (200, "application/json")
-        found = await answer.json()
+    async with git_api.session.get(f"{FILES}/deep/README.MD", headers={"Authorization": ADMIN}) as response:
+        assert (response.status, response.content_type) == (200, "application/json")
+        found = await response.json()
     assert (found["path"], found["ref"], found["resource"]["file"]) == ("deep/README.MD", commit, {"content": body})
     assert found["urls"]["sourceURL"].endswith("/blob/main/deep/README.MD")
     assert found["hash"] == git(work.folder, "rev-parse", "HEAD:deep/README.MD")
@@ -192,14 +192,14 @@ async def test_a_text_is_read_as_it_is_and_not_written(git_api: Api, git_server:
     assert (await git_api("GET", f"{FILES}/odd.md"))[1]["resource"]["file"] == {"content": "\ufffd\n"}
     assert (await git_api("GET", f"{FILES}/none.md"))[0] == 404
     for method in ("POST", "PUT", "DELETE"):
-        status, refused = await git_api(method, f"{FILES}/deep/README.MD", None if method == "DELETE" else "x")
-        assert (status, refused["message"][:26]) == (400, "unsupported file extension"), refused
-    assert (await synced(git_api))["state"] == "success"
+        status, error = await git_api(method, f"{FILES}/deep/README.MD", None if method == "DELETE" else "x")
+        assert (status, error["message"][:26]) == (400, "unsupported file extension"), error
+    assert (await run_sync(git_api))["state"] == "success"
     assert await titles(git_api) == {"a": "A"}
 
 
-async def test_a_text_is_for_who_may_read_what_lies_beside_it(git_api: Api, started: Started) -> None:
-    """In a closed directory it is closed, and at another ref to all whose rights there are not known."""
+async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, started: Started) -> None:
+    """A text file in a closed directory is closed, and at another ref it needs access to the repository."""
     files = {f"{place}/b.json": dashboard(place, "B") for place in ("open", "closed")}
     work = await started(files={**files, "open/README.md": "open", "closed/README.md": "secret"})
     work.commit({"new/README.md": "unknown"}, branch="side")
@@ -212,8 +212,8 @@ async def test_a_text_is_for_who_may_read_what_lies_beside_it(git_api: Api, star
         assert (await git_api("GET", f"{FILES}/{path}/README.md", params=query))[0] == 200
 
 
-async def test_another_branch_leaves_the_store_alone(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """It is made where there is none, and read from there; the own branch is not written to without its workflow."""
+async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A change on another branch creates the branch and stores nothing. The own branch needs its own workflow."""
     await started("branch")
     auth = await editor(git_api)
     body = json.loads(dashboard("a", "A on the side"))
@@ -223,28 +223,28 @@ async def test_another_branch_leaves_the_store_alone(git_api: Api, git_server: G
     _, there = await git_api("GET", f"{FILES}/a.json", auth=auth, params={"ref": "side"})
     assert there["resource"]["file"]["spec"]["title"] == "A on the side"
     assert await titles(git_api) == {"a": "A", "b": "B"}
-    status, refused = await git_api("PUT", f"{FILES}/a.json", body, auth=auth)
-    assert (status, refused["message"]) == (400, "this repository does not support the write workflow")
+    status, error = await git_api("PUT", f"{FILES}/a.json", body, auth=auth)
+    assert (status, error["message"]) == (400, "this repository does not support the write workflow")
     assert (await patch(git_api, "merge-patch+json", {"spec": {"title": "X"}}))[0] == 403
     assert commits(git_server) == 1
 
 
-async def test_a_directory_of_another_branch_that_is_not_stored_is_closed(git_api: Api, started: Started) -> None:
-    """Nobody knows whom its folder would be closed to: it takes the right to the whole repository, not that to the folder above."""
+async def test_an_unknown_directory_of_another_branch_is_closed(git_api: Api, started: Started) -> None:
+    """A directory of another branch that has no folder needs access to the whole repository, as its rules are unknown."""
     work = await started("branch")
     work.commit({"secret/s.json": dashboard("s", "S"), "deep/c.json": dashboard("c", "C")}, branch="side")
     auth, side = await editor(git_api), {"ref": "side"}
     body = json.loads(dashboard("s", "Mine"))
     for method, sent in (("GET", None), ("PUT", body), ("DELETE", None)):
-        status, refused = await git_api(method, f"{FILES}/secret/s.json", sent, auth=auth, params=side)
-        assert (status, "anna needs repositories:write" in refused["message"]) == (403, True), (method, refused)
+        status, error = await git_api(method, f"{FILES}/secret/s.json", sent, auth=auth, params=side)
+        assert (status, "anna needs repositories:write" in error["message"]) == (403, True), (method, error)
     assert (await git_api("GET", f"{FILES}/secret/s.json", params=side))[0] == 200
     assert (await git_api("PUT", f"{FILES}/secret/s.json", body, params=side))[0] == 200
     assert (await git_api("GET", f"{FILES}/deep/c.json", auth=auth, params=side))[0] == 200
 
 
 async def test_a_directory_that_was_not_synced_yet_is_closed(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """Renamed in git, it is as closed as it was: to be read, changed, moved out and added to; the refusal says why, and a sync ends it."""
+    """A directory that is not synced yet needs access to the whole repository, and the error says so until it is synced."""
     secret = json.dumps({"title": "S", "panels": []})
     files: dict[str, str | bytes | None] = {"a.json": dashboard("a", "A"), "secret/s.json": secret, "secret/README.md": "secret"}
     work = await started("write", files=files, target="instance")
@@ -263,19 +263,19 @@ async def test_a_directory_that_was_not_synced_yet_is_closed(git_api: Api, git_s
         ("POST", "new/mine.json", body, {}),
         ("POST", "new/deep/mine.json", body, {}),
     ):
-        status, refused = await git_api(method, f"{FILES}/{path}", sent, auth=auth, params=query)
+        status, error = await git_api(method, f"{FILES}/{path}", sent, auth=auth, params=query)
         told = "anna needs repositories:write until its directory is synced"
-        assert (status, told in refused["message"]) == (403, True), (method, path, refused)
+        assert (status, told in error["message"]) == (403, True), (method, path, error)
     for path in ("new/s.json", "new/README.md"):
         assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
     assert (await git_api("GET", f"{FILES}/b.json", auth=auth))[0] == 200
-    assert (commits(git_server), (await synced(git_api))["state"]) == (2, "success")
+    assert (commits(git_server), (await run_sync(git_api))["state"]) == (2, "success")
     for path in ("new/s.json", "new/README.md"):
         assert "on the objects in it" in (await git_api("GET", f"{FILES}/{path}", auth=auth))[1]["message"]
 
 
-async def test_what_is_pushed_into_an_open_folder_is_open_at_once(git_api: Api, started: Started) -> None:
-    """Rules below a folder only add to its own."""
+async def test_new_files_in_an_open_folder_are_readable_before_a_sync(git_api: Api, started: Started) -> None:
+    """Directories below an open folder are open before they are synced, because rules only add permissions."""
     work = await started("write")
     work.commit({"new/README.md": "text", "new/s.json": dashboard("s", "S")})
     auth = await editor(git_api)
@@ -284,8 +284,8 @@ async def test_what_is_pushed_into_an_open_folder_is_open_at_once(git_api: Api, 
     assert (await git_api("POST", f"{FILES}/new/mine.json", json.loads(dashboard("mine", "Mine")), auth=auth))[0] == 200
 
 
-async def test_what_is_pushed_is_open_to_editors_once_it_is_synced(git_api: Api, started: Started) -> None:
-    """A text may be read where no folder comes to be; directories without a dashboard, and new ones, do not stand in the way."""
+async def test_new_directories_are_readable_after_a_sync(git_api: Api, started: Started) -> None:
+    """A new directory at the root is readable once it is synced, or immediately if it contains no dashboard."""
     work = await started("write", target="instance")
     work.commit({"docs/README.md": "text", "new/README.md": "text", "new/n.json": dashboard("n", "N"), "kept/.keep": ""})
     auth = await editor(git_api)
@@ -293,70 +293,70 @@ async def test_what_is_pushed_is_open_to_editors_once_it_is_synced(git_api: Api,
     assert (await git_api("GET", f"{FILES}/kept/k.json", auth=auth))[0] == 200
     assert (await git_api("GET", f"{FILES}/docs/README.md", auth=auth))[0] == 200
     assert (await git_api("GET", f"{FILES}/new/README.md", auth=auth))[0] == 403
-    await synced(git_api)
+    await run_sync(git_api)
     assert (await git_api("GET", f"{FILES}/new/README.md", auth=auth))[0] == 200
     for new, old in (("far/", "deep/"), ("farther/", "far/")):
         assert (await git_api("POST", f"{FILES}/{new}", params={"originalPath": old}, auth=auth))[0] == 200
 
 
-async def test_branches_are_named_to_who_may_read_the_repository(git_api: Api, started: Started) -> None:
+async def test_existing_branches_are_named_only_with_repository_access(git_api: Api, started: Started) -> None:
     await started("branch")
     viewer, auth, gone = await git_api.person("vic", Role.VIEWER), await editor(git_api), {"ref": "gone"}
     for caller, others in ((auth, "; there is 'main'"), (viewer, "")):
-        status, refused = await git_api("GET", f"{FILES}/a.json", auth=caller, params=gone)
-        assert (status, refused["message"]) == (404, f"branch not found: 'gone'{others}")
+        status, error = await git_api("GET", f"{FILES}/a.json", auth=caller, params=gone)
+        assert (status, error["message"]) == (404, f"branch not found: 'gone'{others}")
 
 
-async def test_who_pushes_meanwhile_loses_nothing(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """Somebody's commit comes between the look and the push: the change is decided anew, on top of theirs."""
+async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A commit that is pushed between plan and push is kept: the change is planned again on top of it."""
     work = await started("write")
-    waiting: list[str] = []
+    pending: list[str] = []
 
     async def push_first(request: web.Request) -> web.StreamResponse | None:
-        if "git-receive-pack" in request.path_qs and waiting:
+        if "git-receive-pack" in request.path_qs and pending:
             git(work.folder, "pull", "--quiet", "origin", "main")
-            work.commit({waiting.pop(): "theirs"})
+            work.commit({pending.pop(): "theirs"})
         return None
 
     git_server.fault = push_first
-    waiting.append("1.txt")
+    pending.append("1.txt")
     assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "Mine"))))[0] == 200
     assert (commits(git_server), content(git_server, "1.txt")) == (3, "theirs")
     assert (await titles(git_api))["a"] == "Mine"
-    waiting.append("2.txt")
+    pending.append("2.txt")
     status, found = await patch(git_api, "merge-patch+json", {"spec": {"title": "Mine again"}})
     assert (status, found["spec"]["title"]) == (200, "Mine again"), found
-    assert (commits(git_server), content(git_server, "2.txt"), waiting) == (5, "theirs", [])
+    assert (commits(git_server), content(git_server, "2.txt"), pending) == (5, "theirs", [])
 
 
-async def test_many_at_once_all_come_through(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """Eight files and edits that have nothing to do with one another: nobody is sent away, each is a commit, and all of it is stored."""
+async def test_concurrent_changes_all_succeed(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Eight concurrent changes of different files all succeed, each as one commit, and all objects are stored."""
     files = {f"{name}.json": dashboard(name, name) for name in "abcd"}
     await started("write", files=dict(files))
-    made = [git_api("POST", f"{FILES}/new-{name}.json", json.loads(dashboard(f"new-{name}", "New"))) for name in "abcd"]
+    created = [git_api("POST", f"{FILES}/new-{name}.json", json.loads(dashboard(f"new-{name}", "New"))) for name in "abcd"]
     edited = [patch(git_api, "merge-patch+json", {"spec": {"title": "Edited"}}, name=name) for name in "abcd"]
-    answers = await asyncio.gather(*made, *edited)
-    assert [status for status, _ in answers] == [200] * 8, answers
-    assert [found.get("errors") for _, found in answers[:4]] == [None] * 4
+    responses = await asyncio.gather(*created, *edited)
+    assert [status for status, _ in responses] == [200] * 8, responses
+    assert [found.get("errors") for _, found in responses[:4]] == [None] * 4
     assert commits(git_server) == 9
-    assert (await synced(git_api))["message"] == "same commit as last time"
+    assert (await run_sync(git_api))["message"] == "same commit as last time"
     assert await titles(git_api) == dict.fromkeys("abcd", "Edited") | {f"new-{name}": "New" for name in "abcd"}
 
 
 async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """The answer is what is stored by then, with a version of its own; the file keeps its form."""
+    """An edit through the resource API is a commit that keeps the file's format, and returns the stored object."""
     await started("write")
     auth = await editor(git_api)
     _, before = await git_api("GET", f"{DASHBOARDS}/a")
-    wanted = {**before, "spec": {**before["spec"], "title": "A2"}}
-    wanted["metadata"]["annotations"]["grafana.app/message"] = "By the resource API"
-    status, after = await git_api("PUT", f"{DASHBOARDS}/a", wanted, auth=auth)
+    body = {**before, "spec": {**before["spec"], "title": "A2"}}
+    body["metadata"]["annotations"]["grafana.app/message"] = "By the resource API"
+    status, after = await git_api("PUT", f"{DASHBOARDS}/a", body, auth=auth)
     assert (status, after["spec"]["title"], after["metadata"]["generation"]) == (200, "A2", before["metadata"]["generation"] + 1)
     assert int(after["metadata"]["resourceVersion"]) > int(before["metadata"]["resourceVersion"])
     assert after == (await git_api("GET", f"{DASHBOARDS}/a"))[1]
     assert log(git_server, "%an|%s") == "Anna Ä|By the resource API"
     assert json.loads(content(git_server, "a.json")) == {"uid": "a", "title": "A2", "panels": []}
-    assert (await git_api("PUT", f"{DASHBOARDS}/a", wanted))[0] == 409
+    assert (await git_api("PUT", f"{DASHBOARDS}/a", body))[0] == 409
     assert (await git_api("DELETE", f"{DASHBOARDS}/a", auth=auth))[0] == 200
     assert (await git_api("GET", f"{DASHBOARDS}/a"))[0] == 404
     assert (await titles(git_api), log(git_server, "%s")) == ({"b": "B"}, "Delete a.json")
@@ -365,13 +365,13 @@ async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server:
     assert [row["action"] for row in rows] == ["dashboard.update", "dashboard.delete"]
 
 
-async def test_the_classic_api_ends_as_a_commit_too(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """Save and restore keep the folder; removal takes the file."""
+async def test_an_edit_by_the_classic_api_is_a_commit(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Save, restore and delete of the classic API are commits; save and restore keep the folder."""
     await started("write")
-    _, shown = await git_api("GET", "/api/dashboards/uid/b")
-    assert (shown["meta"]["provisioned"], shown["meta"]["canSave"]) == (True, True)
-    body = {**shown["dashboard"], "title": "B2"}
-    save = {"dashboard": body, "folderUid": shown["meta"]["folderUid"], "message": "Saved"}
+    _, found = await git_api("GET", "/api/dashboards/uid/b")
+    assert (found["meta"]["provisioned"], found["meta"]["canSave"]) == (True, True)
+    body = {**found["dashboard"], "title": "B2"}
+    save = {"dashboard": body, "folderUid": found["meta"]["folderUid"], "message": "Saved"}
     status, saved = await git_api("POST", "/api/dashboards/db", save)
     assert (status, saved["version"]) == (200, 2), saved
     assert (log(git_server, "%s"), json.loads(content(git_server, "deep/b.json"))["title"]) == ("Saved", "B2")
@@ -383,8 +383,8 @@ async def test_the_classic_api_ends_as_a_commit_too(git_api: Api, git_server: Gi
     assert commits(git_server) == 4
 
 
-async def test_what_kubectl_sends_ends_as_a_commit(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """``kubectl apply``, with its note on what it applied, ``edit`` and ``apply --server-side``; the same again is no commit."""
+async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """``kubectl apply``, ``edit`` and ``apply --server-side`` are commits, and the same request again makes no commit."""
     await started("write")
     applied: dict[str, Any] = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard"}
     applied |= {"metadata": {"name": "a", "namespace": "default"}, "spec": {"title": "Applied", "panels": []}}
@@ -395,8 +395,8 @@ async def test_what_kubectl_sends_ends_as_a_commit(git_api: Api, git_server: Git
         assert (status, found["spec"]["title"]) == (200, "Applied"), found
         assert "kubectl.kubernetes.io/last-applied-configuration" not in found["metadata"]["annotations"]
     assert commits(git_server) == 2
-    _, read = await git_api("GET", f"{DASHBOARDS}/a")
-    edited = {"metadata": {"resourceVersion": read["metadata"]["resourceVersion"]}, "spec": {"title": "Edited"}}
+    _, body = await git_api("GET", f"{DASHBOARDS}/a")
+    edited = {"metadata": {"resourceVersion": body["metadata"]["resourceVersion"]}, "spec": {"title": "Edited"}}
     assert (await patch(git_api, "merge-patch+json", edited, fieldManager="kubectl-edit"))[0] == 200
     assert (await patch(git_api, "merge-patch+json", edited, fieldManager="kubectl-edit"))[0] == 409
     served = {**applied, "spec": {"title": "By the server"}}
@@ -410,19 +410,19 @@ async def test_what_kubectl_sends_ends_as_a_commit(git_api: Api, git_server: Git
     assert (await git_api("GET", f"{DASHBOARDS}/a"))[1]["metadata"]["labels"]["team"] == "x"
 
 
-async def test_an_edit_of_what_has_changed_in_git_is_a_conflict(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """Rather than that it undoes what nobody here has seen yet; after a sync it goes."""
+async def test_an_edit_of_a_changed_file_conflicts(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """An edit conflicts if its file has changed since the last sync, and succeeds after a sync."""
     work = await started("write")
     work.commit({"a.json": dashboard("a", "Theirs")})
     status, refused = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
     assert (status, "sync" in refused["message"]) == (409, True)
-    await synced(git_api, incremental=True)
+    await run_sync(git_api, incremental=True)
     status, found = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
     assert (status, found["spec"]["title"], found["spec"]["tags"]) == (200, "Theirs", ["x"])
 
 
-async def test_a_dry_run_leaves_git_alone(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """And says what git would refuse."""
+async def test_a_dry_run_commits_nothing(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Dry runs of edits and deletes return the result without a commit."""
     await started("write")
     status, found = await patch(git_api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
     assert (status, found["spec"]["title"]) == (200, "Tried")
@@ -431,7 +431,7 @@ async def test_a_dry_run_leaves_git_alone(git_api: Api, git_server: GitServer, s
 
 
 async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """By its folder; out of the repository it does not go."""
+    """A changed folder moves the file to its directory; folders outside of the repository are rejected."""
     await started("write")
     folder = await git_api.sql("select folder from resource where name = 'b'")
     status, found = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": folder}}})
@@ -443,8 +443,8 @@ async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server
     assert (status, "only between the folders of its repository" in refused["message"]) == (400, True)
 
 
-async def test_a_git_host_that_fails_is_told(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """424 at every door, and nothing of the change is stored."""
+async def test_a_failing_git_host_is_a_424(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A failing git host is 424 at every endpoint, and nothing of the change is stored."""
     await started("write")
 
     async def refuse(_: web.Request) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""What the worker tells of the files of a repository: which there are, what one holds, and what would become of it."""
+"""The worker lists and reads the files of a repository and returns the effect that a sync would have."""
 
 import json
 from collections.abc import AsyncIterator
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.api.calls import Calls, touched
+from tests.contract.api.calls import Calls, sorted_touches
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, repository, synced
+from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, repository, run_sync
 from tests.servers.git import GitServer
 
 from dashwright.common.errors import BadRequest, NotFound, Unhealthy
@@ -24,8 +24,8 @@ async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
         yield calls
 
 
-async def local(api: Api, tmp_path: Path, **spec: Any) -> Path:
-    """A repository that is a folder."""
+async def make_local_repository(api: Api, tmp_path: Path, **spec: Any) -> Path:
+    """Create a local repository and return its folder."""
     folder = tmp_path / "team"
     folder.mkdir()
     spec = {"title": "Team", "type": "local", "workflows": ["write"], "local": {"path": str(folder)}, **spec}
@@ -35,8 +35,8 @@ async def local(api: Api, tmp_path: Path, **spec: Any) -> Path:
     return folder
 
 
-async def test_the_files_of_a_repository(git_api: Api, git_server: GitServer, calls: Calls) -> None:
-    """At the own branch, another one, a commit, and below a directory; hidden ones are not told, and of none there is an empty list."""
+async def test_files_are_listed(git_api: Api, git_server: GitServer, calls: Calls) -> None:
+    """Files are listed at a branch, a commit or below a directory. Hidden files are omitted, and an empty list is possible."""
     work = git_server.make("team.git")
     await repository(git_api, git_server)
     assert await calls.files() == {}
@@ -55,38 +55,40 @@ async def test_the_files_of_a_repository(git_api: Api, git_server: GitServer, ca
         await calls.files(ref="nowhere")
 
 
-async def test_a_file_is_told_with_what_would_become_of_it(git_api: Api, git_server: GitServer, calls: Calls) -> None:
-    """Before a sync it would be made, and whom it will be closed to is not known; after it, changed; on another branch it is compared with
-    what is stored."""
+async def test_a_file_has_the_effect_of_a_sync(git_api: Api, git_server: GitServer, calls: Calls) -> None:
+    """A file has its resource as it would be stored and the existing one; its action is create or update.
+
+    At another ref, the file is compared with the stored object.
+    """
     work = git_server.make("team.git")
     first = work.commit({"deep/b.json": json.dumps({"uid": "b", "title": "B", "panels": [], "id": 7, "x": 1.10})})
     await repository(git_api, git_server)
-    answer = await calls.file("deep/b.json")
-    shown = answer.wrapper
-    assert (shown.path, shown.ref, shown.errors, shown.hash) == ("deep/b.json", first, None, (await calls.files())["deep/b.json"])
-    kind = shown.resource.type
+    response = await calls.file("deep/b.json")
+    wrapper = response.wrapper
+    assert (wrapper.path, wrapper.ref, wrapper.errors, wrapper.hash) == ("deep/b.json", first, None, (await calls.files())["deep/b.json"])
+    kind = wrapper.resource.type
     assert (kind.group, kind.version, kind.kind, kind.resource, kind.classic) == (
         "dashboard.grafana.app", "v0alpha1", "Dashboard", "dashboards", "dashboard",
     )  # fmt: skip
-    assert (shown.resource.action, shown.resource.existing) == ("create", None)
+    assert (wrapper.resource.action, wrapper.resource.existing) == ("create", None)
     deep = folder_name("team", "deep/")
-    notes = MANAGED | {"grafana.app/folder": deep, "grafana.app/sourcePath": "deep/b.json", "grafana.app/sourceChecksum": shown.hash}
-    assert shown.resource.file == {
+    notes = MANAGED | {"grafana.app/folder": deep, "grafana.app/sourcePath": "deep/b.json", "grafana.app/sourceChecksum": wrapper.hash}
+    assert wrapper.resource.file == {
         "apiVersion": "dashboard.grafana.app/v0alpha1",
         "kind": "Dashboard",
         "metadata": {"name": "b", "namespace": "default", "annotations": notes},
         "spec": {"title": "B", "panels": [], "x": 1.1},
     }
-    assert shown.resource.dry_run is not None
-    assert shown.resource.dry_run["metadata"]["annotations"]["grafana.app/managerId"] == "team"
-    assert touched(answer) == [("get", "dashboards", "b", None), ("update", "repositories", "team", None)]
+    assert wrapper.resource.dry_run is not None
+    assert wrapper.resource.dry_run["metadata"]["annotations"]["grafana.app/managerId"] == "team"
+    assert sorted_touches(response) == [("get", "dashboards", "b", None), ("update", "repositories", "team", None)]
     assert (await git_api("GET", f"{DASHBOARDS}/b"))[0] == 404
-    await synced(git_api)
+    await run_sync(git_api)
     after = await calls.file("deep/b.json")
     assert after.wrapper.resource.action == "update"
     assert after.wrapper.resource.existing is not None
     assert after.wrapper.resource.existing["spec"]["title"] == "B"
-    assert touched(after) == [("get", "dashboards", "b", deep)]
+    assert sorted_touches(after) == [("get", "dashboards", "b", deep)]
     second = work.commit({"deep/b.json": dashboard("b", "B2")}, branch="other")
     other = await calls.file("deep/b.json", "other")
     assert other.wrapper.ref == second
@@ -96,8 +98,8 @@ async def test_a_file_is_told_with_what_would_become_of_it(git_api: Api, git_ser
     assert (await calls.file("deep/b.json", first)).wrapper.ref == first
 
 
-async def test_people_find_a_file_at_its_host(git_api: Api, git_server: GitServer, calls: Calls) -> None:
-    """And what another branch changes, for a pull request."""
+async def test_a_file_has_links_to_its_host(git_api: Api, git_server: GitServer, calls: Calls) -> None:
+    """A file has its address at the host and, on another branch, those to compare it and open a pull request."""
     work = git_server.make("team.git")
     work.commit({"d/a b.json": dashboard("a", "A")})
     work.commit({"x.json": "{}"}, branch="feature/x")
@@ -126,16 +128,16 @@ async def test_people_find_a_file_at_its_host(git_api: Api, git_server: GitServe
         ),
     ],
 )
-async def test_what_is_wrong_with_a_file_is_told(git_api: Api, tmp_path: Path, calls: Calls, body: str, reason: str) -> None:
-    """In the answer's errors: it was found, and can be mended."""
-    folder = await local(git_api, tmp_path)
-    made = {"metadata": {"name": "theirs"}, "spec": {"title": "Theirs"}}
-    assert (await git_api("POST", DASHBOARDS, made))[0] == 201
+async def test_an_invalid_file_has_errors(git_api: Api, tmp_path: Path, calls: Calls, body: str, reason: str) -> None:
+    """An invalid file is returned with its errors."""
+    folder = await make_local_repository(git_api, tmp_path)
+    created = {"metadata": {"name": "theirs"}, "spec": {"title": "Theirs"}}
+    assert (await git_api("POST", DASHBOARDS, created))[0] == 201
     (folder / "a.json").write_text(body)
-    shown = (await calls.file("a.json")).wrapper
-    assert shown.errors is not None
-    assert [reason in text for text in shown.errors] == [True], shown.errors
-    assert shown.resource.dry_run is None
+    wrapper = (await calls.file("a.json")).wrapper
+    assert wrapper.errors is not None
+    assert [reason in text for text in wrapper.errors] == [True], wrapper.errors
+    assert wrapper.resource.dry_run is None
 
 
 @pytest.mark.parametrize(
@@ -149,32 +151,32 @@ async def test_what_is_wrong_with_a_file_is_told(git_api: Api, tmp_path: Path, c
         ("link.json", BadRequest, "symbolic link"),
     ],
 )
-async def test_a_name_that_is_none_of_a_file(
+async def test_invalid_paths_are_rejected(
     git_api: Api, tmp_path: Path, calls: Calls, path: str, error: type[Exception], reason: str
 ) -> None:
-    folder = await local(git_api, tmp_path)
+    folder = await make_local_repository(git_api, tmp_path)
     (folder / "link.json").symlink_to("/etc/hostname")
     with pytest.raises(error, match=reason):
         await calls.file(path)
 
 
-async def test_a_folder_has_no_refs(git_api: Api, tmp_path: Path, calls: Calls) -> None:
-    await local(git_api, tmp_path)
+async def test_a_local_repository_has_no_refs(git_api: Api, tmp_path: Path, calls: Calls) -> None:
+    await make_local_repository(git_api, tmp_path)
     for call in (calls.files(ref="main"), calls.file("a.json", "main")):
         with pytest.raises(BadRequest, match="local repository does not support ref"):
             await call
 
 
-async def test_a_host_that_cannot_be_asked_is_unhealthy(git_api: Api, git_server: GitServer, calls: Calls) -> None:
+async def test_a_failing_host_is_an_error(git_api: Api, git_server: GitServer, calls: Calls) -> None:
     git_server.make("team.git").commit({"a.json": "{}"})
     await repository(git_api, git_server)
     git_server.token = "since changed"
-    with pytest.raises(Unhealthy, match=r"the git host (refuses|asks for)"):
+    with pytest.raises(Unhealthy, match="the git host requires a valid token"):
         await calls.file("a.json")
 
 
-async def test_a_copy_that_is_damaged_is_made_anew(git_api: Api, git_server: GitServer, tmp_path: Path, calls: Calls) -> None:
-    """Whoever asks notices nothing of it: the worker's copy is not the repository."""
+async def test_a_damaged_mirror_is_rebuilt(git_api: Api, git_server: GitServer, tmp_path: Path, calls: Calls) -> None:
+    """A damaged mirror is rebuilt while the request is served."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     before = await calls.file("a.json")

@@ -14,21 +14,21 @@ FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 
 
 async def folder(api: Api, uid: str, parent: str = "") -> None:
-    status, answer = await api("POST", "/api/folders", {"uid": uid, "title": f"Folder {uid}", "parentUid": parent})
-    assert status == 200, answer
+    status, response = await api("POST", "/api/folders", {"uid": uid, "title": f"Folder {uid}", "parentUid": parent})
+    assert status == 200, response
 
 
 async def dashboard(api: Api, uid: str, folder: str = "") -> int:
     body = {"dashboard": {"uid": uid, "title": f"Dashboard {uid}"}, "folderUid": folder}
-    status, answer = await api("POST", "/api/dashboards/db", body)
-    assert status == 200, answer
-    number: int = answer["id"]
+    status, response = await api("POST", "/api/dashboards/db", body)
+    assert status == 200, response
+    number: int = response["id"]
     return number
 
 
 async def allow(api: Api, place: str, *items: dict[str, Any], auth: str = ADMIN) -> None:
-    status, answer = await api("POST", f"/api/{place}/permissions", {"items": list(items)}, auth=auth)
-    assert status == 200, answer
+    status, response = await api("POST", f"/api/{place}/permissions", {"items": list(items)}, auth=auth)
+    assert status == 200, response
 
 
 async def number_of(api: Api, login: str) -> int:
@@ -43,14 +43,14 @@ async def team_of(api: Api, name: str, *logins: str) -> int:
     return team_id
 
 
-async def sees(api: Api, auth: str, name: str, *, kind: str = "dashboards") -> bool:
-    status, answer = await api("GET", f"{DASHBOARDS if kind == 'dashboards' else FOLDERS}/{name}", auth=auth)
-    assert status in (200, 403), answer
+async def can_read(api: Api, auth: str, name: str, *, kind: str = "dashboards") -> bool:
+    status, response = await api("GET", f"{DASHBOARDS if kind == 'dashboards' else FOLDERS}/{name}", auth=auth)
+    assert status in (200, 403), response
     return status == 200
 
 
-async def test_what_holds_by_default_is_shown(api: Api) -> None:
-    """Admins first, then what the roles have at the root; below it the same is inherited."""
+async def test_default_permissions_are_listed(api: Api) -> None:
+    """The list has Admins first, then the permissions of the roles at the root; below the root they are inherited."""
     await folder(api, "f")
     await folder(api, "g", "f")
     number = await dashboard(api, "d", "f")
@@ -68,8 +68,8 @@ async def test_what_holds_by_default_is_shown(api: Api) -> None:
         assert {item["uid"] for item in items} == {"d" if "dashboards" in place else place.rpartition("/")[2]}
 
 
-async def test_a_list_comes_back_as_it_was_posted(api: Api) -> None:
-    """Rules of a role, a team and a user are returned by uid and by number; inherited rules name their source."""
+async def test_a_posted_list_is_returned(api: Api) -> None:
+    """Rules of a role, a team and a user are returned by uid and by id; inherited rules name their source."""
     vic = await api.person("vic", Role.VIEWER)
     team = await team_of(api, "Team", "vic")
     await folder(api, "f")
@@ -81,8 +81,8 @@ async def test_a_list_comes_back_as_it_was_posted(api: Api) -> None:
         {"userId": 1, "permission": 4},
     ]
     for place in ("folders/f", "dashboards/uid/d", f"dashboards/id/{number}"):
-        status, answer = await api("POST", f"/api/{place}/permissions", {"items": items})
-        assert (status, answer) == (200, {"message": f"{'Folder' if 'folders' in place else 'Dashboard'} permissions updated"})
+        status, response = await api("POST", f"/api/{place}/permissions", {"items": items})
+        assert (status, response) == (200, {"message": f"{'Folder' if 'folders' in place else 'Dashboard'} permissions updated"})
     _, found = await api("GET", "/api/folders/f/permissions")
     assert len(found) == 4
     assert (found[0]["userId"], found[0]["userLogin"], found[0]["permissionName"]) == (1, "admin", "Admin")
@@ -93,7 +93,7 @@ async def test_a_list_comes_back_as_it_was_posted(api: Api) -> None:
     assert {(item["uid"], item["title"], item["isFolder"], item["url"]) for item in inherited} == {
         ("f", "Folder f", True, "/dashboards/f/f/folder-f")
     }
-    assert await sees(api, vic, "d")
+    assert await can_read(api, vic, "d")
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ async def test_a_list_comes_back_as_it_was_posted(api: Api) -> None:
         ({"role": 5}, "bad request data"),
     ],
 )
-async def test_invalid_rules_are_refused(api: Api, item: dict[str, Any], message: str) -> None:
-    """Nothing changes; users of other organizations and duplicates are refused, too."""
+async def test_invalid_rules_are_rejected(api: Api, item: dict[str, Any], message: str) -> None:
+    """Invalid rules, users of other organizations and duplicates are rejected, and nothing changes."""
     await folder(api, "f")
-    status, answer = await api("POST", "/api/folders/f/permissions", {"items": [item]})
-    assert (status, message in answer["message"]) == (400, True), answer
+    status, response = await api("POST", "/api/folders/f/permissions", {"items": [item]})
+    assert (status, message in response["message"]) == (400, True), response
     twice = {"items": [{"role": "Viewer", "permission": 1}, {"role": "Viewer", "permission": 2}]}
     assert (await api("POST", "/api/folders/f/permissions", twice))[0] == 400
     await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
@@ -121,7 +121,7 @@ async def test_invalid_rules_are_refused(api: Api, item: dict[str, Any], message
     assert await api.sql("select count(*) from access_list") == 0
 
 
-async def test_what_is_not_there_has_no_rules(api: Api) -> None:
+async def test_unknown_objects_have_no_rules(api: Api) -> None:
     for place, message in (
         ("folders/x", "folder not found"),
         ("dashboards/uid/x", "Dashboard not found"),
@@ -131,31 +131,31 @@ async def test_what_is_not_there_has_no_rules(api: Api) -> None:
         assert await api("POST", f"/api/{place}/permissions", {"items": []}) == (404, {"message": message})
 
 
-async def test_a_list_at_the_root_replaces_what_roles_have_and_below_it_adds(api: Api) -> None:
-    """An empty list leaves Admins only. A rule further down opens that part, and no more."""
+async def test_rules_at_the_root_replace_and_rules_below_add(api: Api) -> None:
+    """An empty list at the root leaves Admins only. A rule further down adds permissions there."""
     vic, eve = await api.person("vic", Role.VIEWER), await api.person("eve", Role.EDITOR)
     await folder(api, "f")
     await folder(api, "g", "f")
     await dashboard(api, "d", "f")
     await dashboard(api, "e", "g")
     await dashboard(api, "top")
-    assert all([await sees(api, vic, name) for name in ("d", "e", "top")])
+    assert all([await can_read(api, vic, name) for name in ("d", "e", "top")])
     await allow(api, "folders/f")
     for auth in (vic, eve):
-        assert [await sees(api, auth, name) for name in ("d", "e", "top")] == [False, False, True]
-        assert [await sees(api, auth, name, kind="folders") for name in ("f", "g")] == [False, False]
+        assert [await can_read(api, auth, name) for name in ("d", "e", "top")] == [False, False, True]
+        assert [await can_read(api, auth, name, kind="folders") for name in ("f", "g")] == [False, False]
     await allow(api, "folders/g", {"role": "Viewer", "permission": 1})
     for auth in (vic, eve):
-        assert [await sees(api, auth, name) for name in ("d", "e", "top")] == [False, True, True]
-        assert [await sees(api, auth, name, kind="folders") for name in ("f", "g")] == [False, True]
+        assert [await can_read(api, auth, name) for name in ("d", "e", "top")] == [False, True, True]
+        assert [await can_read(api, auth, name, kind="folders") for name in ("f", "g")] == [False, True]
     await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "vic"), "permission": 1})
-    assert [await sees(api, vic, "d"), await sees(api, eve, "d")] == [True, False]
+    assert [await can_read(api, vic, "d"), await can_read(api, eve, "d")] == [True, False]
     await allow(api, "dashboards/uid/top")
-    assert [await sees(api, vic, "top"), await sees(api, ADMIN, "top")] == [False, True]
+    assert [await can_read(api, vic, "top"), await can_read(api, ADMIN, "top")] == [False, True]
 
 
-async def test_level_admin_is_the_right_to_set_rules(api: Api) -> None:
-    """It holds on the object and below it only; callers without it cannot read the list either."""
+async def test_setting_rules_needs_level_admin(api: Api) -> None:
+    """Level Admin applies to the object and everything below it; callers without it cannot read the list either."""
     vic = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     await folder(api, "g", "f")
@@ -204,15 +204,15 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
         (f"users/{number}", {"permission": "All"}, "permission 'All' is unknown: give View, Edit, Admin or nothing"),
     ):
         assert await api("POST", f"{place}/{path}", body) == (400, {"message": message})
-    whole = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": number, "permission": ""}]}
-    assert await api("POST", place, whole) == (200, {"message": "Permissions updated"})
+    complete = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": number, "permission": ""}]}
+    assert await api("POST", place, complete) == (200, {"message": "Permissions updated"})
     assert await listed() == {(None, None, "Viewer", "Edit")}
     described = (await api("GET", f"/api/access-control/{kind}/description"))[1]
     assert described["permissions"] == ["View", "Edit", "Admin"]
 
 
-async def test_a_change_of_rules_leaves_a_mark_and_one_that_changes_nothing_does_not(api: Api) -> None:
-    """A watch that continues from before learns of the change; the audit has one event for each change."""
+async def test_only_real_changes_of_rules_are_recorded(api: Api) -> None:
+    """A change of rules is visible to a resumed watch and is one audit event; an equal list is neither."""
     await folder(api, "f")
     marks = "select count(*) from change where api_group = 'access' and resource = 'permissions' and namespace = 'default' and name = 'f'"
     events = "select count(*) from audit_event where action = 'folder.permissions.update' and object = 'folder:f'"
@@ -226,8 +226,8 @@ async def test_a_change_of_rules_leaves_a_mark_and_one_that_changes_nothing_does
     assert await api.sql("select max(resource_version) = (select last_value from resource_version) from change")
 
 
-async def test_a_list_shows_what_may_be_read_and_who_sees_nothing_is_refused(api: Api) -> None:
-    """The classic search shows nothing then, and no error."""
+async def test_lists_contain_readable_objects(api: Api) -> None:
+    """A list has the readable objects, and is 403 without a readable one; the classic search is then empty and not an error."""
     none = await api.person("none", Role.NONE)
     vic = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
@@ -238,9 +238,9 @@ async def test_a_list_shows_what_may_be_read_and_who_sees_nothing_is_refused(api
     await allow(api, "folders/f", {"userId": await number_of(api, "none"), "permission": 1})
 
     async def listed(auth: str, path: str = DASHBOARDS) -> list[str]:
-        status, answer = await api("GET", path, auth=auth)
-        assert status == 200, answer
-        return [item["metadata"]["name"] for item in answer["items"]]
+        status, response = await api("GET", path, auth=auth)
+        assert status == 200, response
+        return [item["metadata"]["name"] for item in response["items"]]
 
     async def found(auth: str) -> list[str]:
         return [item["uid"] for item in (await api("GET", "/api/search", auth=auth))[1]]
@@ -254,8 +254,8 @@ async def test_a_list_shows_what_may_be_read_and_who_sees_nothing_is_refused(api
     assert await listed(ADMIN) == ["d", "top"]
 
 
-async def test_what_is_taken_away_counts_at_the_next_request_on_every_gateway(start_api: StartApi) -> None:
-    """A rule, a membership of a team, the team itself, a folder that is moved, and a membership of the organization."""
+async def test_revocations_apply_immediately_on_every_gateway(start_api: StartApi) -> None:
+    """A deleted rule, membership, team or moved folder applies to the next request on every gateway."""
     first, second = await start_api(), await start_api()
     vic = await first.person("vic", Role.NONE)
     number = await number_of(first, "vic")
@@ -267,7 +267,7 @@ async def test_what_is_taken_away_counts_at_the_next_request_on_every_gateway(st
     async def seen() -> set[bool]:
         """Return what both gateways show; the one that did not write is notified within milliseconds."""
         async with asyncio.timeout(10):
-            while len(found := {await sees(first, vic, "d"), await sees(second, vic, "d")}) > 1:
+            while len(found := {await can_read(first, vic, "d"), await can_read(second, vic, "d")}) > 1:
                 pass
         return found
 
@@ -299,21 +299,21 @@ async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> No
     await folder(api, "f")
     await dashboard(api, "d", "f")
     await allow(api, "folders/f", {"userId": number, "permission": 1})
-    assert await sees(api, vic, "d")
+    assert await can_read(api, vic, "d")
     assert (await api("DELETE", f"/api/org/users/{number}"))[0] == 200
     assert (await api("POST", "/api/org/users", {"loginOrEmail": "vic", "role": "None"}))[0] == 200
-    assert not await sees(api, vic, "d")
+    assert not await can_read(api, vic, "d")
     await allow(api, "folders/f", {"userId": number, "permission": 1})
     await allow(api, "dashboards/uid/d", {"userId": number, "permission": 1})
     assert (await api("DELETE", "/api/folders/f"))[0] == 200
     await folder(api, "f")
     await dashboard(api, "d", "f")
-    assert not await sees(api, vic, "d")
+    assert not await can_read(api, vic, "d")
     assert await api.sql("select count(*) from access_list") == 0
 
 
-async def test_only_what_may_be_read_is_starred(api: Api) -> None:
-    """Any permission to read suffices to star a dashboard."""
+async def test_only_readable_dashboards_can_be_starred(api: Api) -> None:
+    """Any permission to read a dashboard suffices to star it."""
     vic, none = await api.person("vic", Role.VIEWER), await api.person("none", Role.NONE)
     await dashboard(api, "d")
     await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "none"), "permission": 1})
@@ -322,8 +322,8 @@ async def test_only_what_may_be_read_is_starred(api: Api) -> None:
     assert await api("POST", path, auth=none) == (200, {"message": "Dashboard starred!"})
 
 
-async def test_a_watch_ends_when_others_may_be_seen(api: Api) -> None:
-    """It is 410 for callers bound by rules at a new rule, at a move, and when it resumes from before one; an Admin's watch continues."""
+async def test_a_watch_ends_when_visibility_changes(api: Api) -> None:
+    """After a change of rules or a move, the watches of callers limited by rules are 410, also when they resume; an Admin's continue."""
     vic = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     await folder(api, "closed")
@@ -352,17 +352,17 @@ async def test_a_watch_ends_when_others_may_be_seen(api: Api) -> None:
 
 
 async def test_objects_in_a_new_folder_reach_its_watchers(start_api: StartApi) -> None:
-    """This also holds if folder and dashboard are created at another gateway and rules make each view different."""
+    """Watchers receive objects of a new folder, also if another gateway created both and every caller's view differs."""
     first, second = await start_api(), await start_api()
     vic = await first.person("vic", Role.VIEWER)
     await folder(first, "closed")
     await allow(first, "folders/closed")
     async with watching(second, auth=vic, resourceVersion=await position(first)) as watch:
-        for number in range(10):
-            await folder(first, f"f{number}")
-            await dashboard(first, f"d{number}", f"f{number}")
-            assert await sees(second, vic, f"d{number}")
-        assert [await watch.next_event() for _ in range(10)] == [("ADDED", f"d{number}") for number in range(10)]
+        for index in range(10):
+            await folder(first, f"f{index}")
+            await dashboard(first, f"d{index}", f"f{index}")
+            assert await can_read(second, vic, f"d{index}")
+        assert [await watch.next_event() for _ in range(10)] == [("ADDED", f"d{index}") for index in range(10)]
 
 
 async def test_tokens_of_accounts_with_rules_need_an_admin(api: Api) -> None:
@@ -373,7 +373,7 @@ async def test_tokens_of_accounts_with_rules_need_an_admin(api: Api) -> None:
     path = f"/api/serviceaccounts/{robot}/tokens"
     assert (await api("POST", path, {"name": "before"}, auth=keeper))[0] == 200
     await allow(api, "folders/f", {"userId": robot, "permission": 1})
-    status, answer = await api("POST", path, {"name": "after"}, auth=keeper)
-    assert (status, answer["message"].endswith("folders.permissions:write")) == (403, True)
+    status, response = await api("POST", path, {"name": "after"}, auth=keeper)
+    assert (status, response["message"].endswith("folders.permissions:write")) == (403, True)
     boss = await api.person("boss", Role.ADMIN)
     assert (await api("POST", path, {"name": "after"}, auth=boss))[0] == 200

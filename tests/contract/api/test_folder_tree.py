@@ -1,4 +1,4 @@
-"""Nested folders in both APIs: allowed places, content, and deletes."""
+"""Nested folders in both APIs: valid parents, contents, and deletes."""
 
 import asyncio
 import json
@@ -21,12 +21,12 @@ def stored(name: str, parent: str = "", **members: Any) -> dict[str, Any]:
 
 
 async def moved(api: Api, name: str, parent: str, auth: str = ADMIN) -> tuple[int, str]:
-    status, answer = await api("PUT", f"{FOLDERS}/{name}", stored(name, parent), auth=auth)
-    return status, answer.get("message", "")
+    status, response = await api("PUT", f"{FOLDERS}/{name}", stored(name, parent), auth=auth)
+    return status, response.get("message", "")
 
 
-async def chain(api: Api, *names: str) -> None:
-    """Each in the one before it."""
+async def create_chain(api: Api, *names: str) -> None:
+    """Create folders, each in the one before it."""
     for parent, name in zip(("", *names), names, strict=False):
         await folder(api, name, parent)
 
@@ -42,13 +42,13 @@ async def names(api: Api, plural: str) -> str:
 
 
 async def test_a_folder_is_never_inside_itself(api: Api) -> None:
-    """Neither directly nor deeper; its place is unchanged."""
-    await chain(api, "a", "b", "c")
+    """A folder cannot be moved into itself or a folder below it."""
+    await create_chain(api, "a", "b", "c")
     for parent in ("a", "b", "c"):
         status, message = await moved(api, "a", parent)
         assert (status, message) == (400, f'folder "a" cannot be moved into "{parent}", which is the same folder or inside it')
-        status, answer = await api("POST", "/api/folders/a/move", {"parentUid": parent})
-        assert (status, answer["messageId"]) == (400, "folder.circular")
+        status, response = await api("POST", "/api/folders/a/move", {"parentUid": parent})
+        assert (status, response["messageId"]) == (400, "folder.circular")
     assert await moved(api, "c", "a") == (200, "")
     assert await moved(api, "b", "c") == (200, "")
     assert (await api("GET", "/api/folders/a"))[1].get("parentUid") is None
@@ -57,10 +57,10 @@ async def test_a_folder_is_never_inside_itself(api: Api) -> None:
 async def test_folders_are_nested_up_to_the_setting(start_api: StartApi) -> None:
     """A moved folder counts with all below it; deeper folders from before are kept and may be moved up."""
     api = await start_api(folder_depth=3)
-    await chain(api, "a", "b", "c")
-    await chain(api, "x", "y")
-    status, answer = await api("POST", FOLDERS, stored("d", "c"))
-    assert (status, "at most 3 levels" in answer["message"]) == (400, True)
+    await create_chain(api, "a", "b", "c")
+    await create_chain(api, "x", "y")
+    status, response = await api("POST", FOLDERS, stored("d", "c"))
+    assert (status, "at most 3 levels" in response["message"]) == (400, True)
     assert (await api("POST", "/api/folders", {"title": "D", "parentUid": "c"}))[0] == 400
     assert (await moved(api, "x", "b"))[0] == 400
     assert (await moved(api, "x", "a"))[0] == 200
@@ -69,13 +69,13 @@ async def test_folders_are_nested_up_to_the_setting(start_api: StartApi) -> None
 
 async def test_a_place_is_a_folder_that_is_there(api: Api) -> None:
     """404 for one that is not, 403 for one that a repository manages; an empty name is the root."""
-    await chain(api, "a", "b")
+    await create_chain(api, "a", "b")
     await managed(api, "folders", "a")
     assert await moved(api, "b", "none") == (404, 'folders.folder.grafana.app "none" not found')
     assert (await api("POST", "/api/folders/b/move", {"parentUid": "none"})) == (404, {"message": "folder not found"})
     assert (await api("POST", FOLDERS, stored("c", "a")))[0] == 403
-    status, answer = await api("PUT", f"{FOLDERS}/b", stored("b", annotations={IN_FOLDER: ""}))
-    assert (status, IN_FOLDER in answer["metadata"]["annotations"]) == (200, False)
+    status, response = await api("PUT", f"{FOLDERS}/b", stored("b", annotations={IN_FOLDER: ""}))
+    assert (status, IN_FOLDER in response["metadata"]["annotations"]) == (200, False)
 
 
 async def test_concurrent_moves_never_make_a_circle(start_api: StartApi) -> None:
@@ -86,9 +86,9 @@ async def test_concurrent_moves_never_make_a_circle(start_api: StartApi) -> None
     async def shuffle(api: Api, order: str) -> list[int]:
         found = []
         for name, parent in zip(order * 4, order[1:] * 4 + order[0], strict=False):
-            status, answer = await api("POST", f"/api/folders/{name}/move", {"parentUid": parent})
+            status, response = await api("POST", f"/api/folders/{name}/move", {"parentUid": parent})
             found.append(status)
-            assert status in (200, 400, 409), answer
+            assert status in (200, 400, 409), response
         return found
 
     statuses = await asyncio.gather(shuffle(first, "abcd"), shuffle(second, "dcba"), shuffle(first, "bdac"), shuffle(second, "cadb"))
@@ -103,7 +103,7 @@ async def test_concurrent_moves_never_make_a_circle(start_api: StartApi) -> None
 
 async def test_parents_and_counts_of_a_folder(api: Api) -> None:
     """Parents come from the top down to the folder itself; counts include all levels."""
-    await chain(api, "a", "b", "c")
+    await create_chain(api, "a", "b", "c")
     await dashboard(api, "d1", "a")
     await dashboard(api, "d2", "c")
     panel = {
@@ -111,16 +111,16 @@ async def test_parents_and_counts_of_a_folder(api: Api) -> None:
         "spec": {"title": "P", "type": "text", "options": {}, "fieldConfig": {}},
     }
     assert (await api("POST", PANELS, panel))[0] == 201
-    status, answer = await api("GET", f"{FOLDERS}/c/parents")
-    assert (status, answer["kind"]) == (200, "FolderInfoList")
-    assert answer["items"] == [
+    status, response = await api("GET", f"{FOLDERS}/c/parents")
+    assert (status, response["kind"]) == (200, "FolderInfoList")
+    assert response["items"] == [
         {"name": "a", "title": "Folder a"},
         {"name": "b", "title": "Folder b", "parent": "a"},
         {"name": "c", "title": "Folder c", "parent": "b"},
     ]
-    status, answer = await api("GET", f"{FOLDERS}/a/counts")
-    assert (status, answer["kind"]) == (200, "DescendantCounts")
-    assert answer["counts"] == [
+    status, response = await api("GET", f"{FOLDERS}/a/counts")
+    assert (status, response["kind"]) == (200, "DescendantCounts")
+    assert response["counts"] == [
         {"group": "dashboard.grafana.app", "resource": "dashboards", "count": 2},
         {"group": "dashboard.grafana.app", "resource": "librarypanels", "count": 1},
         {"group": "folder.grafana.app", "resource": "folders", "count": 2},
@@ -132,9 +132,9 @@ async def test_parents_and_counts_of_a_folder(api: Api) -> None:
 
 
 async def test_names_of_unreadable_folders_are_hidden(api: Api) -> None:
-    """They appear neither as parents nor as sources of permissions."""
+    """Unreadable folders appear neither as parents nor as sources of permissions."""
     vic = await api.person("vic", Role.VIEWER)
-    await chain(api, "secret", "b", "c")
+    await create_chain(api, "secret", "b", "c")
     await allow(api, "folders/secret", {"userId": 1, "permission": 4})
     await allow(api, "folders/b", {"userId": await number_of(api, "vic"), "permission": 4})
     assert (await api("GET", f"{FOLDERS}/c/parents", auth=vic))[1]["items"] == [
@@ -142,8 +142,8 @@ async def test_names_of_unreadable_folders_are_hidden(api: Api) -> None:
         {"name": "c", "title": "Folder c", "parent": "b"},
     ]
     for path in ("/api/folders/c", "/api/folders/b", "/api/folders/b/permissions", "/api/access-control/folders/b"):
-        async with api.session.get(path, headers={"Authorization": vic}) as answer:
-            assert (answer.status, "secret" in await answer.text()) == (200, False), path
+        async with api.session.get(path, headers={"Authorization": vic}) as response:
+            assert (response.status, "secret" in await response.text()) == (200, False), path
     assert (await api("GET", "/api/folders/c", auth=vic))[1]["parents"] == [(await api("GET", "/api/folders/b", auth=vic))[1]]
     assert (await api("GET", "/api/folders", auth=vic))[1] == []
     assert [item["uid"] for item in (await api("GET", "/api/folders?parentUid=b", auth=vic))[1]] == ["c"]
@@ -152,39 +152,39 @@ async def test_names_of_unreadable_folders_are_hidden(api: Api) -> None:
 
 async def test_a_folder_is_deleted_with_its_content_on_request(api: Api) -> None:
     """The resource API needs Foreground for it and says so; the classic API always deletes the content."""
-    await chain(api, "a", "b")
+    await create_chain(api, "a", "b")
     await folder(api, "z")
     for name, parent in (("d1", "a"), ("d2", "b"), ("d3", "z"), ("d4", "")):
         await dashboard(api, name, parent)
     for options in (None, {"propagationPolicy": "Background"}, {"propagationPolicy": "Orphan"}):
-        status, answer = await api("DELETE", f"{FOLDERS}/a", options)
-        assert (status, "propagationPolicy Foreground" in answer["message"]) == (400, True)
+        status, response = await api("DELETE", f"{FOLDERS}/a", options)
+        assert (status, "propagationPolicy Foreground" in response["message"]) == (400, True)
     assert (await api("DELETE", f"{FOLDERS}/a?dryRun=All", {"propagationPolicy": "Foreground"}))[0] == 200
     assert await names(api, "dashboards") == "d1 d2 d3 d4"
     assert (await api("DELETE", f"{FOLDERS}/a", {"propagationPolicy": "Foreground"}))[0] == 200
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("z", "d3 d4")
     assert await api.sql("select string_agg(name, ' ' order by name) from trash where resource = 'dashboards'") == "d1 d2"
-    status, answer = await api("DELETE", "/api/folders/z?forceDeleteRules=true")
-    assert (status, answer["message"]) == (200, "Folder Folder z deleted")
+    status, response = await api("DELETE", "/api/folders/z?forceDeleteRules=true")
+    assert (status, response["message"]) == (200, "Folder Folder z deleted")
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("", "d4")
 
 
 @pytest.mark.parametrize("deep", ["b", "d"])
-async def test_what_a_repository_manages_keeps_the_folder(api: Api, deep: str) -> None:
-    """403 that names it, and nothing has gone."""
-    await chain(api, "a", "b")
+async def test_a_folder_with_managed_objects_cannot_be_deleted(api: Api, deep: str) -> None:
+    """Deleting a folder with managed objects is a 403 that names them, and nothing is deleted."""
+    await create_chain(api, "a", "b")
     await dashboard(api, "d", "b")
     await managed(api, "folders" if deep == "b" else "dashboards", deep)
     for path, options in ((f"{FOLDERS}/a", {"propagationPolicy": "Foreground"}), ("/api/folders/a", None)):
-        status, answer = await api("DELETE", path, options)
-        assert (status, f'"{deep}", which the repository "git" manages' in answer["message"]) == (403, True), answer
+        status, response = await api("DELETE", path, options)
+        assert (status, f'"{deep}", which the repository "git" manages' in response["message"]) == (403, True), response
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("a b", "d")
 
 
-async def test_writing_needs_level_edit_on_the_place(api: Api) -> None:
-    """To make something in a folder, to change it, to move it out and in, and to remove it with everything inside."""
+async def test_writing_needs_level_edit(api: Api) -> None:
+    """Level Edit is needed to create in a folder, to change it, to move it out or in, and to delete it with its content."""
     vic = await api.person("vic", Role.VIEWER)
-    await chain(api, "mine", "inner")
+    await create_chain(api, "mine", "inner")
     await folder(api, "other")
     await dashboard(api, "d", "inner")
     await dashboard(api, "e", "other")
@@ -202,8 +202,8 @@ async def test_writing_needs_level_edit_on_the_place(api: Api) -> None:
         ("/api/folders/other/move", {"parentUid": "mine"}, 403),
         ("/api/folders/inner/move", {"parentUid": "new"}, 200),
     ):
-        found, answer = await api("POST", path, body, auth=vic)
-        assert found == status, (path, body, answer)
+        found, response = await api("POST", path, body, auth=vic)
+        assert found == status, (path, body, response)
     put = {"metadata": {"name": "d", "annotations": {IN_FOLDER: "other"}}, "spec": {"title": "D"}}
     assert (await api("PUT", f"{DASHBOARDS}/d", put, auth=vic))[0] == 403
     put["metadata"] = {"name": "d", "annotations": {IN_FOLDER: "mine"}}
@@ -222,25 +222,25 @@ async def test_a_grant_to_remove_folders_removes_no_dashboards(api: Api) -> None
     """Each kind inside needs its own action; nothing is deleted if one is missing."""
     robot = await api.person("robot", Role.NONE, ("folders:delete", "folders:uid:a"))
     other = await api.person("other", Role.NONE, ("folders:delete", "folders:uid:a"), ("dashboards:delete", "folders:uid:a"))
-    await chain(api, "a", "b")
+    await create_chain(api, "a", "b")
     await dashboard(api, "d", "b")
-    status, answer = await api("DELETE", "/api/folders/a", auth=robot)
-    assert (status, "dashboards:delete" in answer["message"]) == (403, True)
+    status, response = await api("DELETE", "/api/folders/a", auth=robot)
+    assert (status, "dashboards:delete" in response["message"]) == (403, True)
     assert await names(api, "dashboards") == "d"
     assert (await api("DELETE", "/api/folders/a", auth=other))[0] == 200
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("", "")
 
 
-async def test_a_panel_that_is_shown_elsewhere_keeps_its_folder(api: Api) -> None:
-    """A panel that only dashboards in the same folder show is deleted with them."""
+async def test_a_library_panel_in_use_elsewhere_keeps_its_folder(api: Api) -> None:
+    """A library panel that only dashboards of the same folder use is deleted with them; otherwise the folder is kept."""
     await folder(api, "a")
     model = {"title": "P", "type": "text", "options": {}, "fieldConfig": {}}
     assert (await api("POST", PANELS, {"metadata": {"name": "p", "annotations": {IN_FOLDER: "a"}}, "spec": model}))[0] == 201
     for name, parent in (("inside", "a"), ("outside", "")):
         body = {"dashboard": {"uid": name, "title": name, "panels": [{"libraryPanel": {"uid": "p", "name": "P"}}]}, "folderUid": parent}
         assert (await api("POST", "/api/dashboards/db", body))[0] == 200
-    status, answer = await api("DELETE", "/api/folders/a")
-    assert (status, answer["messageId"]) == (403, "folder.library-panels-in-use")
+    status, response = await api("DELETE", "/api/folders/a")
+    assert (status, response["messageId"]) == (403, "folder.library-panels-in-use")
     assert await names(api, "dashboards") == "inside outside"
     assert (await api("DELETE", f"{DASHBOARDS}/outside"))[0] == 200
     assert (await api("DELETE", "/api/folders/a"))[0] == 200

@@ -1,4 +1,4 @@
-"""``/api/folders``, as existing clients ask for it."""
+"""The classic API ``/api/folders``, as existing clients use it."""
 
 import pytest
 from tests.contract.api.conftest import Api
@@ -7,14 +7,14 @@ from tests.contract.api.test_folder_permissions import allow, dashboard, folder,
 from dashwright.common.identity import Role
 
 
-async def test_a_folder_is_made_in_another(api: Api) -> None:
-    """With a uid that is given or made, a title, and what is above it."""
+async def test_a_nested_folder_is_created(api: Api) -> None:
+    """A new folder has a given or generated uid, a title and its parents."""
     await folder(api, "f")
-    status, made = await api(
+    status, created = await api(
         "POST", "/api/folders", {"title": "Subdepartment ABC", "uid": "nErXDvCkzz", "parentUid": "f", "description": "Of ABC"}
     )
     assert status == 200
-    assert {key: made[key] for key in ("uid", "title", "parentUid", "version", "hasAcl", "canAdmin", "description", "createdBy")} == {
+    assert {key: created[key] for key in ("uid", "title", "parentUid", "version", "hasAcl", "canAdmin", "description", "createdBy")} == {
         "uid": "nErXDvCkzz",
         "title": "Subdepartment ABC",
         "parentUid": "f",
@@ -24,11 +24,11 @@ async def test_a_folder_is_made_in_another(api: Api) -> None:
         "description": "Of ABC",
         "createdBy": "admin",
     }
-    assert made["parents"] == [(await api("GET", "/api/folders/f"))[1]]
-    assert await api("GET", f"/api/folders/id/{made['id']}") == (200, made)
-    assert await api("GET", "/api/folders/nErXDvCkzz") == (200, made)
-    status, made = await api("POST", "/api/folders", {"title": "General", "parentUid": "general"})
-    assert (status, len(made["uid"]), "parentUid" in made) == (200, 14, False)
+    assert created["parents"] == [(await api("GET", "/api/folders/f"))[1]]
+    assert await api("GET", f"/api/folders/id/{created['id']}") == (200, created)
+    assert await api("GET", "/api/folders/nErXDvCkzz") == (200, created)
+    status, created = await api("POST", "/api/folders", {"title": "General", "parentUid": "general"})
+    assert (status, len(created["uid"]), "parentUid" in created) == (200, 14, False)
 
 
 @pytest.mark.parametrize(
@@ -47,52 +47,57 @@ async def test_a_folder_is_made_in_another(api: Api) -> None:
 async def test_invalid_folders_are_refused(api: Api, body: dict[str, object], status: int, message: str) -> None:
     """The response has the reason, and nothing is stored."""
     await folder(api, "f")
-    found, answer = await api("POST", "/api/folders", body)
-    assert (found, answer["message"].startswith(message)) == (status, True), answer
-    assert answer.get("status") == ("version-mismatch" if status == 412 else None)
+    found, response = await api("POST", "/api/folders", body)
+    assert (found, response["message"].startswith(message)) == (status, True), response
+    assert response.get("status") == ("version-mismatch" if status == 412 else None)
 
 
-async def test_a_change_names_the_version_it_replaces(api: Api) -> None:
-    """Or overwrites any; otherwise 412. A title of its own makes a version, the same one makes none."""
+async def test_an_update_needs_the_current_version(api: Api) -> None:
+    """An update with another version is 412 unless it overwrites; a new title makes a version, and the same title does not."""
     await folder(api, "f")
     mismatch = (412, {"status": "version-mismatch", "message": "the folder has been changed by someone else"})
     for body in ({"title": "B"}, {"title": "B", "version": 2}, {"title": "B", "overwrite": False}):
         assert await api("PUT", "/api/folders/f", body) == mismatch
-    status, answer = await api("PUT", "/api/folders/f", {"title": "Département DEF", "version": 1})
-    assert (status, answer["title"], answer["version"], answer["url"]) == (200, "Département DEF", 2, "/dashboards/f/f/departement-def")
+    status, response = await api("PUT", "/api/folders/f", {"title": "Département DEF", "version": 1})
+    assert (status, response["title"], response["version"], response["url"]) == (
+        200,
+        "Département DEF",
+        2,
+        "/dashboards/f/f/departement-def",
+    )
     for same in ({"title": "Département DEF", "overwrite": True}, {"version": 2}):
-        status, answer = await api("PUT", "/api/folders/f", same)
-        assert (status, answer["version"], answer["title"]) == (200, 2, "Département DEF")
+        status, response = await api("PUT", "/api/folders/f", same)
+        assert (status, response["version"], response["title"]) == (200, 2, "Département DEF")
     assert (await api("PUT", "/api/folders/f", {"title": " ", "overwrite": True})) == (400, {"message": "folder title cannot be empty"})
     assert (await api("PUT", "/api/folders/none", {"title": "A", "overwrite": True})) == (404, {"message": "folder not found"})
 
 
 async def test_a_folder_is_moved(api: Api) -> None:
-    """Its uid, title and rules stay; the audit calls it a move."""
+    """A move keeps uid, title and rules and is audited as a move."""
     await folder(api, "f")
     await folder(api, "container")
     await allow(api, "folders/f", {"role": "Viewer", "permission": 1})
-    status, answer = await api("POST", "/api/folders/f/move", {"parentUid": "container"})
-    assert (status, answer["uid"], answer["parentUid"], answer["hasAcl"]) == (200, "f", "container", True)
-    status, answer = await api("POST", "/api/folders/f/move", {"parentUid": ""})
-    assert (status, "parentUid" in answer) == (200, False)
+    status, response = await api("POST", "/api/folders/f/move", {"parentUid": "container"})
+    assert (status, response["uid"], response["parentUid"], response["hasAcl"]) == (200, "f", "container", True)
+    status, response = await api("POST", "/api/folders/f/move", {"parentUid": ""})
+    assert (status, "parentUid" in response) == (200, False)
     assert await api.sql("select count(*) from audit_event where action = 'folder.move' and object = 'folder:f'") == 2
     assert (await api("POST", "/api/folders/none/move", {"parentUid": "f"})) == (404, {"message": "folder not found"})
 
 
-async def test_abilities_are_those_of_the_rules(api: Api) -> None:
-    """On the folder that is asked for; ``accesscontrol`` spells them out."""
+async def test_abilities_follow_the_rules(api: Api) -> None:
+    """The caller's permissions on the requested folder are in the response; ``accesscontrol`` lists them."""
     vic = await api.person("vic", Role.VIEWER)
     number = await number_of(api, "vic")
     await folder(api, "f")
     expected = [(1, False, False, False), (2, True, True, False), (4, True, True, True)]
     for level, can_save, can_delete, can_admin in expected:
         await allow(api, "folders/f", {"userId": number, "permission": level})
-        status, answer = await api("GET", "/api/folders/f?accesscontrol=true", auth=vic)
+        status, response = await api("GET", "/api/folders/f?accesscontrol=true", auth=vic)
         assert status == 200
-        told = (answer["canSave"], answer["canDelete"], answer["canAdmin"])
-        assert (told, answer["canEdit"]) == ((can_save, can_delete, can_admin), can_save)
-        control = answer["accessControl"]
+        told = (response["canSave"], response["canDelete"], response["canAdmin"])
+        assert (told, response["canEdit"]) == ((can_save, can_delete, can_admin), can_save)
+        control = response["accessControl"]
         assert (control.get("folders:read"), control.get("dashboards:create"), control.get("folders.permissions:write")) == (
             True,
             can_save or None,
@@ -103,8 +108,8 @@ async def test_abilities_are_those_of_the_rules(api: Api) -> None:
     assert (await api("GET", "/api/folders/f/counts", auth=vic))[0] == 403
 
 
-async def test_folders_are_listed_that_may_be_read_or_changed(api: Api) -> None:
-    """By title, in pages, in one place; ``permission=Edit`` leaves out those that may be read only."""
+async def test_readable_or_writable_folders_are_listed(api: Api) -> None:
+    """Folders of one parent are listed by title and in pages; ``permission=Edit`` omits those that are only readable."""
     eve = await api.person("eve", Role.EDITOR)
     for uid in ("b", "a", "c", "closed"):
         await folder(api, uid)
@@ -114,9 +119,9 @@ async def test_folders_are_listed_that_may_be_read_or_changed(api: Api) -> None:
     await allow(api, "folders/a", {"role": "Viewer", "permission": 1})
 
     async def listed(query: str) -> list[str]:
-        status, answer = await api("GET", f"/api/folders?{query}", auth=eve)
-        assert status == 200, answer
-        return [item["uid"] for item in answer]
+        status, response = await api("GET", f"/api/folders?{query}", auth=eve)
+        assert status == 200, response
+        return [item["uid"] for item in response]
 
     assert await listed("") == ["a", "b", "c"]
     assert await listed("limit=1&page=2") == ["b"]

@@ -1,4 +1,4 @@
-"""The description at work: its examples, and a client that a generator makes of it, with a real gateway and its expressions worker."""
+"""Uses of the OpenAPI description, with a real gateway and worker: its examples, and a client generated from it."""
 
 import asyncio
 import importlib
@@ -42,11 +42,11 @@ async def address(tmp_path: Path, database: Database) -> AsyncIterator[str]:
     await broker.close()
 
 
-async def test_every_example_can_be_tried(address: str) -> None:
-    """In the order that they are in, on an empty server."""
+async def test_every_example_succeeds(address: str) -> None:
+    """The examples succeed in their order on an empty server."""
     async with aiohttp.ClientSession(address, headers={"Authorization": ADMIN}) as session:
-        async with session.get("/openapi.json") as answer:
-            described = await answer.json()
+        async with session.get("/openapi.json") as response:
+            described = await response.json()
         places = {
             operation["operationId"]: (method, path)
             for path, methods in described["paths"].items()
@@ -54,14 +54,14 @@ async def test_every_example_can_be_tried(address: str) -> None:
         }
         for identifier, example in EXAMPLES.items():
             method, path = places[identifier]
-            async with session.request(method, path.format(**example.path), json=example.request) as answer:
-                assert answer.status < 300, (identifier, await answer.text())
+            async with session.request(method, path.format(**example.path_parameters), json=example.request) as response:
+                assert response.status < 300, (identifier, await response.text())
 
 
-async def test_a_generated_client_does_a_days_work(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that it needs is dropped, and what it sends and reads fits the server."""
-    async with aiohttp.ClientSession(address) as session, session.get("/openapi.json") as answer:
-        (tmp_path / "openapi.json").write_bytes(await answer.read())
+async def test_a_generated_client_works(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generated client has all needed operations, and its requests and responses fit the server."""
+    async with aiohttp.ClientSession(address) as session, session.get("/openapi.json") as response:
+        (tmp_path / "openapi.json").write_bytes(await response.read())
     (tmp_path / "config.yaml").write_text("post_hooks: []\n")
     said = await asyncio.to_thread(generate, tmp_path)
     faults = [text for text in said.split("WARNING")[1:] if not any(limit in text for limit in LIMITS_OF_THE_GENERATOR)]
@@ -98,8 +98,8 @@ def work(address: str) -> None:
         request = models.QueryRequest.from_dict(EXAMPLES["queryMetricsWithExpressions"].request)
         results = call("queries.query_metrics_with_expressions", body=request)
         assert results.results["B"].frames[0].data.values[1] == [20, 24]
-        wanted = models.Evaluation.from_dict(EXAMPLES["createEvaluationV0alpha1"].request)
-        submitted = call("evaluations_as_resources.create_evaluation_v0_alpha_1", "default", body=wanted)
+        requested = models.Evaluation.from_dict(EXAMPLES["createEvaluationV0alpha1"].request)
+        submitted = call("evaluations_as_resources.create_evaluation_v0_alpha_1", "default", body=requested)
         assert submitted.spec.panel["type"] == "stat"
         listed = call("evaluations_as_resources.list_evaluation_v0_alpha_1", "default")
         assert [one.metadata.name for one in listed.items] == [submitted.metadata.name]

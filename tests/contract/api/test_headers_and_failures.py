@@ -3,17 +3,17 @@
 from .conftest import Api, StartApi, basic
 
 
-async def test_no_response_is_taken_for_another_type_and_no_token_is_stored(api: Api) -> None:
-    """A browser guesses no type, and keeps no copy of a secret."""
+async def test_responses_forbid_sniffing_and_storing(api: Api) -> None:
+    """Browsers may neither guess a response's type nor store one with a secret."""
     account = await api.account("robot")
     for path in ("/api/health", "/api/org", "/nowhere"):
         async with api.session.get(path, headers={"Authorization": basic("admin", "admin")}) as response:
             assert response.headers["X-Content-Type-Options"] == "nosniff"
             assert "Strict-Transport-Security" not in response.headers
-    made = api.session.post(
+    created = api.session.post(
         f"/api/serviceaccounts/{account}/tokens", json={"name": "t"}, headers={"Authorization": basic("admin", "admin")}
     )
-    async with made as response:
+    async with created as response:
         assert (response.status, response.headers["Cache-Control"]) == (200, "no-store")
 
 

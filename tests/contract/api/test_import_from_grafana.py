@@ -1,7 +1,7 @@
 """``dashwright admin import-grafana``: users of Grafana can log in here and find their objects."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ def times(row: dict[str, Any]) -> dict[str, Any]:
     return {"created": WHEN, "updated": WHEN, **row}
 
 
-def body(uid: str, title: str, **more: Any) -> str:
-    return json.dumps({"id": 99, "uid": uid, "version": 3, "title": title, "tags": ["prod"], "panels": [], **more})
+def body(uid: str, title: str, **fields: Any) -> str:
+    return json.dumps({"id": 99, "uid": uid, "version": 3, "title": title, "tags": ["prod"], "panels": [], **fields})
 
 
 def rows() -> Rows:
@@ -56,8 +56,12 @@ def rows() -> Rows:
         "team": [times({"id": 3, "uid": "team-three", "org_id": 1, "name": "Ops", "email": ""})],
         "team_member": [times({"id": 1, "org_id": 1, "team_id": 3, "user_id": 5, "permission": 0})],
         "api_key": [
-            times({"id": 11, "org_id": 1, "name": "old", "key": key_material.stored("s3cret", "old"), "role": "Viewer", "is_revoked": 0}),
-            times({"id": 12, "org_id": 1, "name": "t", "key": key_material.stored(SECRET, CHECKSUM), "role": "", "service_account_id": 9}),
+            times(
+                {"id": 11, "org_id": 1, "name": "old", "key": key_material.hash_secret("s3cret", "old"), "role": "Viewer", "is_revoked": 0}
+            ),
+            times(
+                {"id": 12, "org_id": 1, "name": "t", "key": key_material.hash_secret(SECRET, CHECKSUM), "role": "", "service_account_id": 9}
+            ),
         ],
         "quota": [
             times({"id": 1, "org_id": 7, "user_id": 0, "target": "dashboard", "limit": 50}),
@@ -149,16 +153,16 @@ def rows() -> Rows:
     }
 
 
-def person(number: int, login: str, **more: Any) -> dict[str, Any]:
+def person(number: int, login: str, **fields: Any) -> dict[str, Any]:
     salt = f"salt of {login}"
-    hashed = key_material.stored(f"pw of {login}", salt)
+    hashed = key_material.hash_secret(f"pw of {login}", salt)
     common = {"id": number, "version": 0, "login": login, "email": f"{login}@example.org", "password": hashed, "salt": salt, "rands": "r"}
-    return {**common, "org_id": 1, "is_admin": 0, "is_disabled": 0, "is_service_account": 0, "uid": f"u{number}", **more}
+    return {**common, "org_id": 1, "is_admin": 0, "is_disabled": 0, "is_service_account": 0, "uid": f"u{number}", **fields}
 
 
-def version(number: int, dashboard: int, generation: int, message: str, title: str, **more: Any) -> dict[str, Any]:
+def version(number: int, dashboard: int, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
     told = {"id": number, "dashboard_id": dashboard, "version": generation, "message": message, "data": body("cpu", title)}
-    return {**told, "created": f"2024-03-0{generation} 10:00:00", "created_by": 1, **more}
+    return {**told, "created": f"2024-03-0{generation} 10:00:00", "created_by": 1, **fields}
 
 
 @pytest.fixture
@@ -180,9 +184,9 @@ async def imported(database: Database, source: str, **wishes: Any) -> Report:
 
 
 @pytest.fixture
-async def other_database(_databases: Databases) -> AsyncIterator[str]:
-    """A second database, whose schema the test creates."""
-    async with _databases.lend() as url:
+def other_database(_databases: Databases) -> Iterator[str]:
+    """Create a second database, whose schema the test creates."""
+    with _databases.lend() as url:
         yield url
 
 
@@ -203,8 +207,8 @@ async def test_users_and_programs_log_in_with_their_credentials(api: Api, bring:
     assert (await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth=f"Bearer {TOKEN}"))[0] == 200
     assert (await api("GET", "/api/user"))[0] == 401
     assert any("log in as an admin" in notice for notice in report.notices)
-    made = await api("POST", "/api/orgs", {"name": "New"}, auth=basic("root", "pw of root"))
-    assert made[1]["orgId"] == 8
+    created = await api("POST", "/api/orgs", {"name": "New"}, auth=basic("root", "pw of root"))
+    assert created[1]["orgId"] == 8
 
 
 async def test_a_password_is_hashed_again_at_the_first_login(api: Api, bring: Import) -> None:
@@ -235,8 +239,8 @@ async def test_objects_are_here_as_they_were(api: Api, bring: Import) -> None:
     )
 
 
-async def test_earlier_versions_come_along(api: Api, bring: Import) -> None:
-    """Each has its message, time, author and origin; only the newest ones up to the limit are imported."""
+async def test_earlier_versions_are_imported(api: Api, bring: Import) -> None:
+    """Versions are imported with message, time, author and origin, the newest ones up to the limit."""
     await bring(rows(), versions=1)
     async with api.database.connection() as connection:
         found = await connection.fetch(
@@ -246,7 +250,7 @@ async def test_earlier_versions_come_along(api: Api, bring: Import) -> None:
     assert [tuple(row) for row in found] == [(2, "second", 1, 1, "user:1", "CPU between"), (3, "third", None, 2, "user:5", "CPU")]
 
 
-async def test_rules_of_access_come_along(api: Api, bring: Import) -> None:
+async def test_access_rules_are_imported(api: Api, bring: Import) -> None:
     """Managed permissions of teams and roles become rules; other roles are ignored."""
     await bring(rows())
     async with api.database.connection() as connection:
@@ -256,8 +260,8 @@ async def test_rules_of_access_come_along(api: Api, bring: Import) -> None:
     assert [tuple(row) for row in found] == [("num", None, "Editor", 1), ("outer", None, "Viewer", 1), ("outer", 3, None, 2)]
 
 
-async def test_rules_of_the_older_form_are_read_if_there_is_no_newer(api: Api, bring: Import) -> None:
-    """They refer to folders by number, and to users, teams or roles."""
+async def test_older_access_rules_are_imported(api: Api, bring: Import) -> None:
+    """If there are no newer ones, the rules that refer to folders by id and to users, teams or roles are imported."""
     listed = rows()
     del listed["role"], listed["permission"]
     listed["dashboard_acl"] = [
@@ -296,8 +300,8 @@ async def test_a_second_run_changes_nothing(api: Api, bring: Import) -> None:
     assert await api.sql("select last_value from resource_version") == before
 
 
-async def test_a_second_run_brings_what_changed_there(api: Api, bring: Import) -> None:
-    """Objects renamed, saved or moved in Grafana, and unchanged here, are updated."""
+async def test_a_second_run_imports_changes(api: Api, bring: Import) -> None:
+    """Objects that were renamed, saved or moved in Grafana, and not changed in Dashwright, are updated."""
     await bring(rows())
     listed = rows()
     listed["user"][1] |= {"name": "Vera the Second", "updated": LATER}
@@ -314,8 +318,8 @@ async def test_a_second_run_brings_what_changed_there(api: Api, bring: Import) -
     assert (moved["metadata"]["annotations"]["grafana.app/folder"], moved["metadata"]["generation"]) == ("inner", 2)
 
 
-async def test_changes_made_here_are_kept(api: Api, bring: Import) -> None:
-    """Rows that were renamed, saved or deleted here are not overwritten by changes in Grafana."""
+async def test_changes_in_dashwright_are_kept(api: Api, bring: Import) -> None:
+    """Rows that were renamed, saved or deleted in Dashwright are not overwritten."""
     await bring(rows())
     auth = basic("root", "pw of root")
     assert (await api("PUT", "/api/users/5", {"login": "vera", "name": "Ours"}, auth=auth))[0] == 200
@@ -334,7 +338,7 @@ async def test_changes_made_here_are_kept(api: Api, bring: Import) -> None:
 
 
 async def test_a_single_organization_can_be_imported(api: Api, bring: Import) -> None:
-    """Its members and objects are imported, and nothing of others."""
+    """Only the members and objects of one organization are imported."""
     await bring(rows(), org_id=7)
     assert await api.sql("select array_agg(id order by id) from org") == [1, 7]
     assert await api.sql("""select array_agg(login order by login) from "user" """) == ["admin", "vera"]
@@ -348,8 +352,8 @@ async def test_a_database_of_postgres_is_read_the_same(api: Api, other_database:
     report = await imported(api.database, source)
     assert report.counts["dashboard"] == {Outcome.IMPORTED: 3, Outcome.REFUSED: 1, Outcome.SKIPPED: 1}
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
-    again = await bring(deepcopy(rows()))
-    assert not [counter for counter in again.counts.values() if counter[Outcome.IMPORTED] or counter[Outcome.UPDATED]]
+    repeated = await bring(deepcopy(rows()))
+    assert not [counter for counter in repeated.counts.values() if counter[Outcome.IMPORTED] or counter[Outcome.UPDATED]]
 
 
 async def _emptied(url: str) -> str:
@@ -362,7 +366,7 @@ async def _emptied(url: str) -> str:
 
 
 async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, bring: Import) -> None:
-    """In a database in use, rows whose number or name is taken are refused."""
+    """In a database in use, rows whose id or name exists are rejected."""
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "cpu", "title": "Mine"}}))[0] == 200
     report = await bring(rows())
     refused = {(item.table, item.key) for item in report.remarks if item.outcome is Outcome.REFUSED}
@@ -382,7 +386,7 @@ async def test_rows_are_not_assigned_to_another_account(api: Api, bring: Import)
     for table in tables:
         added = set(after[table] or ()) - set(before[table] or ())
         assert not [row for row in added if table != "resource" or seven not in row], (table, added)
-    assert [item.reason for item in report.remarks if (item.table, item.key) == ("user", "5")] == ["'vera': its number is in use here"]
+    assert [item.reason for item in report.remarks if (item.table, item.key) == ("user", "5")] == ["'vera': its id is in use here"]
     assert (await api("GET", "/api/user/orgs", auth=local))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
 
 
@@ -398,4 +402,4 @@ async def test_other_databases_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(Exception, match=said):
             async with open_source(source) as origin:
-                await importing.tables(origin)
+                await importing.row_counts(origin)

@@ -1,39 +1,44 @@
-"""``dashwright jobs``: the jobs of a running server, for users and scripts."""
+"""The command ``dashwright jobs``: the jobs of a running server, for users and scripts."""
 
 import asyncio
 import io
 import json
 import re
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 from tests.acceptance.polling import until
 from tests.contract.api.conftest import PASSWORD, Api
-from tests.contract.api.repositories import made as with_repository
-from tests.contract.api.stored_jobs import made
+from tests.contract.api.repositories import make_local_repository
+from tests.contract.api.stored_jobs import insert_job
 from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository
 from tests.servers.git import GitServer
 
 from dashwright.common.errors import NotFound
 from dashwright.common.identity import Role
-from dashwright.standalone.jobs import following
-from dashwright.standalone.jobs.client import Job, JobsClient, Login
-from dashwright.standalone.jobs.command import ServerOptions, cancel, follow, list_, sync
+from dashwright.common.models.provisioning import State
+from dashwright.standalone.jobs.client import JobsClient
+from dashwright.standalone.jobs.command import cancel, get, list_, submit, sync, wait
+from dashwright.standalone.jobs.following import show_until_end
+from dashwright.standalone.remote.client import ServerClient
+from dashwright.standalone.remote.collection import Collection, Document
+from dashwright.standalone.remote.login import Login, ServerOptions
 
 JOBS = REPOSITORIES.replace("repositories", "jobs")
 ADMIN = "admin:admin"
 
 
-def where(api: Api, **more: str) -> ServerOptions:
-    return ServerOptions(**{"url": str(api.address), "user": ADMIN, **more})
+def where(api: Api, **fields: Any) -> ServerOptions:
+    return ServerOptions(**{"url": str(api.address), "user": ADMIN, **fields})
 
 
 @pytest.fixture
 async def server(api: Api) -> AsyncIterator[JobsClient]:
-    async with JobsClient(Login(str(api.address), "default", user=ADMIN)) as server:
-        yield server
+    async with ServerClient(Login(str(api.address), "default", user=ADMIN)) as client:
+        yield JobsClient(client)
 
 
 async def run(command: Callable[..., int], *arguments: Any, **options: Any) -> int:
@@ -41,7 +46,7 @@ async def run(command: Callable[..., int], *arguments: Any, **options: Any) -> i
     return await asyncio.to_thread(command, *arguments, **options)
 
 
-async def becomes(api: Api, name: str, status: str) -> None:
+async def set_status(api: Api, name: str, status: str) -> None:
     await api.sql("update job set status = $2, state = $2::text::json ->> 'state' where name = $1", name, status)
 
 
@@ -67,19 +72,19 @@ async def test_a_sync_is_requested_and_followed_to_its_end(git_api: Api, git_ser
     assert "bad.json" in capsys.readouterr().out
 
 
-async def test_the_progress_of_a_job_is_shown_as_it_happens(api: Api, server: JobsClient) -> None:
-    """Each change is one line without repetition; control characters are escaped."""
-    await made(api, "j")
+async def test_the_progress_of_a_job_is_printed(api: Api, server: JobsClient) -> None:
+    """Each change of the progress is one line without repetitions; control characters are escaped."""
+    await insert_job(api, "j")
     out = io.StringIO()
-    shown = asyncio.create_task(following.show(Console(file=out, width=200), server, "j"))
+    shown = asyncio.create_task(show_until_end(Console(file=out, width=200), server, ["j"]))
     for status, line in (
         ('{"state": "working", "message": "reading \\u001b[2J", "progress": 10.4}', "j working: reading \\x1b[2J 10 %"),
         ('{"state": "working", "message": "storing", "progress": 60}', "j working: storing 60 %"),
     ):
-        await becomes(api, "j", status)
+        await set_status(api, "j", status)
         await until(lambda line=line: has_line(out, line))  # type: ignore[misc]
-    await becomes(api, "j", '{"state": "error", "message": "broken", "errors": ["broken", "a.json: bad"]}')
-    job = await shown
+    await set_status(api, "j", '{"state": "error", "message": "broken", "errors": ["broken", "a.json: bad"]}')
+    [job] = await shown
     assert job.status.state == "error"
     lines = out.getvalue().splitlines()
     assert lines[-2:] == ["j error: broken", "  a.json: bad"]
@@ -91,29 +96,29 @@ async def has_line(out: io.StringIO, line: str) -> bool:
 
 
 async def test_a_terminal_shows_a_bar_and_then_the_end(api: Api, server: JobsClient) -> None:
-    await made(api, "j", '{"state": "success", "message": "done", "progress": 100}')
+    await insert_job(api, "j", '{"state": "success", "message": "done", "progress": 100}')
     out = io.StringIO()
-    await following.show(Console(file=out, width=100, force_terminal=True), server, "j")
+    await show_until_end(Console(file=out, width=100, force_terminal=True), server, ["j"])
     assert "j success: done" in out.getvalue()
     assert "\x1b[" in out.getvalue()
 
 
 async def test_a_break_of_the_connection_is_bridged(api: Api, server: JobsClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """When a watch ends, the job is read again and followed further."""
-    await made(api, "j", '{"state": "working"}')
+    await insert_job(api, "j", '{"state": "working"}')
 
-    async def changes(_: JobsClient, job: Job) -> AsyncIterator[Job]:
-        await becomes(api, "j", '{"state": "success"}')
+    async def changes(_: Collection, document: Document) -> AsyncIterator[Document]:
+        await set_status(api, "j", '{"state": "success"}')
         return
-        yield job
+        yield document
 
-    monkeypatch.setattr(JobsClient, "changes", changes)
-    assert [job.status.state async for job in following.follow(server, "j")] == ["working", "success"]
+    monkeypatch.setattr(Collection, "_changes", changes)
+    assert [job.status.state async for job in server.follow("j")] == ["working", "success"]
 
 
 async def test_a_job_that_is_removed_is_not_waited_for(api: Api, server: JobsClient) -> None:
-    await made(api, "j", '{"state": "working"}')
-    followed = following.follow(server, "j")
+    await insert_job(api, "j", '{"state": "working"}')
+    followed = server.follow("j")
     assert (await anext(followed)).status.state == "working"
     following_on = asyncio.ensure_future(anext(followed))
     await api.sql("delete from job where name = 'j'")
@@ -124,8 +129,8 @@ async def test_a_job_that_is_removed_is_not_waited_for(api: Api, server: JobsCli
 async def test_jobs_are_listed_newest_first_or_those_of_a_repository(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     assert await run(list_, options=where(api)) == 0
     assert printed(capsys) == ["no jobs"]
-    await made(api, "a", '{"state": "working", "progress": 12.6, "message": "half"}')
-    await made(api, "b", repository="other")
+    await insert_job(api, "a", '{"state": "working", "progress": 12.6, "message": "half"}')
+    await insert_job(api, "b", repository="other")
     assert await run(list_, options=where(api)) == 0
     assert [line.split() for line in printed(capsys)[1:]] == [
         ["b", "other", "sync", "pending", "2026-01-01T00:00:00Z"],
@@ -137,26 +142,26 @@ async def test_jobs_are_listed_newest_first_or_those_of_a_repository(api: Api, c
 
 async def test_an_unknown_repository_is_reported(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """An unknown repository is an error, unless the caller may not read repositories."""
-    await with_repository(api, "idle", api.data)
+    await make_local_repository(api, "idle", api.data)
     await api.sql("delete from job")
     assert await run(list_, repository="idle", options=where(api)) == 0
     assert printed(capsys) == ["no jobs"]
-    assert await run(list_, repository="typo", options=where(api)) == 1
+    assert await run(list_, repository="typo", options=where(api)) == 2
     assert "repository typo not found" in capsys.readouterr().err
     await api.person("narrow", Role.NONE, ("jobs:read", "*"))
     assert await run(list_, repository="typo", options=where(api, user=f"narrow:{PASSWORD}")) == 0
     assert printed(capsys) == ["no jobs"]
 
 
-async def test_a_job_is_cancelled_and_one_that_ended_is_left_in_history(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    await made(api, "j", '{"state": "working"}')
-    assert await run(cancel, "j", options=where(api)) == 0
+async def test_cancelling_jobs(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    await insert_job(api, "j", '{"state": "working"}')
+    assert await run(cancel, ["j"], options=where(api)) == 0
     _, job = await api("GET", f"{JOBS}/j")
     assert (job["status"]["state"], job["status"]["message"]) == ("error", "job was cancelled")
-    assert await run(cancel, "j", options=where(api)) == 2
+    assert await run(cancel, ["j"], options=where(api)) == 2
     assert "has already ended" in capsys.readouterr().err
     assert (await api("GET", f"{JOBS}/j"))[0] == 200
-    assert await run(follow, "j", options=where(api)) == 1
+    assert await run(wait, ["j"], options=where(api)) == 1
 
 
 @pytest.mark.parametrize(
@@ -174,7 +179,7 @@ async def test_a_job_is_cancelled_and_one_that_ended_is_left_in_history(api: Api
 async def test_failed_requests_are_reported_without_secrets(
     api: Api, capsys: pytest.CaptureFixture[str], options: dict[str, str], words: str
 ) -> None:
-    assert await run(follow, "none", options=where(api, **options)) == 2
+    assert await run(wait, ["none"], options=where(api, **options)) == 2
     told = capsys.readouterr()
     assert words in told.err
     assert "t0p-secret" not in told.err + told.out
@@ -187,10 +192,150 @@ async def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture
 
 async def test_programs_read_jobs_as_json(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """Objects are printed as the server returns them, for an ended job and in a list."""
-    await made(api, "j")
-    await becomes(api, "j", '{"state": "success"}')
+    await insert_job(api, "j")
+    await set_status(api, "j", '{"state": "success"}')
     assert await run(list_, as_json=True, options=where(api)) == 0
     [listed] = json.loads(json_printed(capsys))
-    assert await run(follow, "j", as_json=True, options=where(api)) == 0
+    assert await run(wait, ["j"], as_json=True, options=where(api)) == 0
     assert json.loads(json_printed(capsys)) == listed
     assert (listed["kind"], listed["metadata"]["name"], listed["status"]["state"]) == ("Job", "j", "success")
+
+
+async def test_a_job_is_shown_with_its_errors(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    """The errors are printed, and the exit status is that of a successful read."""
+    await insert_job(api, "j")
+    await set_status(api, "j", '{"state": "error", "message": "broken", "errors": ["a.json: bad"]}')
+    assert await run(get, "j", options=where(api)) == 0
+    assert printed(capsys) == ["j error: broken", "  a.json: bad"]
+    assert await run(get, "none", options=where(api)) == 2
+
+
+async def test_jobs_are_listed_by_state(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    """Several states may be given."""
+    for name, state in (("a", "working"), ("b", "error"), ("c", "success")):
+        await insert_job(api, name, f'{{"state": "{state}"}}')
+    assert await run(list_, states=[State.WORKING, State.ERROR], as_json=True, options=where(api)) == 0
+    assert [job["metadata"]["name"] for job in json.loads(json_printed(capsys))] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "count"),
+    [
+        ("job.json", '{"action": "sync", "sync": {}}', None),
+        ("job.yaml", "kind: Job\nspec:\n  action: sync\n  sync: {}\n", None),
+        ("jobs.json", '[{"action": "sync", "sync": {}}]', 1),
+        ("none.json", "[]", 0),
+    ],
+)
+async def test_submitted_jobs_are_printed(
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, count: int | None
+) -> None:
+    """A single job is printed as an object, a list of any length as a list."""
+    await make_local_repository(api, "team", api.data / "team")
+    file = tmp_path / name
+    file.write_text(text)
+    status = await run(submit, "team", str(file), as_json=True, options=where(api))
+    if count == 0:
+        assert status == 2
+        return
+    document = json.loads(json_printed(capsys))
+    jobs = [document] if count is None else document
+    assert (status, len(jobs)) == (0, count or 1)
+    assert [job["spec"]["repository"] for job in jobs] == ["team"]
+    assert (await api("GET", f"{JOBS}/{jobs[0]['metadata']['name']}"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "No such file"),
+        ("{", "dashwright jobs: "),
+        ('{"action": "dance"}', "action"),
+        ("\udcff", "utf-8"),
+        ('{"kind": "Evaluation"}', "kind"),
+    ],
+)
+async def test_a_submission_that_cannot_be_read_is_reported(
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, words: str
+) -> None:
+    """The message names the cause, and no job is created."""
+    await make_local_repository(api, "team", api.data / "team")
+    await api.sql("delete from job")
+    file = tmp_path / "job.json"
+    if text is not None:
+        file.write_bytes(text.encode(errors="surrogateescape"))
+    assert await run(submit, "team", str(file), options=where(api)) == 2
+    assert words in capsys.readouterr().err
+    assert await api.sql("select count(*) from job") == 0
+
+
+async def test_several_jobs_are_waited_for(api: Api, server: JobsClient, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command ends with the last job, and fails if one of them failed."""
+    await insert_job(api, "a", '{"state": "working"}')
+    await insert_job(api, "b", '{"state": "error"}')
+    waiting = asyncio.create_task(run(wait, ["a", "b"], as_json=True, options=where(api)))
+    follower = server.follow("a")
+    assert (await anext(follower)).status.state == "working"
+    await set_status(api, "a", '{"state": "success"}')
+    assert await waiting == 1
+    assert [job["status"]["state"] for job in json.loads(json_printed(capsys))] == ["success", "error"]
+    assert await run(wait, ["a"], options=where(api)) == 0
+
+
+async def test_waiting_ends_after_its_timeout(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    """The job continues, and the exit status is not that of a failed job."""
+    await insert_job(api, "j", '{"state": "working"}')
+    assert await run(wait, ["j"], timeout_seconds=0.1, options=where(api)) == 2
+    assert "within 0.1 seconds" in capsys.readouterr().err
+    assert (await api("GET", f"{JOBS}/j"))[1]["status"]["state"] == "working"
+
+
+async def test_the_unfinished_jobs_of_a_repository_are_cancelled(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ended jobs remain in the history, and other repositories keep their jobs."""
+    for name, state, owner in (
+        ("a", "working", "team"),
+        ("b", "success", "team"),
+        ("c", "pending", "team"),
+        ("d", "working", "other"),
+    ):
+        await insert_job(api, name, f'{{"state": "{state}"}}', owner)
+    assert await run(cancel, repository="team", states=[State.PENDING], options=where(api)) == 0
+    assert printed(capsys) == ["c cancelled"]
+    assert await run(cancel, repository="team", options=where(api)) == 0
+    assert printed(capsys) == ["a cancelled"]
+    assert await run(cancel, repository="team", options=where(api)) == 0
+    assert printed(capsys) == ["no jobs"]
+    assert await api.sql("select string_agg(name || state, ' ' order by name) from job") == "aerror bsuccess cerror dworking"
+    for names, owner in ((["a"], "team"), (None, "")):
+        assert await run(cancel, names, repository=owner, options=where(api)) == 2
+
+
+async def test_a_job_that_ends_while_it_is_cancelled_remains(api: Api, server: JobsClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The delete of an ended job would remove it from the history."""
+    await insert_job(api, "j", '{"state": "working"}')
+    read_job = server.job
+
+    async def read_then_end(name: str) -> Any:
+        job = await read_job(name)
+        await set_status(api, "j", '{"state": "success"}')
+        return job
+
+    monkeypatch.setattr(server, "job", read_then_end)
+    assert (await server.cancel("j")).status.state == "success"
+    assert (await api("GET", f"{JOBS}/j"))[1]["status"]["state"] == "success"
+
+
+async def test_a_token_is_read_from_a_file(api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Space around the token is ignored. A file without a token is an error that does not show its content."""
+    _, token = await api.token(await api.account("ci", Role.EDITOR), "ci")
+    file = tmp_path / "token"
+    file.write_text(f"{token}\n")
+    assert await run(list_, options=where(api, user="", token_file=file)) == 0
+    assert token not in repr(where(api, token=token))
+    for content in ("", "t0p\nsecret", "t0p-s\xe9cret"):
+        file.write_text(content)
+        assert await run(list_, options=where(api, user="", token_file=file)) == 2
+        error = capsys.readouterr().err
+        assert (str(file) in error, "t0p" in error) == (True, False)
+    assert await run(list_, options=where(api, user="", token_file=tmp_path / "none")) == 2
+    assert "No such file" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Migration of legacy keys to tokens of service accounts, which their holders do not notice."""
+"""Migration of legacy keys to service account tokens, without a change for their owners."""
 
 import time
 
@@ -12,8 +12,8 @@ MIGRATE = "/api/serviceaccounts/migrate"
 DONE = {"failed": 0, "failedApikeyIDs": [], "failedDetails": []}
 
 
-async def test_every_key_gets_an_account_of_its_own(api: Api) -> None:
-    """With the key's role and a name made of the key's; the list of legacy keys is empty then, also of expired ones."""
+async def test_every_key_becomes_a_service_account(api: Api) -> None:
+    """Each account has the key's role and a name made of the key's; afterwards no legacy keys are listed, not even expired ones."""
     await api.legacy_key("CI Key", role=Role.EDITOR)
     await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))
@@ -28,8 +28,8 @@ async def test_every_key_gets_an_account_of_its_own(api: Api) -> None:
     assert await api("POST", MIGRATE) == (200, {"total": 0, "migrated": 0, **DONE})
 
 
-async def test_logins_that_are_taken_get_a_number(api: Api) -> None:
-    """Keys may differ only in case, logins may not; and users may have any login."""
+async def test_duplicate_logins_get_a_number(api: Api) -> None:
+    """Keys that differ only in case, or that equal a user's login, become logins with a number."""
     for login in ("sa-autogen-1-ci", "SA-AUTOGEN-1-ci-2"):
         await api.person(login, Role.VIEWER)
     for name in ("ci", "CI", "Ci"):
@@ -42,7 +42,7 @@ async def test_logins_that_are_taken_get_a_number(api: Api) -> None:
 
 
 async def test_a_migrated_key_still_logs_in(api: Api) -> None:
-    """It has the same text and role before and after; an expired key is still expired."""
+    """A migrated key has the same secret and role; an expired key is still expired."""
     await api.legacy_key("boss", role=Role.ADMIN)
     await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
     boss, old = f"Bearer {legacy_text('boss')}", f"Bearer {legacy_text('old')}"
@@ -77,9 +77,9 @@ async def test_migrating_needs_all_accounts(api: Api, path: str) -> None:
     assert (await api("POST", path, auth=everyone))[0] in (200, 404)
 
 
-async def test_migrating_is_on_record_once(api: Api) -> None:
-    """One event, which names the keys."""
-    keys = [await api.legacy_key(f"k{number}") for number in range(3)]
+async def test_a_migration_is_audited_once(api: Api) -> None:
+    """A migration is one audit event that names the keys."""
+    keys = [await api.legacy_key(f"k{index}") for index in range(3)]
     await api("POST", MIGRATE)
     events = (await api("GET", "/api/audit?action=service-account.migrate"))[1]["events"]
     assert [event["details"]["keys"] for event in events] == [keys]
@@ -87,10 +87,10 @@ async def test_migrating_is_on_record_once(api: Api) -> None:
 
 @pytest.mark.parametrize("alone", [True, False])
 async def test_a_key_above_the_caller_cannot_be_migrated(api: Api, alone: bool) -> None:
-    """Its account would be theirs to change. Nothing is migrated then, whatever other keys there are."""
+    """A key with a higher role than the caller's is not migrated, as its account could be changed; then no key is."""
     await api.legacy_key("low")
     key = await api.legacy_key("boss", role=Role.ADMIN)
     editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:write", "serviceaccounts:*"))
-    status, refused = await api("POST", f"{MIGRATE}/{key}" if alone else MIGRATE, auth=editor)
-    assert (status, refused["messageId"]) == (403, "serviceaccounts.ErrRoleForbidden")
+    status, error = await api("POST", f"{MIGRATE}/{key}" if alone else MIGRATE, auth=editor)
+    assert (status, error["messageId"]) == (403, "serviceaccounts.ErrRoleForbidden")
     assert len((await api("GET", "/api/auth/keys"))[1]) == 2

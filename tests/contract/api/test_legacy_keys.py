@@ -24,12 +24,12 @@ def denied(action: str) -> str:
 
 
 async def test_no_keys_are_an_empty_list(api: Api) -> None:
-    """Never null."""
+    """Without keys the list is empty and never null."""
     assert await api("GET", LIST) == (200, [])
 
 
-async def test_a_key_shows_what_it_has_and_nothing_else(api: Api) -> None:
-    """Missing members are absent, not null; times are RFC 3339 in UTC with whole seconds; the members keep their order."""
+async def test_the_fields_of_a_key(api: Api) -> None:
+    """Missing fields are absent, not null; times are RFC 3339 in UTC with whole seconds; the fields keep their order."""
     later = await api.legacy_key("TestAdmin", role=Role.ADMIN, expires=LATER)
     never = await api.legacy_key("API", role=Role.ADMIN)
     used = datetime(2026, 1, 31, 12, 30, 15, 999_000, UTC)
@@ -55,9 +55,9 @@ async def test_a_key_that_ends_beyond_the_calendar_can_still_be_listed(api: Api,
     assert found[0]["expiration"] in ("9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z")
 
 
-async def test_all_keys_are_listed_in_the_order_of_their_names(api: Api) -> None:
-    """There is no cap at a hundred, and case counts: what has no page must not lose its end."""
-    names = [f"{'Key' if number % 2 else 'key'} {number * 7919 % 250}" for number in range(250)]
+async def test_all_keys_are_listed_by_name(api: Api) -> None:
+    """The list has all keys, case-sensitively sorted by name, because it has no pages."""
+    names = [f"{'Key' if index % 2 else 'key'} {index * 7919 % 250}" for index in range(250)]
     for name in names:
         await api.sql("insert into api_key (org_id, name, key, role) values (1, $1, $1, 'Viewer')", name)
     status, found = await api("GET", LIST)
@@ -69,8 +69,8 @@ async def test_all_keys_are_listed_in_the_order_of_their_names(api: Api) -> None
     [("", ["never", "valid"]), ("?includeExpired=true", ["ended", "never", "valid"]), ("?includeExpired=1", ["ended", "never", "valid"])]
     + [(f"?includeExpired={text}", ["never", "valid"]) for text in ("false", "yes", "")],
 )
-async def test_expired_keys_are_listed_when_asked_for(api: Api, query: str, names: list[str]) -> None:
-    """A value that cannot be read as true is false."""
+async def test_expired_keys_are_listed_on_request(api: Api, query: str, names: list[str]) -> None:
+    """Expired keys are listed with a true parameter; any invalid value counts as false."""
     await api.legacy_key("never")
     await api.legacy_key("valid", expires=LATER)
     await api.legacy_key("ended", expires=BEFORE)
@@ -79,14 +79,14 @@ async def test_expired_keys_are_listed_when_asked_for(api: Api, query: str, name
 
 
 async def test_only_the_organizations_own_legacy_keys_are_listed(api: Api) -> None:
-    """Tokens of service accounts lie in the same table and never show, nor do other organizations' keys."""
+    """Tokens of service accounts are in the same table but are not listed, nor are keys of other organizations."""
     await api.token(await api.account("robot"), "its token")
     await api.legacy_key("foreign", org_id=await api.organization("Other"))
     assert await api("GET", f"{LIST}?includeExpired=true") == (200, [])
 
 
-async def test_what_may_be_done_with_a_key_is_told_when_asked(api: Api) -> None:
-    """``accesscontrol=true`` adds only what the caller may do; without it the member is absent."""
+async def test_permissions_on_a_key_are_listed_on_request(api: Api) -> None:
+    """With ``accesscontrol=true`` a key has the caller's permissions, and otherwise no such field."""
     key = await api.legacy_key("k")
     everything = {"apikeys:read": True, "apikeys:delete": True}
     assert (await api("GET", f"{LIST}?accesscontrol=true"))[1] == [{"id": key, "name": "k", "role": "Viewer", "accessControl": everything}]
@@ -97,12 +97,12 @@ async def test_what_may_be_done_with_a_key_is_told_when_asked(api: Api) -> None:
 
 async def test_a_grant_on_some_keys_shows_those(api: Api) -> None:
     """The list is narrowed to the keys the caller may read."""
-    keys = [await api.legacy_key(f"k{number}") for number in range(3)]
+    keys = [await api.legacy_key(f"k{index}") for index in range(3)]
     reader = await api.person("reader", Role.NONE, *(("apikeys:read", f"apikeys:id:{key}") for key in keys[1:]))
     assert [key["id"] for key in (await api("GET", LIST, auth=reader))[1]] == keys[1:]
 
 
-async def test_strangers_and_viewers_get_no_keys(api: Api) -> None:
+async def test_unauthenticated_clients_and_viewers_get_no_keys(api: Api) -> None:
     """401 without credentials; 403 by the title shape, which names the action, without the permission."""
     assert await api("GET", LIST, auth=None) == (401, {"message": "Unauthorized"})
     assert (await api("DELETE", f"{LIST}/1", auth=None))[0] == 401
@@ -113,8 +113,8 @@ async def test_strangers_and_viewers_get_no_keys(api: Api) -> None:
         assert body["accessErrorId"].startswith("ACE")
 
 
-async def test_a_deleted_key_is_gone(api: Api) -> None:
-    """It leaves the list, deleting it again is 404, and the audit has it."""
+async def test_a_deleted_key_is_not_listed(api: Api) -> None:
+    """A deleted key is not listed, deleting it again is 404, and the delete is audited."""
     key = await api.legacy_key("k")
     assert await api("DELETE", f"{LIST}/{key}") == (200, {"message": "API key deleted"})
     assert await api("GET", LIST) == (200, [])
@@ -129,8 +129,8 @@ async def test_an_id_that_is_no_integer_is_refused(api: Api, text: str) -> None:
     assert await api("DELETE", f"{LIST}/{text}") == (400, {"message": "id is invalid"})
 
 
-async def test_what_is_no_legacy_key_of_the_organization_is_not_deleted(api: Api) -> None:
-    """Neither an unknown number, nor a token of a service account, nor another organization's key."""
+async def test_only_legacy_keys_of_the_organization_are_deleted(api: Api) -> None:
+    """Unknown ids, service account tokens and keys of other organizations are not deleted."""
     token, _ = await api.token(await api.account("robot"), "its token")
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Other"))
     for number in (9999, 0, -1, token, foreign):
@@ -139,7 +139,7 @@ async def test_what_is_no_legacy_key_of_the_organization_is_not_deleted(api: Api
 
 
 async def test_a_deleted_key_does_not_log_in_any_more(api: Api) -> None:
-    """Not even the next request, though its holder was known a moment ago."""
+    """The next request with a deleted key is rejected, although its identity was cached."""
     key = await api.legacy_key("k", role=Role.ADMIN)
     bearer = f"Bearer {legacy_text('k')}"
     assert (await api("GET", LIST, auth=bearer))[0] == 200
@@ -153,8 +153,8 @@ async def test_a_deleted_key_does_not_log_in_any_more(api: Api) -> None:
     [None, ADMIN, basic("admin", "wrong"), basic("nobody", "x"), "Bearer ***", "Bearer glsa_x_y", "Nonsense", "Basic %%%"],
     ids=["none", "right", "wrong", "unknown", "garbage", "bad token", "no scheme", "no base64"],
 )
-async def test_keys_are_not_made_any_more_whoever_asks(api: Api, auth: str | None) -> None:
-    """410 and where to go, before anything else is looked at; each call is one warning in the log."""
+async def test_keys_cannot_be_created(api: Api, auth: str | None) -> None:
+    """Creating a key is 410 with the replacement for every caller, and one warning in the log."""
     with capture_logs() as logs:
         assert await api("POST", LIST, {"name": "x", "role": "Viewer"}, auth=auth) == (410, {"message": GONE})
         assert await api("POST", LIST, auth=auth) == (410, {"message": GONE})
@@ -162,8 +162,8 @@ async def test_keys_are_not_made_any_more_whoever_asks(api: Api, auth: str | Non
     assert [line["event"] for line in warnings] == ["removed_endpoint_called"] * 2
 
 
-async def test_a_throttled_caller_gets_that_keys_are_gone(start_api: StartApi) -> None:
-    """A caller over the limit of guesses gets the same response as others."""
+async def test_a_throttled_caller_receives_410(start_api: StartApi) -> None:
+    """A caller above the limit of login attempts receives the same response."""
     api = await start_api(login_attempts=1)
     for _ in range(3):
         assert (await api("GET", LIST, auth=basic("admin", "wrong")))[0] == 401
@@ -194,7 +194,7 @@ async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]
 
 @pytest.mark.parametrize("coding", ["identity", "zstd", "gzip"])
 async def test_a_large_body_of_a_key_changes_nothing(api: Api, coding: str) -> None:
-    """A client that sends all of its 20 MB first finds the answer behind them, and may go on asking on the same connection."""
+    """A client that sends all of its 20 MB first then receives the response, and may send requests on the same connection."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
     head = f"POST {LIST} HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: {coding}\r\nContent-Length: {{}}\r\n\r\n"
     try:
@@ -202,9 +202,9 @@ async def test_a_large_body_of_a_key_changes_nothing(api: Api, coding: str) -> N
             for size in (20 * 1024 * 1024, 0):
                 writer.write(head.format(size).encode() + b"x" * size)
                 await writer.drain()
-                answer = await reader.readuntil(b"\r\n\r\n")
-                assert answer.startswith(b"HTTP/1.1 410 ")
-                length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                response = await reader.readuntil(b"\r\n\r\n")
+                assert response.startswith(b"HTTP/1.1 410 ")
+                length = int(response.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
                 assert await reader.readexactly(length) == orjson.dumps({"message": GONE})
     finally:
         writer.close()

@@ -1,4 +1,4 @@
-"""Library panels behind the classic API: one store and one set of rules with the resource API."""
+"""Library panels in the classic API, with the store and rules of the resource API."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ TAKEN = (400, {"message": "library element with that name or UID already exists"
 MODEL: dict[str, Any] = {"type": "timeseries", "title": "CPU", "description": "of all hosts", "gridPos": {"x": 0}, "targets": []}
 
 
-async def made(api: Api, uid: str, name: str, **members: Any) -> dict[str, Any]:
+async def create_element(api: Api, uid: str, name: str, **members: Any) -> dict[str, Any]:
     status, body = await api("POST", PATH, {"uid": uid, "name": name, "kind": 1, "model": MODEL, **members})
     assert status == 200, body
     found: dict[str, Any] = body["result"]
@@ -29,8 +29,8 @@ async def found(api: Api, query: str = "", **options: Any) -> list[str]:
     return [element["uid"] for element in body["result"]["elements"]]
 
 
-async def test_an_element_is_made_read_and_removed(api: Api) -> None:
-    """In its folder, with its own model to the last digit; the resource API has the same object."""
+async def test_an_element_is_created_read_and_deleted(api: Api) -> None:
+    """An element has its folder and its model with unchanged digits; the resource API has the same object."""
     place = await folder(api, "f1", "Shared")
     data = (
         '{"uid":"p1","name":"CPU load","folderUid":"f1","model":{"type":"gauge","description":"d","exact":1.10,"big":12345678901234567890}}'
@@ -56,11 +56,11 @@ async def test_an_element_is_made_read_and_removed(api: Api) -> None:
     )
     admin = {"id": 1, "name": "admin", "avatarUrl": meta["createdBy"]["avatarUrl"]}
     assert (meta["createdBy"], meta["updatedBy"], meta["folderName"], meta["connectedDashboards"]) == (admin, admin, "Shared", 0)
-    async with api.session.get(f"{PATH}/p1", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as answer:
-        assert '"exact":1.10,"big":12345678901234567890' in await answer.text()
-    _, stored = await api("GET", f"{STORED}/p1")
-    assert (stored["metadata"]["annotations"]["grafana.app/folder"], stored["spec"]["type"]) == ("f1", "gauge")
-    assert stored["status"]["missing"]["exact"] == 1.1
+    async with api.session.get(f"{PATH}/p1", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+        assert '"exact":1.10,"big":12345678901234567890' in await response.text()
+    _, current = await api("GET", f"{STORED}/p1")
+    assert (current["metadata"]["annotations"]["grafana.app/folder"], current["spec"]["type"]) == ("f1", "gauge")
+    assert current["status"]["missing"]["exact"] == 1.1
     assert await api("GET", f"{PATH}/name/CPU%20load") == (200, {"result": [{**element, "meta": meta}]})
     assert await api("DELETE", f"{PATH}/p1") == (200, {"id": element["id"], "message": "Library element deleted"})
     for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/connections")):
@@ -69,12 +69,12 @@ async def test_an_element_is_made_read_and_removed(api: Api) -> None:
     assert await api("GET", f"{PATH}/name/CPU%20load") == NOT_FOUND
 
 
-async def test_a_name_is_taken_once_in_a_folder(api: Api) -> None:
-    """A uid once everywhere; without one, one is made up. Twins that the resource API made may be changed all the same."""
+async def test_names_are_unique_in_a_folder(api: Api) -> None:
+    """A name is unique in a folder and a uid everywhere. Duplicates from the resource API can still be changed."""
     await folder(api, "f1", "F")
-    await made(api, "p1", "CPU")
-    assert (await made(api, "p2", "CPU", folderUid="f1"))["folderUid"] == "f1"
-    assert len((await made(api, "", "Memory"))["uid"]) == 14
+    await create_element(api, "p1", "CPU")
+    assert (await create_element(api, "p2", "CPU", folderUid="f1"))["folderUid"] == "f1"
+    assert len((await create_element(api, "", "Memory"))["uid"]) == 14
     for body in ({"uid": "p1", "name": "New"}, {"uid": "p3", "name": "CPU"}, {"uid": "p3", "name": "CPU", "folderUid": "f1"}):
         assert await api("POST", PATH, {**body, "kind": 1, "model": MODEL}) == TAKEN
     assert await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 1}) == TAKEN
@@ -93,20 +93,20 @@ async def test_a_name_is_taken_once_in_a_folder(api: Api) -> None:
         ({"name": "A", "model": {}, "uid": "a b"}, 400, "uid contains illegal characters"),
         ({"name": "A", "model": {}, "folderUid": "none"}, 404, "folder not found"),
         ({"name": "A", "model": {}, "folderId": 7}, 404, "folder not found"),
-        ({"name": "A", "model": {"type": 5}}, 400, "the type of a library panel must be a text"),
+        ({"name": "A", "model": {"type": 5}}, 400, "the type of a library panel must be a string"),
     ],
 )
 async def test_invalid_panels_are_refused(api: Api, body: Any, status: int, message: str) -> None:
     """The response has the reason; unknown folders are refused, too."""
-    found, answer = await api("POST", PATH, body)
+    found, response = await api("POST", PATH, body)
     assert found == status
-    assert answer["message"].startswith(message)
+    assert response["message"].startswith(message)
 
 
-async def test_a_change_names_the_version_it_is_of(api: Api) -> None:
-    """Otherwise it is 412. Missing members are kept, a model is replaced as a whole, and a new name makes a version."""
+async def test_an_update_needs_the_current_version(api: Api) -> None:
+    """An update with another version is 412. It keeps absent fields, replaces a model completely, and a new name makes a version."""
     await folder(api, "f1", "F")
-    await made(api, "p1", "CPU")
+    await create_element(api, "p1", "CPU")
     model = {"type": "gauge", "title": "CPU", "description": ""}
     for version in ({}, {"version": 0}, {"version": 99}):
         assert (await api("PATCH", f"{PATH}/p1", {"name": "r", "kind": 1, **version}))[0] == 412
@@ -123,26 +123,26 @@ async def test_a_change_names_the_version_it_is_of(api: Api) -> None:
     assert (await api("PATCH", f"{PATH}/p1", {"uid": "p2", "version": 4}))[0] == 400
 
 
-async def test_a_name_outlives_changes_by_the_resource_api(api: Api) -> None:
-    """As long as they leave the panel's own title; a new title is the new name."""
-    await made(api, "p1", "Load of all")
-    _, stored = await api("GET", f"{STORED}/p1")
-    stored["spec"]["pluginVersion"] = "12"
-    assert (await api("PUT", f"{STORED}/p1", stored))[0] == 200
+async def test_the_resource_api_keeps_the_name(api: Api) -> None:
+    """A change through the resource API keeps the name unless it changes the panel's title."""
+    await create_element(api, "p1", "Load of all")
+    _, current = await api("GET", f"{STORED}/p1")
+    current["spec"]["pluginVersion"] = "12"
+    assert (await api("PUT", f"{STORED}/p1", current))[0] == 200
     element = (await api("GET", f"{PATH}/p1"))[1]["result"]
     assert (element["name"], element["version"], element["model"]["gridPos"]) == ("Load of all", 2, {"x": 0})
-    _, stored = await api("GET", f"{STORED}/p1")
-    stored["spec"]["title"] = "Memory"
-    assert (await api("PUT", f"{STORED}/p1", stored))[0] == 200
+    _, current = await api("GET", f"{STORED}/p1")
+    current["spec"]["title"] = "Memory"
+    assert (await api("PUT", f"{STORED}/p1", current))[0] == 200
     assert (await api("GET", f"{PATH}/p1"))[1]["result"]["name"] == "Memory"
 
 
 async def test_elements_are_listed_by_name(api: Api) -> None:
     """Filters and pages apply; a page past the end still has the total count."""
     place = await folder(api, "f1", "F")
-    await made(api, "p1", "beta", model={**MODEL, "type": "gauge"})
-    await made(api, "p2", "Alpha", folderUid="f1", model={**MODEL, "description": "NUL \0 is escaped in a body"})
-    await made(api, "p3", "gamma", model={**MODEL, "description": "All Hosts of 100%"})
+    await create_element(api, "p1", "beta", model={**MODEL, "type": "gauge"})
+    await create_element(api, "p2", "Alpha", folderUid="f1", model={**MODEL, "description": "NUL \0 is escaped in a body"})
+    await create_element(api, "p3", "gamma", model={**MODEL, "description": "All Hosts of 100%"})
     assert await found(api) == ["p2", "p1", "p3"]
     assert await found(api, "sortDirection=alpha-desc") == ["p3", "p1", "p2"]
     assert await found(api, "searchString=ALPH") == ["p2"]
@@ -161,9 +161,9 @@ async def test_elements_are_listed_by_name(api: Api) -> None:
     assert (await api("GET", f"{PATH}?perPage=10"))[1]["result"]["perPage"] == 10
 
 
-async def test_what_dashboards_show_is_not_removed(api: Api) -> None:
-    """Neither API deletes it; connections include dashboards that show it in a row."""
-    element = await made(api, "p1", "CPU")
+async def test_an_element_in_use_cannot_be_deleted(api: Api) -> None:
+    """Neither API deletes an element in use; connections include dashboards that use it in a row."""
+    element = await create_element(api, "p1", "CPU")
     shown = {"id": 1, "libraryPanel": {"uid": "p1", "name": "CPU"}}
     first = await saved(api, "d1", "A", panels=[{"type": "row", "panels": [shown]}])
     await saved(api, "d2", "B", panels=[{"id": 2}])
@@ -189,8 +189,8 @@ async def test_used_names_are_revealed_to_writers_only(api: Api) -> None:
     """Other callers learn nothing about a folder's content from creating or moving an element."""
     await folder(api, "closed", "Closed")
     await folder(api, "open", "Open")
-    await made(api, "p1", "Secret", folderUid="closed")
-    await made(api, "p2", "Shown", folderUid="open")
+    await create_element(api, "p1", "Secret", folderUid="closed")
+    await create_element(api, "p2", "Shown", folderUid="open")
     assert (await api("POST", "/api/folders/closed/permissions", {"items": []}))[0] == 200
     editor = await api.person("editor", Role.EDITOR)
     for name in ("Secret", "Free"):
@@ -203,7 +203,7 @@ async def test_used_names_are_revealed_to_writers_only(api: Api) -> None:
 
 async def test_roles_decide_on_elements(api: Api) -> None:
     """A Viewer reads and changes nothing; who has no role sees none; another organization has its own."""
-    await made(api, "p1", "CPU")
+    await create_element(api, "p1", "CPU")
     viewer, nobody = await api.person("viewer", Role.VIEWER), await api.person("nobody", Role.NONE)
     assert await found(api, auth=viewer) == ["p1"]
     assert (await api("GET", f"{PATH}/p1", auth=viewer))[0] == 200
@@ -218,7 +218,7 @@ async def test_roles_decide_on_elements(api: Api) -> None:
 
 async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
     """A write without effect makes neither an event nor a version."""
-    await made(api, "p1", "CPU")
+    await create_element(api, "p1", "CPU")
     for _ in range(2):
         await api("PATCH", f"{PATH}/p1", {"name": "Load", "version": 1})
     _, body = await api("PATCH", f"{PATH}/p1", {"name": "Load", "model": MODEL, "version": 2})
@@ -229,11 +229,11 @@ async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
     assert [tuple(row) for row in rows] == [(f"librarypanel.{verb}", "librarypanel:p1") for verb in ("create", "update", "delete")]
 
 
-async def test_rules_of_access_decide_on_elements(api: Api) -> None:
-    """They follow the folder; connections show only dashboards that the caller may read."""
+async def test_elements_follow_the_rules_of_their_folder(api: Api) -> None:
+    """Connections contain only dashboards that the caller may read."""
     await folder(api, "f1", "Hidden")
-    await made(api, "p1", "CPU", folderUid="f1")
-    await made(api, "p2", "Memory")
+    await create_element(api, "p1", "CPU", folderUid="f1")
+    await create_element(api, "p2", "Memory")
     await saved(api, "d1", "A", folder="f1", panels=[{"libraryPanel": {"uid": "p2"}}])
     await saved(api, "d2", "B", panels=[{"libraryPanel": {"uid": "p2"}}])
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200

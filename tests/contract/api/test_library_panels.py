@@ -24,19 +24,19 @@ async def keep(api: Api, body: str) -> None:
     await api.sql("update resource set managed_fields = '[]', content_hash = sha256(convert_to($1, 'utf8') || '\\x00')", body)
 
 
-async def test_a_panel_is_read_as_it_was_made(api: Api) -> None:
-    """In each version, without a status, and with the numbers as they were sent."""
+async def test_a_panel_is_returned_as_created(api: Api) -> None:
+    """A panel is the same in each version, without a status and with unchanged digits."""
     headers = {"Authorization": ADMIN, "Content-Type": "application/json"}
     text = '{"metadata":{"name":"p"},"spec":{"type":"text","title":"T","options":{"limit":1.10},"fieldConfig":{}}}'
-    async with api.session.post(PANELS, data=text, headers=headers) as answer:
-        assert answer.status == 201
+    async with api.session.post(PANELS, data=text, headers=headers) as response:
+        assert response.status == 201
     for version in ("v2alpha1", "v1beta1", "v0alpha1"):
-        async with api.session.get(f"{PANELS.replace('v2alpha1', version)}/p", headers=headers) as answer:
-            assert '"spec":{"type":"text","title":"T","options":{"limit":1.10},"fieldConfig":{}}}' in await answer.text()
+        async with api.session.get(f"{PANELS.replace('v2alpha1', version)}/p", headers=headers) as response:
+            assert '"spec":{"type":"text","title":"T","options":{"limit":1.10},"fieldConfig":{}}}' in await response.text()
 
 
-async def test_unknown_members_of_the_spec_are_kept(api: Api) -> None:
-    """A change of the spec keeps them in the body."""
+async def test_unknown_fields_of_the_spec_are_kept(api: Api) -> None:
+    """An update of the spec keeps unknown fields of the stored panel."""
     await make(api, SPEC)
     await keep(api, '{"type":"text","title":"T","gridPos":{"h":1.10},"datasource":"${DS}"}')
     _, found = await api("GET", f"{PANELS}/p")
@@ -49,18 +49,18 @@ async def test_unknown_members_of_the_spec_are_kept(api: Api) -> None:
     assert '"gridPos":{"h":1.10}' in await stored(api)
 
 
-async def test_a_patch_is_of_the_spec_and_keeps_what_is_missing(api: Api) -> None:
-    """Whatever the body holds besides."""
+async def test_a_patch_of_the_spec_keeps_other_fields(api: Api) -> None:
+    """A patch of the spec keeps fields of the stored panel that the spec lacks."""
     await make(api, SPEC)
     await keep(api, '{"type":"text","title":"T","gridPos":{"h":1.10}}')
     headers = {"Content-Type": "application/json-patch+json"}
-    status, told = await api("PATCH", f"{PANELS}/p", [{"op": "replace", "path": "/spec/title", "value": "New"}], headers=headers)
-    assert (status, told["spec"]["title"], told["status"]["missing"]) == (200, "New", {"gridPos": {"h": 1.1}})
+    status, found = await api("PATCH", f"{PANELS}/p", [{"op": "replace", "path": "/spec/title", "value": "New"}], headers=headers)
+    assert (status, found["spec"]["title"], found["status"]["missing"]) == (200, "New", {"gridPos": {"h": 1.1}})
     assert '"gridPos":{"h":1.10}' in await stored(api)
 
 
-async def test_sending_back_what_was_shown_changes_nothing(api: Api) -> None:
-    """Not even the members that the view adds."""
+async def test_an_unchanged_panel_sent_back_changes_nothing(api: Api) -> None:
+    """Sending back a panel does not store the fields that its view adds."""
     await make(api, SPEC)
     await keep(api, '{"type":"text","id":7}')
     _, found = await api("GET", f"{PANELS}/p")
@@ -87,12 +87,12 @@ async def test_a_spec_of_another_shape_is_refused(api: Api, change: Any, field: 
         assert "spec.targets[1]: Duplicate value" in refused["message"]
 
 
-async def test_an_unknown_member_is_refused_where_validation_is_strict(api: Api) -> None:
-    """Otherwise it is kept, and the response warns of it."""
+async def test_strict_validation_rejects_unknown_fields(api: Api) -> None:
+    """Without strict validation an unknown field is kept, with a warning in the response."""
     status, refused = await make(api, SPEC | {"gridPos": {}}, query="?fieldValidation=Strict")
     assert (status, refused["message"]) == (400, 'strict decoding error: unknown field "spec.gridPos"')
-    status, made = await make(api, SPEC | {"gridPos": {}})
-    assert (status, made["status"]["missing"]) == (201, {"gridPos": {}})
+    status, created = await make(api, SPEC | {"gridPos": {}})
+    assert (status, created["status"]["missing"]) == (201, {"gridPos": {}})
 
 
 async def test_a_table_of_panels_names_their_types(api: Api) -> None:

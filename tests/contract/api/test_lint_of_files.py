@@ -1,4 +1,4 @@
-"""Files are told with what the rules find in their dashboards, by the configuration of the commit that they are read at."""
+"""Files are returned with lint issues, by the lint configuration of the same commit."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.contract.api.calls import Calls
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_files_read_by_the_worker import local
+from tests.contract.api.test_files_read_by_the_worker import make_local_repository
 from tests.contract.api.test_sync_from_git import dashboard, repository
 from tests.servers.git import GitServer
 
@@ -22,12 +22,13 @@ async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
 
 
 async def severities(calls: Calls, ref: str = "") -> list[tuple[str, str]]:
-    shown = (await calls.file("a.json", ref)).wrapper
-    assert shown.errors is None
-    return [(issue.rule, issue.severity.value) for issue in shown.lint or []]
+    wrapper = (await calls.file("a.json", ref)).wrapper
+    assert wrapper.errors is None
+    return [(issue.rule, issue.severity.value) for issue in wrapper.lint or []]
 
 
 async def test_the_configuration_is_that_of_the_commit(git_api: Api, git_server: GitServer, calls: Calls) -> None:
+    """Lint uses the configuration at the ref of the file."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
@@ -39,9 +40,9 @@ async def test_the_configuration_is_that_of_the_commit(git_api: Api, git_server:
     assert await severities(calls, first) == [(RULE, "warning")]
 
 
-async def test_a_configuration_that_cannot_be_read_is_an_issue(git_api: Api, tmp_path: Path, calls: Calls) -> None:
-    """The file is told as ever, and the rules find what they find without one."""
-    folder = await local(git_api, tmp_path)
+async def test_an_invalid_configuration_is_an_issue(git_api: Api, tmp_path: Path, calls: Calls) -> None:
+    """An invalid configuration is an issue; the file is linted by the default rules."""
+    folder = await make_local_repository(git_api, tmp_path)
     (folder / "a.json").write_text(dashboard("a", "A"))
     (folder / ".dashboard-lint").write_text("exclusions: [")
     assert await severities(calls) == [("dashboard-lint", "error"), (RULE, "warning")]
@@ -51,16 +52,16 @@ async def test_a_configuration_that_cannot_be_read_is_an_issue(git_api: Api, tmp
 
 
 async def test_a_misspelt_key_of_the_configuration_is_an_issue(git_api: Api, tmp_path: Path, calls: Calls) -> None:
-    """A warning; the rest of the configuration counts."""
-    folder = await local(git_api, tmp_path)
+    """A misspelt key is a warning, and the other keys apply."""
+    folder = await make_local_repository(git_api, tmp_path)
     (folder / "a.json").write_text(dashboard("a", "A"))
     (folder / ".dashboard-lint").write_text(f"warnigs: {{}}\nexclusions:\n  {RULE}:\n")
     assert await severities(calls) == [("dashboard-lint", "warning")]
 
 
-async def test_what_is_no_dashboard_has_no_issues(git_api: Api, tmp_path: Path, calls: Calls) -> None:
-    folder = await local(git_api, tmp_path)
+async def test_other_files_have_no_issues(git_api: Api, tmp_path: Path, calls: Calls) -> None:
+    folder = await make_local_repository(git_api, tmp_path)
     (folder / "a.json").write_text("{")
-    shown = (await calls.file("a.json")).wrapper
-    assert shown.errors
-    assert shown.lint is None
+    wrapper = (await calls.file("a.json")).wrapper
+    assert wrapper.errors
+    assert wrapper.lint is None

@@ -1,4 +1,4 @@
-"""Lists over HTTP: one version on all pages, selections, what is not known any more, and lists too large for memory."""
+"""Lists over HTTP: one version for all pages, selectors, expired tokens, and lists larger than memory."""
 
 import asyncio
 import random
@@ -42,7 +42,7 @@ async def put(
     annotations = {"grafana.app/folder": folder} if folder else {}
     write = Write(DASHBOARD, name, text, "v2alpha1", extract=Extract(name), labels=labels or {}, annotations=annotations)
     async with connection.transaction():
-        await resources.put(await resources.lock(connection), namespace, write, actor="user:1", now=NOW)
+        await resources.put(await resources.lock(connection, namespace), namespace, write, actor="user:1", now=NOW)
 
 
 async def make(api: Api, *names: str, **options: Any) -> None:
@@ -56,7 +56,7 @@ def names_of(page: Any) -> list[str]:
 
 
 async def pages_of(api: Api, query: str, path: str = LIST, **options: Any) -> list[Any]:
-    """Every page of a list, each asked for with the token of the one before."""
+    """Return every page of a list, each requested with the token of the one before."""
     found, token = [], ""
     while True:
         status, page = await api("GET", f"{path}?{query}&continue={token}", **options)
@@ -69,7 +69,7 @@ async def pages_of(api: Api, query: str, path: str = LIST, **options: Any) -> li
 
 async def test_pages_read_while_others_write_are_the_store_at_one_version(api: Api) -> None:
     """Three write whatever comes to them; what each list of pages shows is what the feed, replayed up to its version, says there was."""
-    names = [f"d{number:02}" for number in range(30)]
+    names = [f"d{index:02}" for index in range(30)]
     await make(api, *names[::2])
     done = asyncio.Event()
 
@@ -80,7 +80,7 @@ async def test_pages_read_while_others_write_are_the_store_at_one_version(api: A
                 name = chance.choice(names)
                 if chance.random() < 0.3:
                     async with connection.transaction():
-                        await resources.lock(connection)
+                        await resources.lock(connection, "default")
                         await connection.execute("delete from resource where name = $1", name)
                 else:
                     await put(connection, name, {"title": chance.choice("TU"), "n": chance.choice("12")}, labels={"seed": str(seed)})
@@ -123,8 +123,8 @@ async def _replayed(database: Database, at: int) -> list[Any]:
     return [objects[name] for name in sorted(objects)]
 
 
-async def test_a_list_says_its_version_and_what_remains(api: Api) -> None:
-    """The count decreases from page to page, whatever is written in between; the last page has none."""
+async def test_a_list_has_its_version_and_the_remaining_count(api: Api) -> None:
+    """The remaining count decreases from page to page, whatever is written in between; the last page has none."""
     await make(api, "a", "b", "c", "d", "e")
     _, first = await api("GET", f"{LIST}?limit=2")
     assert first["metadata"]["remainingItemCount"] == 3
@@ -144,17 +144,17 @@ async def test_a_selection_has_no_remaining_count(api: Api) -> None:
     assert not any("remainingItemCount" in page["metadata"] for page in pages)
 
 
-async def test_an_old_token_is_gone_and_comes_with_one_that_goes_on(api: Api) -> None:
-    """It is 410 Expired; with the token in the response the list continues with current objects."""
+async def test_an_expired_token_is_410_with_a_new_one(api: Api) -> None:
+    """An expired token is 410 with a new token, with which the list continues with current objects."""
     await make(api, "a", "b", "c")
     _, first = await api("GET", f"{LIST}?limit=1")
     await make(api, "bb")
     await api.sql("update change_horizon set resource_version = (select max(resource_version) from change) returning 1")
-    status, refused = await api("GET", f"{LIST}?limit=1&continue={first['metadata']['continue']}")
-    assert (status, refused["reason"], refused["code"]) == (410, "Expired", 410)
-    status, rest = await api("GET", f"{LIST}?continue={refused['metadata']['continue']}")
+    status, error = await api("GET", f"{LIST}?limit=1&continue={first['metadata']['continue']}")
+    assert (status, error["reason"], error["code"]) == (410, "Expired", 410)
+    status, rest = await api("GET", f"{LIST}?continue={error['metadata']['continue']}")
     assert (status, names_of(rest)) == (200, ["b", "bb", "c"])
-    assert "continue" not in refused.get("details", {})
+    assert "continue" not in error.get("details", {})
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ async def test_an_old_token_is_gone_and_comes_with_one_that_goes_on(api: Api) ->
         ("timeout=32s&pretty=true", "abc"),
     ],
 )
-async def test_a_version_is_the_newest_or_the_one_asked_for(api: Api, query: str, names: str) -> None:
-    """Only ``Exact`` selects an older version; unknown parameters change nothing."""
+async def test_the_version_of_a_list(api: Api, query: str, names: str) -> None:
+    """A list has the newest version; only ``Exact`` selects an older one. Unknown parameters are ignored."""
     await make(api, "a", "b")
     _, then = await api("GET", LIST)
     await make(api, "c")
@@ -196,8 +196,8 @@ async def test_a_version_is_the_newest_or_the_one_asked_for(api: Api, query: str
         ("fieldSelector=spec.title%3Db", 400, "BadRequest"),
     ],
 )
-async def test_what_cannot_be_listed_is_refused(api: Api, query: str, status: int, reason: str) -> None:
-    """Each with the status that clients of Kubernetes know for it."""
+async def test_invalid_lists_are_rejected(api: Api, query: str, status: int, reason: str) -> None:
+    """Each invalid list has the status that Kubernetes clients expect."""
     await make(api, "a", "b")
     _, first = await api("GET", f"{LIST}?limit=1")
     await api.sql("update change_horizon set resource_version = 2 returning 1")
@@ -206,11 +206,11 @@ async def test_what_cannot_be_listed_is_refused(api: Api, query: str, status: in
 
 
 async def test_a_future_version_is_too_large(api: Api) -> None:
-    """It is 504 with the cause by which clients detect another database."""
-    status, refused = await api("GET", f"{LIST}?resourceVersion=999999999")
-    assert (status, refused["reason"]) == (504, "Timeout")
-    assert refused["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
-    assert refused["details"]["retryAfterSeconds"] == 1
+    """A future version is 504 with the cause by which clients detect another database."""
+    status, error = await api("GET", f"{LIST}?resourceVersion=999999999")
+    assert (status, error["reason"]) == (504, "Timeout")
+    assert error["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+    assert error["details"]["retryAfterSeconds"] == 1
 
 
 async def test_selectors_narrow_a_list_down(api: Api) -> None:
@@ -236,35 +236,35 @@ async def test_selectors_narrow_a_list_down(api: Api) -> None:
     assert await found(labelSelector="grafana.app/deprecatedInternalID=1") == []
 
 
-async def test_a_table_is_listed_without_reading_bodies(api: Api) -> None:
-    """Its cells are columns of the store: rows are returned even if there are no bodies."""
+async def test_a_table_is_listed_without_reading_specs(api: Api) -> None:
+    """The cells of a table are columns of the store, so rows are returned even without specs."""
     await make(api, "a", "b", "c")
     await api.sql("delete from resource_history returning 1")
     status, table = await api("GET", f"{LIST}?limit=2", headers=TABLE)
     assert (status, table["kind"], [row["cells"][:2] for row in table["rows"]]) == (200, "Table", [["a", "a"], ["b", "b"]])
     assert (table["metadata"]["remainingItemCount"], bool(table["metadata"]["continue"])) == (1, True)
-    status, refused = await api("GET", LIST)
-    assert (status, refused["reason"]) == (410, "Expired")
+    status, error = await api("GET", LIST)
+    assert (status, error["reason"]) == (410, "Expired")
 
 
-async def test_a_list_in_yaml_is_the_list(api: Api) -> None:
-    """Also where it comes in several pieces, and where there is nothing."""
+async def test_a_list_in_yaml(api: Api) -> None:
+    """A list in YAML is the same list, also if it is sent in chunks or empty."""
     headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
     for count in (0, 3):
-        await make(api, *"abc"[:count], spec={"title": "no", "text": "x" * listing.PIECE})
-        _, whole = await api("GET", LIST)
-        async with api.session.get(LIST, headers=headers) as answer:
-            assert answer.headers["Content-Type"] == "application/yaml"
-            assert old_reader.safe_load(await answer.text()) == whole
-            assert len(whole["items"]) == count
+        await make(api, *"abc"[:count], spec={"title": "no", "text": "x" * listing.CHUNK_BYTES})
+        _, complete = await api("GET", LIST)
+        async with api.session.get(LIST, headers=headers) as response:
+            assert response.headers["Content-Type"] == "application/yaml"
+            assert old_reader.safe_load(await response.text()) == complete
+            assert len(complete["items"]) == count
 
 
-async def test_a_large_list_is_sent_in_pieces_and_is_whole(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than one piece of bodies, and more than one page: every object is in it once, with its body."""
-    monkeypatch.setattr(listing, "_PAGE", 4)
-    names = [f"d{number}" for number in range(10)]
+async def test_a_large_list_is_complete(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of several chunks and database pages contains every object once with its spec."""
+    monkeypatch.setattr(listing, "_BATCH_SIZE", 4)
+    names = [f"d{index}" for index in range(10)]
     for name in names:
-        await make(api, name, spec={"title": name, "text": name * (listing.PIECE // 5)})
+        await make(api, name, spec={"title": name, "text": name * (listing.CHUNK_BYTES // 5)})
     for query in ("", "?limit=7"):
         _, found = await api("GET", f"{LIST}{query}")
         assert [item["spec"]["title"] for item in found["items"]] == names[: 7 if query else 10]
@@ -272,24 +272,24 @@ async def test_a_large_list_is_sent_in_pieces_and_is_whole(api: Api, monkeypatch
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
-async def test_a_large_list_is_compressed_piece_by_piece(api: Api, coding: str) -> None:
-    """For a client that asks for it; what it reads is the same list. An object may be sent compressed, too."""
+async def test_a_large_list_is_compressed_in_chunks(api: Api, coding: str) -> None:
+    """A compressed list has the same content; a single object may be compressed too."""
     packed = zlib.compress(b'{"metadata": {"name": "a"}, "spec": {"title": "A"}}', wbits=31)
     headers = {"Authorization": ADMIN, "Content-Encoding": "gzip", "Content-Type": "application/json"}
-    async with api.session.post(LIST, data=packed, headers=headers, compress=False) as answer:
-        assert answer.status == 201, await answer.text()
-    await make(api, "b", "c", "d", spec={"title": "T", "text": "x" * listing.PIECE})
-    status, whole = await api("GET", LIST, headers={"Accept-Encoding": "identity"})
-    assert (status, names_of(whole)) == (200, list("abcd"))
+    async with api.session.post(LIST, data=packed, headers=headers, compress=False) as response:
+        assert response.status == 201, await response.text()
+    await make(api, "b", "c", "d", spec={"title": "T", "text": "x" * listing.CHUNK_BYTES})
+    status, complete = await api("GET", LIST, headers={"Accept-Encoding": "identity"})
+    assert (status, names_of(complete)) == (200, list("abcd"))
     headers = {"Authorization": ADMIN, "Accept-Encoding": coding}
-    async with api.session.get(LIST, headers=headers) as answer:
-        assert answer.headers["Content-Encoding"] == coding
-        assert await answer.json() == whole
+    async with api.session.get(LIST, headers=headers) as response:
+        assert response.headers["Content-Encoding"] == coding
+        assert await response.json() == complete
 
 
-async def test_a_page_whose_bodies_are_too_many_ends_before_its_limit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds one object at least, and the pages together hold them all once."""
-    monkeypatch.setattr(listing, "LARGEST", 250)
+async def test_a_page_is_limited_by_the_size_of_its_objects(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page has at least one object, and all pages together contain every object once."""
+    monkeypatch.setattr(listing, "MAX_PAGE_BYTES", 250)
     await make(api, *"abcdefg", spec={"title": "x" * 100})
     await make(api, "d", spec={"title": "y" * 400})
     pages = await pages_of(api, "limit=5")
@@ -297,8 +297,8 @@ async def test_a_page_whose_bodies_are_too_many_ends_before_its_limit(api: Api, 
     assert [page["metadata"].get("remainingItemCount") for page in pages] == [5, 4, 3, 1, None]
 
 
-async def test_a_caller_sees_what_their_rules_show(api: Api) -> None:
-    """A list shows the objects of the folders that the caller may look into, and does not count the others."""
+async def test_a_list_is_limited_by_access_rules(api: Api) -> None:
+    """A list contains and counts only objects in folders that the caller may read."""
     for name in ("f", "g"):
         status, _ = await api("POST", FOLDERS, {"metadata": {"name": name}, "spec": {"title": name}})
         assert status == 201
@@ -337,17 +337,17 @@ async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
     rest = (await api("GET", f"{everywhere}?continue={first['metadata']['continue']}"))[1]
     assert places([first, rest]) == known
     await api.sql("update change_horizon set resource_version = (select max(resource_version) from change) returning 1")
-    status, refused = await api("GET", f"{everywhere}?continue={first['metadata']['continue']}")
-    assert (status, bool(refused["metadata"]["continue"])) == (410, True)
+    status, error = await api("GET", f"{everywhere}?continue={first['metadata']['continue']}")
+    assert (status, bool(error["metadata"]["continue"])) == (410, True)
 
 
 async def test_lists_over_all_namespaces_are_for_server_admins(api: Api) -> None:
     """Jobs and the past are listed in one namespace only."""
     everywhere = LIST.replace("/namespaces/default", "")
     admin = await api.person("org-admin", Role.ADMIN)
-    status, refused = await api("GET", everywhere, auth=admin)
-    assert (status, refused["reason"]) == (403, "Forbidden")
-    assert "/namespaces/default/dashboards" in refused["message"]
+    status, error = await api("GET", everywhere, auth=admin)
+    assert (status, error["reason"]) == (403, "Forbidden")
+    assert "/namespaces/default/dashboards" in error["message"]
     assert (await api("GET", JOBS.replace("/namespaces/default", "")))[0] == 400
     assert (await api("GET", f"{everywhere}?labelSelector=grafana.app/get-trash%3Dtrue"))[0] == 400
     assert (await api("GET", f"{everywhere}?watch=true"))[0] == 400
@@ -360,14 +360,14 @@ async def test_jobs_are_listed_as_they_are(api: Api) -> None:
             NewJob(name, "default", "{}", None, "sync", {"is": name}, "2026-01-02T03:04:05Z", None, None, "none")
             for name in ("a", "b", "c")
         ]
-        await jobs.submit(connection, JOB, new, submitted_by={}, headers={})
-    _, whole = await api("GET", JOBS)
-    assert names_of(whole) == ["a", "b", "c"]
+        await jobs.submit(connection, JOB, new, submitted_by={})
+    _, complete = await api("GET", JOBS)
+    assert names_of(complete) == ["a", "b", "c"]
     _, first = await api("GET", f"{JOBS}?limit=2")
     assert (names_of(first), first["metadata"]["remainingItemCount"]) == (["a", "b"], 1)
     assert names_of((await api("GET", f"{JOBS}?continue={first['metadata']['continue']}"))[1]) == ["c"]
     assert names_of((await api("GET", f"{JOBS}?limit=1&labelSelector=is%3Dc"))[1]) == ["c"]
     assert names_of((await api("GET", f"{JOBS}?fieldSelector=metadata.name%3Db"))[1]) == ["b"]
-    version = whole["metadata"]["resourceVersion"]
+    version = complete["metadata"]["resourceVersion"]
     assert names_of((await api("GET", f"{JOBS}?resourceVersion={version}&resourceVersionMatch=Exact"))[1]) == ["a", "b", "c"]
     assert (await api("GET", f"{JOBS}?resourceVersion=1&resourceVersionMatch=Exact"))[0] == 410

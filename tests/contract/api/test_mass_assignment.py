@@ -49,14 +49,14 @@ from "user" u join org_user m on m.user_id = u.id join org o on o.id = m.org_id 
 
 
 @pytest.mark.parametrize(("method", "path", "body", "own"), ROUTES, ids=lambda value: value if isinstance(value, str) else "")
-async def test_what_a_route_does_not_name_is_not_changed(api: Api, method: str, path: str, body: dict[str, Any], own: set[str]) -> None:
-    """A body full of other columns changes none of them, in the caller's row or anybody's."""
+async def test_undeclared_fields_are_not_written(api: Api, method: str, path: str, body: dict[str, Any], own: set[str]) -> None:
+    """A body full of other columns changes none of them in any row."""
     anna = await api.person("anna", Role.VIEWER)
     number = await api.sql("""select id from "user" where login = 'anna'""")
     before = await state(api, own)
     options = {"auth": anna} if path.startswith("/api/user/") or path == "/api/user" else {}
-    status, answer = await api(method, path.format(anna=number), {**SMUGGLED, **body}, **options)
-    assert status == 200, answer
+    status, response = await api(method, path.format(anna=number), {**SMUGGLED, **body}, **options)
+    assert status == 200, response
     assert await state(api, own) == before
 
 
@@ -68,18 +68,18 @@ async def state(api: Api, own: set[str]) -> Any:
     return account, [row[name] for name in ("role", "org", "name", "created", "grants", "users", "orgs")]
 
 
-async def test_a_new_user_is_what_the_route_makes_of_them(api: Api) -> None:
-    """No server admin, no Admin, enabled, a person, with a number and uid of the database's choice."""
-    status, made = await api("POST", "/api/admin/users", {**SMUGGLED, "login": "new", "password": "secret", "role": "Admin"})
-    assert (status, made["id"] != 4711, made["uid"] != "smuggled") == (200, True, True)
-    profile = (await api("GET", f"/api/users/{made['id']}"))[1]
+async def test_a_new_user_has_the_defaults_of_the_route(api: Api) -> None:
+    """A new user is enabled, neither server admin nor Admin nor service account, and has an id and uid chosen by the database."""
+    status, created = await api("POST", "/api/admin/users", {**SMUGGLED, "login": "new", "password": "secret", "role": "Admin"})
+    assert (status, created["id"] != 4711, created["uid"] != "smuggled") == (200, True, True)
+    profile = (await api("GET", f"/api/users/{created['id']}"))[1]
     assert (profile["isGrafanaAdmin"], profile["isDisabled"], profile["orgId"]) == (False, False, 1)
-    assert [org["role"] for org in (await api("GET", f"/api/users/{made['id']}/orgs"))[1]] == ["Viewer"]
+    assert [org["role"] for org in (await api("GET", f"/api/users/{created['id']}/orgs"))[1]] == ["Viewer"]
     assert await api.sql("select count(*) from permission") == 0
 
 
-async def test_a_new_organization_is_what_the_route_makes_of_it(api: Api) -> None:
-    """Only the name is the body's."""
-    status, made = await api("POST", "/api/orgs", {**SMUGGLED, "name": "New", "orgId": 77, "address": {"city": "C"}})
-    assert (status, made["orgId"] not in (77, 4711)) == (200, True)
-    assert (await api("GET", f"/api/orgs/{made['orgId']}"))[1]["address"]["city"] == ""
+async def test_a_new_organization_has_the_defaults_of_the_route(api: Api) -> None:
+    """A new organization has only its name from the body."""
+    status, created = await api("POST", "/api/orgs", {**SMUGGLED, "name": "New", "orgId": 77, "address": {"city": "C"}})
+    assert (status, created["orgId"] not in (77, 4711)) == (200, True)
+    assert (await api("GET", f"/api/orgs/{created['orgId']}"))[1]["address"]["city"] == ""

@@ -1,4 +1,4 @@
-"""One repository of an organization targets the instance, through however many gateways and doors others try at once."""
+"""At most one repository of an organization has the target ``instance``, even for concurrent requests to several gateways."""
 
 import asyncio
 from typing import Any
@@ -25,40 +25,40 @@ async def targets(api: Api) -> list[str]:
     return [item["metadata"]["name"] for item in found["items"] if item["spec"]["sync"]["target"] == "instance"]
 
 
-def refused(answers: list[tuple[int, Any]]) -> list[bool]:
-    """Of those that were not let: whether they were told why, at which field."""
+def rejections_have_reason(answers: list[tuple[int, Any]]) -> list[bool]:
+    """Return, for each response that failed, whether it names the reason and the field."""
     told = [found for status, found in answers if status == 422]
     return [TOLD in found["message"] and found["details"]["causes"][0]["field"] == "spec.sync.target" for found in told]
 
 
-async def test_of_many_made_at_once_one_is_let(gateways: tuple[Api, Api]) -> None:
-    """Tries that keep nothing take nobody's place."""
+async def test_one_of_many_concurrent_creates_succeeds(gateways: tuple[Api, Api]) -> None:
+    """Exactly one of many concurrent creates succeeds; dry runs and failed ones do not count."""
     dry = [gateway("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance")) for gateway in gateways]
     assert [status for status, _ in await asyncio.gather(*dry)] == [201, 201]
     assert await targets(gateways[0]) == []
-    wanted = [gateways[number % 2]("POST", REPOSITORIES, repository(f"r{number}", "instance")) for number in range(8)]
-    wanted += [gateways[1]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))]
-    answers = await asyncio.gather(*wanted)
-    assert [status for status, _ in answers[:8]].count(201) == 1
-    assert set(refused(answers)) == {True}
+    expected = [gateways[index % 2]("POST", REPOSITORIES, repository(f"r{index}", "instance")) for index in range(8)]
+    expected += [gateways[1]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))]
+    responses = await asyncio.gather(*expected)
+    assert [status for status, _ in responses[:8]].count(201) == 1
+    assert set(rejections_have_reason(responses)) == {True}
     assert len(await targets(gateways[1])) == 1
     status, found = await gateways[0]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))
     assert (status, TOLD in found["message"]) == (422, True)
 
 
-async def test_of_many_changed_at_once_one_is_let(gateways: tuple[Api, Api]) -> None:
-    """By an update or a patch, tried or meant; who has the place may be written again."""
-    names = [f"r{number}" for number in range(6)]
+async def test_one_of_many_concurrent_updates_succeeds(gateways: tuple[Api, Api]) -> None:
+    """Exactly one of many concurrent updates or patches succeeds, and that repository can be written again."""
+    names = [f"r{index}" for index in range(6)]
     for name in names:
         assert (await gateways[0]("POST", REPOSITORIES, repository(name, "folder")))[0] == 201
     patch, headers = {"spec": {"sync": {"target": "instance"}}}, {"Content-Type": "application/merge-patch+json"}
     tried = [gateways[0]("PATCH", f"{REPOSITORIES}/{name}?dryRun=All", patch, headers=headers) for name in names[:2]]
     assert [status for status, _ in await asyncio.gather(*tried)] == [200, 200]
-    wanted = [gateways[0]("PATCH", f"{REPOSITORIES}/{name}", patch, headers=headers) for name in names[:3]]
-    wanted += [gateways[1]("PUT", f"{REPOSITORIES}/{name}", repository(name, "instance")) for name in names[3:]]
-    answers = await asyncio.gather(*wanted)
-    assert sorted(status for status, _ in answers) == [200, 422, 422, 422, 422, 422]
-    assert set(refused(answers)) == {True}
+    expected = [gateways[0]("PATCH", f"{REPOSITORIES}/{name}", patch, headers=headers) for name in names[:3]]
+    expected += [gateways[1]("PUT", f"{REPOSITORIES}/{name}", repository(name, "instance")) for name in names[3:]]
+    responses = await asyncio.gather(*expected)
+    assert sorted(status for status, _ in responses) == [200, 422, 422, 422, 422, 422]
+    assert set(rejections_have_reason(responses)) == {True}
     (only,) = await targets(gateways[1])
     assert (await gateways[1]("PUT", f"{REPOSITORIES}/{only}", repository(only, "instance")))[0] == 200
     assert (await gateways[0]("DELETE", f"{REPOSITORIES}/{only}"))[0] == 200

@@ -1,4 +1,4 @@
-"""OpenAPI documents over HTTP: the index has each of them, and clients may cache a document by its address."""
+"""OpenAPI documents over HTTP: the index lists each of them, and clients may cache a document by its address."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from tests.contract.api.conftest import ADMIN, Api
 ACCEPT = {"Accept": "application/json"}
 
 
-async def test_the_index_leads_to_every_document(api: Api) -> None:
-    """One for each version of each group, at an address with its tag; the tag may be relied upon, the address without it not."""
+async def test_the_index_lists_every_document(api: Api) -> None:
+    """Each version of a group has a document, cacheable at an address with its tag and not without it."""
     status, index = await api("GET", "/openapi/v3", auth=None)
     assert status == 200
     assert list(index["paths"]) == [
@@ -20,34 +20,35 @@ async def test_the_index_leads_to_every_document(api: Api) -> None:
         "apis/folder.grafana.app/v0alpha1",
         "apis/provisioning.grafana.app/v0alpha1",
         "apis/expressions.dashwright.io/v0alpha1",
+        "apis/jobs.dashwright.io/v0alpha1",
     ]
     for path, told in index["paths"].items():
         address = told["serverRelativeURL"]
         assert address.startswith(f"/openapi/v3/{path}?hash=")
-        async with api.session.get(address, headers=ACCEPT) as answer:
-            assert "immutable" in answer.headers["Cache-Control"]
-            tag = answer.headers["ETag"]
-            document: Any = await answer.json()
+        async with api.session.get(address, headers=ACCEPT) as response:
+            assert "immutable" in response.headers["Cache-Control"]
+            tag = response.headers["ETag"]
+            document: Any = await response.json()
             assert list(OpenAPIV30SpecValidator(document).iter_errors()) == []
-        async with api.session.get(f"/openapi/v3/{path}?hash=old", headers={"If-None-Match": tag}) as answer:
-            assert (answer.status, answer.headers["Cache-Control"]) == (304, "no-cache")
+        async with api.session.get(f"/openapi/v3/{path}?hash=old", headers={"If-None-Match": tag}) as response:
+            assert (response.status, response.headers["Cache-Control"]) == (304, "no-cache")
 
 
-async def test_a_document_is_compressed_for_who_takes_that(api: Api) -> None:
-    """The tag is the same, since it is that of the text; a stored answer depends on both headers."""
+async def test_a_document_is_compressed_on_request(api: Api) -> None:
+    """A compressed document has the same tag, and caches depend on both headers."""
     for path, vary in (("/openapi/v3/apis/dashboard.grafana.app/v2alpha1", "Accept-Encoding"), ("/apis", "Accept, Accept-Encoding")):
         found = {}
         for coding in ("identity", "gzip"):
             headers = {"Accept-Encoding": coding, "Authorization": ADMIN}
-            async with api.session.get(path, headers=headers) as answer:
-                assert answer.headers["Vary"] == vary
-                assert answer.headers.get("Content-Encoding", "identity") == coding
-                found[coding] = answer.headers["ETag"], await answer.json()
+            async with api.session.get(path, headers=headers) as response:
+                assert response.headers["Vary"] == vary
+                assert response.headers.get("Content-Encoding", "identity") == coding
+                found[coding] = response.headers["ETag"], await response.json()
         assert found["identity"] == found["gzip"]
 
 
-async def test_what_kubectl_checks_before_it_sends(api: Api) -> None:
-    """A dashboard's operations say that the server validates fields and knows dry runs; its spec may hold anything."""
+async def test_kubectl_finds_field_validation_and_dry_runs(api: Api) -> None:
+    """The operations of dashboards declare field validation and dry runs, and their spec accepts anything."""
     _, document = await api("GET", "/openapi/v3/apis/dashboard.grafana.app/v2alpha1", auth=None)
     collection = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{namespace}/dashboards"
     for path, method in ((collection, "post"), (collection + "/{name}", "patch")):
@@ -60,10 +61,10 @@ async def test_what_kubectl_checks_before_it_sends(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["/openapi/v3/apis/apps/v1", "/openapi/v3/api/v1", "/openapi/v3/apis/folder.grafana.app/v1"])
-async def test_there_is_no_document_of_what_is_not_served(api: Api, path: str) -> None:
-    """404 as a Status."""
-    status, told = await api("GET", path)
-    assert (status, told["kind"]) == (404, "Status")
+async def test_an_unknown_document_is_404(api: Api, path: str) -> None:
+    """An unknown document is 404 as a Status."""
+    status, found = await api("GET", path)
+    assert (status, found["kind"]) == (404, "Status")
 
 
 async def test_other_encodings_are_not_acceptable(api: Api) -> None:
@@ -75,7 +76,7 @@ async def test_other_encodings_are_not_acceptable(api: Api) -> None:
 
 
 async def test_every_operation_of_a_group_is_in_its_document(api: Api) -> None:
-    """Neither more nor less than what has a route."""
+    """A document has exactly the operations that have a route."""
     _, index = await api("GET", "/openapi/v3")
     roots = tuple(f"/{path}/" for path in index["paths"])
     served = {(route.method, route.path.replace(":rest}", "}")) for route in api.routes if route.path.startswith(roots)}
@@ -87,9 +88,9 @@ async def test_every_operation_of_a_group_is_in_its_document(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("path", "place"), [("/swagger", "/docs"), ("/swagger.json", "/openapi/v2"), ("/api/swagger-ui", "/docs")])
-async def test_known_addresses_lead_to_the_description(api: Api, path: str, place: str) -> None:
-    """Without credentials, as the description itself."""
-    async with api.session.get(path, allow_redirects=False) as answer:
-        assert (answer.status, answer.headers["Location"]) == (302, place)
-    async with api.session.get(path) as answer:
-        assert answer.status == 200
+async def test_well_known_addresses_redirect_to_the_description(api: Api, path: str, place: str) -> None:
+    """Well-known addresses and the description need no credentials."""
+    async with api.session.get(path, allow_redirects=False) as response:
+        assert (response.status, response.headers["Location"]) == (302, place)
+    async with api.session.get(path) as response:
+        assert response.status == 200

@@ -27,7 +27,7 @@ LAST_ROLE = (400, {"message": "Cannot change role so that there is no organizati
 
 
 async def add(api: Api, login: str, role: str, *, org_id: int = 1) -> int:
-    """A user of organization 1, as a member of another one, too."""
+    """Add a user of organization 1 to another one, too, and return the id of the user."""
     user_id: int = await api.sql("""select id from "user" where login = $1""", login)
     if org_id != 1:
         assert (await api("POST", f"/api/orgs/{org_id}/users", {"loginOrEmail": login, "role": role}))[0] == 200
@@ -35,8 +35,8 @@ async def add(api: Api, login: str, role: str, *, org_id: int = 1) -> int:
 
 
 @pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
-async def test_members_are_shown_with_role_and_picture(api: Api, path: str) -> None:
-    """Sorted by e-mail; a user never seen counts as last seen ten years before creation. Service accounts are not members."""
+async def test_members_have_role_and_avatar(api: Api, path: str) -> None:
+    """Members are sorted by e-mail and exclude service accounts; one who never logged in was seen ten years before creation."""
     await api.person("Anna@x.org", Role.EDITOR)
     await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa-1-x', 'sa-1-x', 1, true)""")
     await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Admin' from "user" where login = 'sa-1-x'""")
@@ -52,8 +52,8 @@ async def test_members_are_shown_with_role_and_picture(api: Api, path: str) -> N
     assert (await api("GET", f"{path}?limit=1"))[1] == [admin]
 
 
-async def test_what_the_caller_may_do_with_a_member_is_told_when_asked_for(api: Api) -> None:
-    """``accesscontrol`` adds it to each item."""
+async def test_permissions_on_members_are_listed_on_request(api: Api) -> None:
+    """``accesscontrol`` adds the caller's permissions to each member."""
     (member,) = (await api("GET", "/api/org/users?accesscontrol=true"))[1]
     assert member["accessControl"] == {"org.users:read": True, "org.users:write": True, "org.users:remove": True}
     assert "accessControl" not in (await api("GET", "/api/org/users?accesscontrol=no"))[1][0]
@@ -73,8 +73,8 @@ async def test_members_are_looked_up_and_searched(api: Api) -> None:
         assert (await api("GET", f"{path}?page=9"))[1]["orgUsers"] == []
 
 
-async def test_who_may_read_one_member_sees_that_one(api: Api) -> None:
-    """A grant on one user narrows the list down; without any it is refused."""
+async def test_a_grant_on_one_member_limits_the_list(api: Api) -> None:
+    """A caller with a grant on one user sees that member; without any grant the list is rejected."""
     await api.person("anna", Role.VIEWER)
     anna = await add(api, "anna", "Viewer")
     narrow = await api.person("narrow", Role.NONE, ("org.users:read", f"users:id:{anna}"))
@@ -86,7 +86,7 @@ async def test_who_may_read_one_member_sees_that_one(api: Api) -> None:
 
 @pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
 async def test_a_user_is_added_once(api: Api, path: str) -> None:
-    """By login or e-mail in any case; a second time is a conflict, and an unknown user is not found."""
+    """A user is added by login or e-mail, ignoring case; a second time is a conflict, and an unknown user is 404."""
     two = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER, org_id=two)
     user_id = await add(api, "anna", "Viewer")
@@ -103,7 +103,7 @@ async def test_a_user_is_added_once(api: Api, path: str) -> None:
 
 
 async def test_a_service_account_cannot_be_added(api: Api) -> None:
-    """It belongs to one organization permanently, and is unknown to every list of users."""
+    """A service account belongs to one organization permanently and is in no list of users."""
     two = await api.organization("Two")
     number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
     await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", number)
@@ -127,7 +127,7 @@ async def test_members_of_an_unknown_organization(api: Api) -> None:
 
 @pytest.mark.parametrize("body", [{"role": "admin"}, {"role": ""}, {}, {"role": "Owner"}, {"role": None}])
 async def test_a_role_is_one_of_four(api: Api, body: dict[str, Any]) -> None:
-    """In its own spelling; anything else changes nothing."""
+    """A role is one of four, case-sensitively; any other value is rejected and changes nothing."""
     await api.person("anna", Role.VIEWER)
     user_id = await add(api, "anna", "Viewer")
     invalid = (400, {"message": "Invalid role specified"})
@@ -141,8 +141,8 @@ async def test_a_body_of_another_shape_is_refused(api: Api, body: Any) -> None:
         assert await api(method, path, body) == (400, {"message": "bad request data"})
 
 
-async def test_a_role_above_the_callers_cannot_be_given(api: Api) -> None:
-    """An Editor who may add and change members makes Editors, not Admins; a server admin may give any role."""
+async def test_a_role_above_the_callers_cannot_be_assigned(api: Api) -> None:
+    """An Editor with permission to manage members assigns Editor and not Admin; a server admin assigns any role."""
     two = await api.organization("Two")
     await api.person("anna", Role.VIEWER, org_id=two)
     everybody = [("org.users:add", "users:*"), ("org.users:write", "users:*")]
@@ -155,8 +155,8 @@ async def test_a_role_above_the_callers_cannot_be_given(api: Api) -> None:
     assert (await api("PATCH", f"/api/org/users/{user_id}", {"role": "None"}, auth=editor))[0] == 200
 
 
-async def test_a_change_of_role_holds_at_once(api: Api) -> None:
-    """The next request of the user already acts with the new role."""
+async def test_a_change_of_role_applies_to_the_next_request(api: Api) -> None:
+    """The next request of the user has the new role."""
     anna = await api.person("anna", Role.VIEWER)
     user_id = await add(api, "anna", "Viewer")
     assert (await api("GET", "/api/org/users", auth=anna))[0] == 403
@@ -169,8 +169,8 @@ async def test_a_change_of_role_holds_at_once(api: Api) -> None:
     assert (await api("GET", "/api/user/orgs", auth=anna))[1] == []
 
 
-async def test_the_last_admin_stays_admin(api: Api) -> None:
-    """They are neither removed nor given another role until there is another Admin; a service account does not count."""
+async def test_the_last_admin_is_protected(api: Api) -> None:
+    """The last Admin of an organization cannot be removed or demoted; service accounts do not count."""
     await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true)""")
     await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Admin' from "user" where login = 'sa'""")
     for path in ("/api/org/users/1", "/api/orgs/1/users/1"):
@@ -184,8 +184,8 @@ async def test_the_last_admin_stays_admin(api: Api) -> None:
 
 
 @pytest.mark.parametrize("how", ["remove", "demote", "delete", "mixed"])
-async def test_of_admins_that_go_at_once_one_stays(api: Api, how: str) -> None:
-    """However many are removed, demoted and deleted side by side, an organization is left with one Admin."""
+async def test_one_of_concurrently_removed_admins_remains(api: Api, how: str) -> None:
+    """However many Admins are removed, demoted and deleted concurrently, one remains."""
     two = await api.organization("Two")
     numbers = []
     for index in range(6):
@@ -197,23 +197,23 @@ async def test_of_admins_that_go_at_once_one_stays(api: Api, how: str) -> None:
         "delete": lambda number: api("DELETE", f"/api/admin/users/{number}"),
     }
     chosen = [ways[how] if how != "mixed" else list(ways.values())[index % 3] for index in range(6)]
-    answers = await asyncio.gather(*(way(number) for way, number in zip(chosen, numbers, strict=True)))
-    assert sorted(status for status, _ in answers) == [200, 200, 200, 200, 200, 400]
+    responses = await asyncio.gather(*(way(number) for way, number in zip(chosen, numbers, strict=True)))
+    assert sorted(status for status, _ in responses) == [200, 200, 200, 200, 200, 400]
     assert await api.sql("select count(*) from org_user where org_id = $1 and role = 'Admin'", two) == 1
 
 
-async def test_a_member_beyond_the_quota_is_not_added(start_api: StartApi) -> None:
-    """On both paths, by the organization's limit and by the user's own."""
+async def test_a_member_above_the_quota_is_not_added(start_api: StartApi) -> None:
+    """Both routes apply the limits of the organization and of the user."""
     api = await start_api(quota_defaults="org_user=2,user_org=2")
     two, three = await api.organization("Two"), await api.organization("Three")
     for login in ("anna", "bert"):
         await api.person(login, Role.VIEWER, org_id=two)
     assert (await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Viewer"}))[0] == 200
     for path in ("/api/org/users", "/api/orgs/1/users"):
-        status, refused = await api("POST", path, {"loginOrEmail": "bert", "role": "Viewer"})
-        assert (status, refused["message"], refused["extra"]["scope"]) == (403, "org Quota reached", "org")
-    status, refused = await api("POST", f"/api/orgs/{three}/users", {"loginOrEmail": "anna", "role": "Viewer"})
-    assert (status, refused["extra"]) == (403, {"scope": "user", "target": "org_user", "limit": 2, "used": 2})
+        status, error = await api("POST", path, {"loginOrEmail": "bert", "role": "Viewer"})
+        assert (status, error["message"], error["extra"]["scope"]) == (403, "org Quota reached", "org")
+    status, error = await api("POST", f"/api/orgs/{three}/users", {"loginOrEmail": "anna", "role": "Viewer"})
+    assert (status, error["extra"]) == (403, {"scope": "user", "target": "org_user", "limit": 2, "used": 2})
 
 
 async def test_members_added_concurrently_do_not_pass_the_limit(start_api: StartApi) -> None:
@@ -222,13 +222,13 @@ async def test_members_added_concurrently_do_not_pass_the_limit(start_api: Start
     two = await api.organization("Two")
     for index in range(10):
         await api.person(f"u{index}", Role.VIEWER, org_id=two)
-    wanted = ({"loginOrEmail": f"u{index}", "role": "Viewer"} for index in range(10))
-    answers = await asyncio.gather(*(api("POST", "/api/org/users", body) for body in wanted))
-    assert sorted(status for status, _ in answers) == [200] * 4 + [403] * 6
+    expected = ({"loginOrEmail": f"u{index}", "role": "Viewer"} for index in range(10))
+    responses = await asyncio.gather(*(api("POST", "/api/org/users", body) for body in expected))
+    assert sorted(status for status, _ in responses) == [200] * 4 + [403] * 6
 
 
-async def test_every_change_of_a_membership_is_on_record(api: Api) -> None:
-    """With the roles before and after."""
+async def test_changes_of_memberships_are_audited(api: Api) -> None:
+    """The audit events have the roles before and after."""
     two = await api.organization("Two")
     await api.person("anna", Role.VIEWER)
     user_id = await add(api, "anna", "Viewer", org_id=two)

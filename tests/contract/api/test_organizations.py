@@ -1,4 +1,4 @@
-"""Organizations over HTTP: shapes, texts and statuses, as existing clients read them."""
+"""Organizations over HTTP: fields, messages and statuses, as existing clients read them."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ EMPTY = {"address1": "", "address2": "", "city": "", "zipCode": "", "state": "",
 DENIED = "You'll need additional permissions to perform this action. Permissions needed: "
 
 
-async def test_the_callers_organization_is_shown_whole(api: Api) -> None:
-    """Its id, name and address; what is not known of the address is an empty text."""
+async def test_the_callers_organization(api: Api) -> None:
+    """The response has id, name and address; unknown parts of the address are empty strings."""
     assert await api("GET", "/api/org") == (200, {"id": 1, "name": "Main Org.", "address": EMPTY})
 
 
@@ -22,13 +22,13 @@ async def test_the_callers_organization_is_renamed_by_its_admins(api: Api) -> No
     for auth in (None, admin):
         options = {"auth": auth} if auth else {}
         assert await api("PUT", "/api/org", {"name": "Main Org."}, **options) == (200, {"message": "Organization updated"})
-    status, refused = await api("PUT", "/api/org", {"name": "Mine"}, auth=editor)
-    assert (status, refused["message"], refused["title"]) == (403, DENIED + "orgs:write", "Access denied")
+    status, error = await api("PUT", "/api/org", {"name": "Mine"}, auth=editor)
+    assert (status, error["message"], error["title"]) == (403, DENIED + "orgs:write", "Access denied")
 
 
 @pytest.mark.parametrize("path", ["/api/org/address", "/api/orgs/1/address"])
-async def test_an_address_is_replaced_as_a_whole(api: Api, path: str) -> None:
-    """Members that a body omits are empty afterwards."""
+async def test_an_address_is_replaced_completely(api: Api, path: str) -> None:
+    """Fields that a body omits are empty afterwards."""
     assert await api("PUT", path, {"address1": "A 1", "city": "B", "zipCode": "1"}) == (200, {"message": "Address updated"})
     assert await api("PUT", path, {"ADDRESS2": "c/o", "country": None}) == (200, {"message": "Address updated"})
     assert (await api("GET", "/api/org"))[1]["address"] == EMPTY | {"address2": "c/o"}
@@ -36,9 +36,9 @@ async def test_an_address_is_replaced_as_a_whole(api: Api, path: str) -> None:
 
 async def test_an_organization_is_created_found_and_deleted(api: Api) -> None:
     """Creating one returns its id and makes its creator an Admin, without changing their current organization."""
-    status, made = await api("POST", "/api/orgs", {"name": "New Org."})
-    assert (status, made) == (200, {"message": "Organization created", "orgId": made["orgId"]})
-    number = made["orgId"]
+    status, created = await api("POST", "/api/orgs", {"name": "New Org."})
+    assert (status, created) == (200, {"message": "Organization created", "orgId": created["orgId"]})
+    number = created["orgId"]
     expected = (200, {"id": number, "name": "New Org.", "address": EMPTY})
     assert await api("GET", f"/api/orgs/{number}") == expected
     assert await api("GET", "/api/orgs/name/New%20Org%2E") == expected
@@ -61,8 +61,8 @@ async def test_a_name_with_a_slash_is_found(api: Api) -> None:
     assert (await api("GET", "/api/orgs/name/a%2Fb"))[1]["id"] == number
 
 
-async def test_names_are_taken_once(api: Api) -> None:
-    """Making a second one is a conflict, renaming to it a bad request; both say that the name is taken."""
+async def test_names_are_unique(api: Api) -> None:
+    """Creating a second organization of a name is 409, and renaming one to it is 400."""
     number = await api.organization("Two")
     assert await api("POST", "/api/orgs", {"name": "Two"}) == (409, {"message": "Organization name taken"})
     assert await api("POST", "/api/orgs", {"name": " Two "}) == (409, {"message": "Organization name taken"})
@@ -82,10 +82,10 @@ async def test_an_organization_needs_a_name(api: Api, body: Any) -> None:
 
 
 async def test_a_name_has_a_largest_length(api: Api) -> None:
-    """190 characters are the most; beyond, the answer names the member."""
+    """At most 190 characters are accepted; for more, the error names the member."""
     assert (await api("POST", "/api/orgs", {"name": "a" * 190}))[0] == 200
-    status, refused = await api("POST", "/api/orgs", {"name": "b" * 191})
-    assert (status, refused["message"]) == (400, "name has 191 characters; at most 190 are allowed")
+    status, error = await api("POST", "/api/orgs", {"name": "b" * 191})
+    assert (status, error["message"]) == (400, "name has 191 characters; at most 190 are allowed")
 
 
 async def test_organizations_are_listed_by_name_from_page_zero(api: Api) -> None:
@@ -103,8 +103,8 @@ async def test_organizations_are_listed_by_name_from_page_zero(api: Api) -> None
     assert (await api("GET", "/api/orgs?query=%25"))[1] == []
 
 
-async def test_an_active_organization_is_not_deleted(api: Api) -> None:
-    """Neither the current one nor the one the header makes current; the refusal comes before any look-up."""
+async def test_a_current_organization_cannot_be_deleted(api: Api) -> None:
+    """The caller's organization and the one that the header selects cannot be deleted; this is checked before any query."""
     number = await api.organization("Two")
     await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "admin", "role": "Admin"})
     refused = (400, {"message": "Cannot delete your active organization"})
@@ -114,8 +114,8 @@ async def test_an_active_organization_is_not_deleted(api: Api) -> None:
 
 
 @pytest.mark.parametrize("number", ["9999", "-9999", "0", "9223372036854775807"])
-async def test_an_organization_that_is_not_there(api: Api, number: str) -> None:
-    """To a server admin: 404 where it is read, deleted or moved, and the 500 that clients know where it is renamed."""
+async def test_an_unknown_organization(api: Api, number: str) -> None:
+    """For a server admin an unknown organization is 404 to read, delete or change, and 500 to rename, as in Grafana."""
     assert await api("GET", f"/api/orgs/{number}") == (404, {"message": "Organization not found"})
     assert await api("GET", f"/api/orgs/{number}/users") == (404, {"message": "Organization not found"})
     assert await api("GET", f"/api/orgs/{number}/users/search") == (404, {"message": "Organization not found"})
@@ -134,8 +134,8 @@ async def test_an_organizations_number_is_an_integer(api: Api, number: str) -> N
             assert await api(method, f"/api/orgs/{number}{path}", **options) == (400, {"message": "orgId is invalid"})
 
 
-async def test_who_may_not_see_an_organization_does_not_learn_of_it(api: Api) -> None:
-    """An Admin of one gets the same 403 for another that is there as for one that is not; the server admin gets 404."""
+async def test_other_organizations_are_not_revealed(api: Api) -> None:
+    """An Admin receives the same 403 for existing and unknown organizations; a server admin receives 404."""
     boss = await api.person("boss", Role.ADMIN)
     number = await api.organization("Secret")
     for method, path, body in (
@@ -171,14 +171,14 @@ async def test_an_organization_beyond_the_quota_is_not_created(start_api: StartA
     """The refusal names the target and its limit, and nothing is stored."""
     api = await start_api(quota_defaults="global_org=2,user_org=5")
     assert (await api("POST", "/api/orgs", {"name": "Two"}))[0] == 200
-    status, refused = await api("POST", "/api/orgs", {"name": "Three"})
-    assert (status, refused["message"], refused["messageId"]) == (403, "org Quota reached", "quota.reached")
-    assert refused["extra"] == {"scope": "global", "target": "org", "limit": 2, "used": 2}
+    status, error = await api("POST", "/api/orgs", {"name": "Three"})
+    assert (status, error["message"], error["messageId"]) == (403, "org Quota reached", "quota.reached")
+    assert error["extra"] == {"scope": "global", "target": "org", "limit": 2, "used": 2}
     assert (await api("GET", "/api/orgs?name=Three"))[1] == []
 
 
-async def test_deleting_an_organization_leaves_nothing_of_it(api: Api) -> None:
-    """Its service accounts are deleted; users are kept, and act in their first organization instead."""
+async def test_deleting_an_organization_deletes_its_objects(api: Api) -> None:
+    """Its service accounts are deleted; users are kept and act in their first organization."""
     number = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER)
     await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "anna", "role": "Admin"})
@@ -200,5 +200,5 @@ async def test_every_change_of_an_organization_is_audited(api: Api) -> None:
     await api("DELETE", f"/api/orgs/{number}")
     async with api.database.connection() as connection:
         rows = await connection.fetch("select actor, action, object from audit_event where outcome = 'ok' order by id")
-    wanted = ("org.create", "org.update", "org.address.update", "org.delete")
-    assert [tuple(row) for row in rows] == [("user:1", action, f"org:{number}") for action in wanted]
+    expected = ("org.create", "org.update", "org.address.update", "org.delete")
+    assert [tuple(row) for row in rows] == [("user:1", action, f"org:{number}") for action in expected]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.repositories import made as with_repository
+from tests.contract.api.repositories import make_local_repository
 
 from dashwright.common.identity import Role
 
@@ -54,7 +54,7 @@ async def stocked(api: Api) -> Api:
     assert (await api("POST", "/api/folders", {"uid": "inner", "title": "Inner", "parentUid": "shop"}))[0] == 200
     await dashboard(api, "top", HOSTILE)
     await dashboard(api, "orders", "Orders", "shop")
-    await with_repository(api, "team", api.data / "repositories")
+    await make_local_repository(api, "team", api.data / "repositories")
     return api
 
 
@@ -80,8 +80,8 @@ async def test_a_search_finds_by_title_everywhere(stocked: Api) -> None:
     assert "Nothing found that you can view" in nothing.text
 
 
-async def test_pages_show_what_the_caller_may_read(stocked: Api) -> None:
-    """A hidden folder is neither listed nor found; repositories and jobs require the right to list them."""
+async def test_pages_contain_readable_objects(stocked: Api) -> None:
+    """A hidden folder is neither listed nor found; repositories and jobs need permission to list them."""
     viewer = await stocked.person("vera", Role.VIEWER)
     assert (await stocked("POST", "/api/folders/shop/permissions", {"items": []}))[0] == 200
     page = await shown(stocked, "/", viewer)
@@ -102,8 +102,8 @@ async def test_pages_show_what_the_caller_may_read(stocked: Api) -> None:
         ("/apis/nothing", True, 404, "no such page"),
     ],
 )
-async def test_a_browser_is_shown_errors_as_pages(api: Api, path: str, with_login: bool, status: int, words: str) -> None:
-    """HTML is returned on request, with the status and headers of the error; programs get JSON."""
+async def test_browsers_receive_errors_as_pages(api: Api, path: str, with_login: bool, status: int, words: str) -> None:
+    """An error is HTML for browsers, with its status and headers, and JSON for other clients."""
     auth = await api.person("vera", Role.VIEWER) if with_login else None
     page = await shown(api, path, auth, status)
     assert words in page.text

@@ -18,7 +18,7 @@ CREATE = "fetch('/api/orgs', {{method: 'POST', headers: {{'Content-Type': 'appli
 
 @pytest.fixture
 async def attacker() -> AsyncIterator[int]:
-    """The port of a server whose page submits a form to the victim in its query."""
+    """Yield the port of a server whose page submits a form to the victim in its query."""
 
     async def page(request: web.Request) -> web.Response:
         return web.Response(text=FORM.format(victim=request.query["victim"]), content_type="text/html")

@@ -14,7 +14,7 @@ PATHS = ["/api/user/preferences", "/api/org/preferences", "/api/teams/{team}/pre
 
 @pytest.fixture
 async def paths(api: Api) -> list[str]:
-    """The three places, over a dashboard ``home`` and a team."""
+    """Create a dashboard ``home`` and a team, and return the paths of the three kinds of preferences."""
     status, body = await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "home", "title": "Home"}})
     assert status == 200, body
     team = (await api("POST", "/api/teams", {"name": "Crew"}))[1]["teamId"]
@@ -26,8 +26,8 @@ async def test_nothing_is_set_at_first(api: Api, paths: list[str]) -> None:
         assert await api("GET", path) == (200, {})
 
 
-async def test_a_put_replaces_all_and_a_patch_what_is_given(api: Api, paths: list[str]) -> None:
-    """Null and the empty text take a choice back in a PUT; in a PATCH null leaves it, the empty text takes it back."""
+async def test_put_and_patch(api: Api, paths: list[str]) -> None:
+    """In a PUT, null and the empty string reset a preference; in a PATCH, null keeps it and the empty string resets it."""
     everything = {
         "theme": "dark",
         "homeDashboardUID": "home",
@@ -49,8 +49,8 @@ async def test_a_put_replaces_all_and_a_patch_what_is_given(api: Api, paths: lis
         assert await api("GET", path) == (200, {})
 
 
-async def test_the_home_dashboard_may_be_chosen_by_number(api: Api, paths: list[str]) -> None:
-    """It is shown by its uid, which wins where both are given."""
+async def test_the_home_dashboard_may_be_given_by_id(api: Api, paths: list[str]) -> None:
+    """The home dashboard is returned by its uid, which takes precedence if both are given."""
     number = (await api("GET", "/api/dashboards/uid/home"))[1]["dashboard"]["id"]
     for path in paths:
         assert await api("PATCH", path, {"homeDashboardId": number}) == UPDATED
@@ -88,7 +88,7 @@ async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None
         ([], "bad request data"),
     ],
 )
-async def test_what_is_no_preference_is_refused(api: Api, paths: list[str], body: Any, text: str) -> None:
+async def test_invalid_preferences_are_rejected(api: Api, paths: list[str], body: Any, text: str) -> None:
     for path in paths:
         for method in ("PUT", "PATCH"):
             assert await api(method, path, body) == (400, {"message": text})
@@ -112,8 +112,8 @@ async def test_those_of_the_organization_and_of_teams_are_for_admins(api: Api, p
         assert [(await api(method, path, body, auth=kim))[0] for path in paths] == [200, 403, 403]
 
 
-async def test_a_change_is_on_record(api: Api, paths: list[str]) -> None:
-    """With the names of what was given, not with what was chosen."""
+async def test_a_change_is_audited(api: Api, paths: list[str]) -> None:
+    """The audit event has the names of the changed preferences and not their values."""
     for path in paths:
         await api("PATCH", path, {"theme": "dark", "timezone": "utc"})
     async with api.database.connection() as connection:

@@ -1,4 +1,4 @@
-"""Tools that keep dashboards in files, as grafanactl does: what they ask before they begin, and how they push and pull."""
+"""Tools such as grafanactl, which keep dashboards in files: their discovery requests, pushes and pulls."""
 
 from typing import Any, Final
 
@@ -13,43 +13,43 @@ STRIPPED: Final = ("createdBy", "updatedBy", "updatedTimestamp", "managedBy", "m
 
 
 class Tool:
-    """Pushes and pulls in the order and the words of such a tool."""
+    """Client that sends the requests of such a tool in its order."""
 
     def __init__(self, api: Api, auth: str) -> None:
         self._api = api
         self._auth = auth
         self._paths: dict[str, str] = {}
 
-    async def begin(self) -> None:
-        """Finds the namespace, the version of the server, and what kinds there are."""
+    async def discover(self) -> None:
+        """Read the namespace, the server's version and the kinds."""
         assert (await self._api("GET", "/bootdata", auth=None))[0] == 200
         _, health = await self._api("GET", "/api/health")
         assert int(health["version"].partition(".")[0]) >= 12
         assert (await self._api("GET", "/api", auth=self._auth, headers={"Accept": AGGREGATED}))[0] == 404
-        status, told = await self._api("GET", "/apis", auth=self._auth, headers={"Accept": AGGREGATED})
-        assert (status, told["kind"]) == (200, "APIGroupDiscoveryList")
-        for group in told["items"]:
+        status, found = await self._api("GET", "/apis", auth=self._auth, headers={"Accept": AGGREGATED})
+        assert (status, found["kind"]) == (200, "APIGroupDiscoveryList")
+        for group in found["items"]:
             for version in group["versions"]:
                 for resource in version["resources"]:
                     name, kind = f"{group['metadata']['name']}/{version['version']}", resource["responseKind"]["kind"]
                     self._paths[f"{name} {kind}"] = f"/apis/{name}/namespaces/default/{resource['resource']}"
 
     async def push(self, wanted: dict[str, Any], query: str = "") -> tuple[str, int, Any]:
-        """What was sent, and what was answered: a new object, or the one that is there replaced as it was read."""
+        """Create an object or replace the existing one; return the method, the status and the body of the response."""
         path = self._paths[f"{wanted['apiVersion']} {wanted['kind']}"]
         metadata = dict(wanted["metadata"])
         marks = {"grafana.app/managedBy": "kubectl", "grafana.app/managerId": "grafanactl", "grafana.app/sourcePath": "file:///d.json"}
         metadata["annotations"] = metadata.get("annotations", {}) | marks
         status, found = await self._api("GET", f"{path}/{metadata['name']}", auth=self._auth)
         if status == 404:
-            status, answer = await self._api("POST", path + query, wanted | {"metadata": metadata}, auth=self._auth)
-            return "POST", status, answer
+            status, response = await self._api("POST", path + query, wanted | {"metadata": metadata}, auth=self._auth)
+            return "POST", status, response
         metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
-        status, answer = await self._api("PUT", f"{path}/{metadata['name']}{query}", wanted | {"metadata": metadata}, auth=self._auth)
-        return "PUT", status, answer
+        status, response = await self._api("PUT", f"{path}/{metadata['name']}{query}", wanted | {"metadata": metadata}, auth=self._auth)
+        return "PUT", status, response
 
     async def pull(self, kind: str) -> list[dict[str, Any]]:
-        """All objects of a kind as its files hold them."""
+        """Return all objects of a kind as the tool writes them to files."""
         found: list[dict[str, Any]] = []
         token = ""
         while True:
@@ -57,10 +57,10 @@ class Tool:
             found += page["items"]
             token = page["metadata"].get("continue", "")
             if not token:
-                return [_in_file(item) for item in found]
+                return [_without_server_fields(item) for item in found]
 
 
-def _in_file(item: dict[str, Any]) -> dict[str, Any]:
+def _without_server_fields(item: dict[str, Any]) -> dict[str, Any]:
     metadata = item["metadata"]
     annotations = {key: text for key, text in metadata["annotations"].items() if key.partition("/")[2] not in STRIPPED}
     kept = {"name": metadata["name"], "namespace": metadata["namespace"]} | ({"annotations": annotations} if annotations else {})
@@ -74,7 +74,7 @@ async def tool(api: Api, request: pytest.FixtureRequest) -> Tool:
         _, key = await api.token(await api.account("files", Role.ADMIN), "files")
         auth = f"Bearer {key}"
     tool = Tool(api, auth)
-    await tool.begin()
+    await tool.discover()
     return tool
 
 
@@ -87,31 +87,31 @@ def dashboard(name: str, title: str, version: str = "v1beta1") -> dict[str, Any]
     return {"apiVersion": f"dashboard.grafana.app/{version}", "kind": "Dashboard", "metadata": metadata, "spec": {"title": title}}
 
 
-async def test_what_is_pushed_is_there(tool: Tool) -> None:
-    """Folders first; what is missing is made, what is there replaced, and what is equal left alone."""
+async def test_pushed_objects_are_stored(tool: Tool) -> None:
+    """A push creates folders first, then creates missing objects, replaces existing ones and skips equal ones."""
     assert (await tool.push(folder("f")))[:2] == ("POST", 201)
     assert (await tool.push(dashboard("d", "One")))[:2] == ("POST", 201)
     _, _, changed = await tool.push(dashboard("d", "Two"))
-    method, status, again = await tool.push(dashboard("d", "Two"))
-    assert (method, status, again) == ("PUT", 200, changed)
+    method, status, repeated = await tool.push(dashboard("d", "Two"))
+    assert (method, status, repeated) == ("PUT", 200, changed)
     assert changed["metadata"]["generation"] == 2
     assert changed["metadata"]["annotations"]["grafana.app/managerId"] == "grafanactl"
 
 
-async def test_a_dry_run_pushes_nothing(tool: Tool) -> None:
-    """Everything is checked, nothing is kept."""
+async def test_a_dry_run_stores_nothing(tool: Tool) -> None:
+    """A dry run validates every object and stores none."""
     await tool.push(folder("f"))
     assert (await tool.push(dashboard("d", "One"), "?dryRun=All"))[:2] == ("POST", 201)
     assert (await tool.push(dashboard("d", "One"), "?dryRun=All"))[0] == "POST"
 
 
-async def test_what_is_pulled_can_be_pushed(tool: Tool) -> None:
-    """A pull in pages gives files that, pushed again, change nothing."""
+async def test_pulled_objects_can_be_pushed(tool: Tool) -> None:
+    """Objects that were pulled in pages can be pushed without a change."""
     await tool.push(folder("f"))
     for at in range(3):
         await tool.push(dashboard(f"d{at}", f"T{at}"))
     files = await tool.pull("dashboard.grafana.app/v1beta1 Dashboard")
     assert [file["metadata"]["name"] for file in files] == ["d0", "d1", "d2"]
     for file in files:
-        method, status, answer = await tool.push(file)
-        assert (method, status, answer["metadata"]["generation"]) == ("PUT", 200, 1)
+        method, status, response = await tool.push(file)
+        assert (method, status, response["metadata"]["generation"]) == ("PUT", 200, 1)

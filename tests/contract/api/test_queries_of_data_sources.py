@@ -1,4 +1,4 @@
-"""Queries of data sources over HTTP: a real gateway says who asks, and the worker behind it which data sources that opens."""
+"""Queries of data sources over HTTP: the gateway determines the caller and the worker the data sources that this caller may query."""
 
 from base64 import b64decode
 from collections.abc import AsyncIterator, Sequence
@@ -24,23 +24,23 @@ SECRET_KEY = "of tests only"
 
 
 @dataclass
-class Desk:
-    """Organization 1 has the data sources ``a`` and ``b``, organization ``other`` has ``a`` only; all are one server, which counts."""
+class Setup:
+    """Gateway in which organization 1 has the data sources ``a`` and ``b``, and ``other`` has ``a``. All are one counting server."""
 
     api: Api
     fake: Fake
     other: int
 
-    async def ask(self, *uids: str, path: str = "/api/ds/query", **options: Any) -> tuple[int, dict[str, Any]]:
-        """HTTP status, and by uid the value or the error."""
+    async def query(self, *uids: str, path: str = "/api/ds/query", **options: Any) -> tuple[int, dict[str, Any]]:
+        """Return the HTTP status and, by uid, the value or the error."""
         queries = [query(f"R{uid}", uid) for uid in uids]
         status, body = await self.api("POST", path, {"type": "graph", "targets": [], "queries": queries}, **options)
         results = body.get("results", {})
         return status, {ref_id[1:]: result.get("error") or shown(result) for ref_id, result in results.items()}
 
 
-def query(ref_id: str, uid: str, **more: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "datasource": {"type": "prometheus", "uid": uid}, "expr": "up", "instant": True, **more}
+def query(ref_id: str, uid: str, **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": {"type": "prometheus", "uid": uid}, "expr": "up", "instant": True, **fields}
 
 
 def shown(result: Any) -> float:
@@ -49,7 +49,9 @@ def shown(result: Any) -> float:
 
 
 @dataclass
-class Counting:
+class CountingHandler:
+    """Handler of a fake server that returns how often it was called."""
+
     count: int = field(default=0)
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
@@ -58,34 +60,34 @@ class Counting:
 
 
 @pytest.fixture
-async def desk(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Desk]:
-    fake = Fake(Counting())
+async def desk(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Setup]:
+    fake = Fake(CountingHandler())
     async with fake.server:
         other = await api.organization("other")
         theirs = await api.person("olga", Role.ADMIN, org_id=other)
         for uid, auth in (("a", ADMIN), ("b", ADMIN), ("a", theirs)):
             record = {"name": f"name of {uid}", "type": "prometheus", "uid": uid, "url": fake.url}
-            status, made = await api("POST", "/api/datasources", record, auth=auth)
-            assert status == 200, made
+            status, created = await api("POST", "/api/datasources", record, auth=auth)
+            assert status == 200, created
         worker = ExpressionsWorker(load(allowed_hosts="127.0.0.1", secret_key=SECRET_KEY), database, broker, Clock())
         await worker.start()
-        yield Desk(api, fake, other)
+        yield Setup(api, fake, other)
         await worker.stop()
 
 
-async def test_credentials_are_opened_for_the_data_source(desk: Desk) -> None:
-    """They are sealed where they are stored, and sent to the server alone; a change counts at once."""
+async def test_credentials_are_sent_to_the_data_source(desk: Setup) -> None:
+    """Credentials are stored encrypted and sent only to the data source; a change applies immediately."""
     record = {"name": "c", "type": "prometheus", "uid": "c", "url": desk.fake.url, "basicAuth": True, "basicAuthUser": "me"}
     await desk.api("POST", "/api/datasources", {**record, "secureJsonData": {"basicAuthPassword": "one"}})
-    await desk.ask("c")
+    await desk.query("c")
     await desk.api("PUT", "/api/datasources/uid/c", {**record, "secureJsonData": {"basicAuthPassword": "two"}})
-    await desk.ask("c")
+    await desk.query("c")
     sent = [b64decode(headers["Authorization"].removeprefix("Basic ")) for *_, headers in desk.fake.asked]
     assert sent == [b"me:one", b"me:two"]
 
 
-async def test_health_is_asked_of_the_server(desk: Desk) -> None:
-    """By the route that is made for it, in a sentence either way."""
+async def test_health_is_checked_at_the_data_source(desk: Setup) -> None:
+    """The health route requests the data source and returns a sentence for success and for failure."""
     assert await desk.api("GET", "/api/datasources/uid/a/health") == (
         200,
         {"status": "OK", "message": "Successfully queried the Prometheus API."},
@@ -97,76 +99,76 @@ async def test_health_is_asked_of_the_server(desk: Desk) -> None:
     assert "DASHWRIGHT_ALLOWED_HOSTS" in body["message"]
 
 
-async def test_a_data_source_of_the_organization_is_asked(desk: Desk) -> None:
-    """And none of another: it is as if it were not there."""
-    assert await desk.ask("a", "b") == (200, {"a": 1.0, "b": 2.0})
+async def test_data_sources_belong_to_one_organization(desk: Setup) -> None:
+    """A data source of another organization is not found."""
+    assert await desk.query("a", "b") == (200, {"a": 1.0, "b": 2.0})
     stranger = await desk.api.person("stan", Role.VIEWER, org_id=desk.other)
-    status, results = await desk.ask("a", "b", auth=stranger)
+    status, results = await desk.query("a", "b", auth=stranger)
     assert (status, results["a"]) == (400, 3.0)
     assert "no data source with the uid (or name) 'b' in this organization" in results["b"]
 
 
 @pytest.mark.parametrize("path", ["/api/ds/query", "/api/panels/query"])
-async def test_who_may_query_some_data_sources_may_query_no_others(desk: Desk, path: str) -> None:
-    """By either door; who may query none is refused at once."""
+async def test_queries_need_permission_for_each_data_source(desk: Setup, path: str) -> None:
+    """A caller with permission for some data sources cannot query others; without any, the request is rejected."""
     some = await desk.api.person("some", Role.NONE, (QUERY, "datasources:uid:a"))
     every = await desk.api.person("every", Role.NONE, (QUERY, "datasources:uid:*"))
     nobody = await desk.api.person("nobody", Role.NONE)
-    status, results = await desk.ask("a", "b", path=path, auth=some)
+    status, results = await desk.query("a", "b", path=path, auth=some)
     assert (status, results["a"]) == (400, 1.0)
     assert "'b' is not among those that you may query" in results["b"]
-    assert (await desk.ask("a", "b", path=path, auth=every))[0] == 200
-    assert (await desk.ask("a", path=path, auth=nobody))[0] == 403
+    assert (await desk.query("a", "b", path=path, auth=every))[0] == 200
+    assert (await desk.query("a", path=path, auth=nobody))[0] == 403
 
 
-async def test_a_fresh_answer_can_be_asked_for(desk: Desk) -> None:
-    """With Cache-Control, as browsers send it on a forced reload."""
+async def test_no_cache_bypasses_the_cache(desk: Setup) -> None:
+    """A request with ``Cache-Control: no-cache`` is not served from the cache."""
 
     async def value(**headers: str) -> Any:
         body = {"from": "1000000", "to": "2000000", "queries": [query("A", "a")]}
-        status, answer = await desk.api("POST", "/api/ds/query?explain=true", body, headers=headers)
+        status, response = await desk.api("POST", "/api/ds/query?explain=true", body, headers=headers)
         assert status == 200
-        return shown(answer["results"]["A"]), answer["meta"]["explain"]["nodes"]["A"]["cache"]
+        return shown(response["results"]["A"]), response["meta"]["explain"]["nodes"]["A"]["cache"]
 
     assert [await value(), await value()] == [(1.0, "miss"), (1.0, "hit")]
     assert await value(**{"Cache-Control": "max-age=0, no-cache"}) == (2.0, "miss")
     assert await value() == (2.0, "hit")
 
 
-async def test_an_evaluation_asks_the_data_sources_of_its_organization(desk: Desk) -> None:
-    """That of its namespace, when it runs as a job."""
+async def test_an_evaluation_queries_the_data_sources_of_its_organization(desk: Setup) -> None:
+    """An evaluation, run as a job, queries the data sources of its namespace's organization."""
     panel = {"type": "graph", "targets": [query("A", "a"), query("B", "b")]}
     stranger = await desk.api.person("stan", Role.ADMIN, org_id=desk.other)
-    seen: list[Sequence[str]] = []
+    recorded: list[Sequence[str]] = []
     for namespace, auth in (("default", None), (f"org-{desk.other}", stranger)):
         given: dict[str, Any] = {} if auth is None else {"auth": auth}
-        status, made = await desk.api("POST", f"{EVALUATIONS}/{namespace}/evaluations", {"spec": {"panel": panel}}, **given)
-        assert status == 202, made
-        path = f"{EVALUATIONS}/{namespace}/evaluations/{made['metadata']['name']}"
+        status, created = await desk.api("POST", f"{EVALUATIONS}/{namespace}/evaluations", {"spec": {"panel": panel}}, **given)
+        assert status == 202, created
+        path = f"{EVALUATIONS}/{namespace}/evaluations/{created['metadata']['name']}"
 
         async def ended(path: str = path, given: dict[str, Any] = given) -> bool:
             return (await desk.api("GET", path, **given))[1]["status"]["state"] in ("success", "error")
 
         await until(ended)
         _, result = await desk.api("GET", f"{path}/result", **given)
-        seen.append([ref_id for ref_id, found in result["results"].items() if "error" not in found])
-    assert seen == [["A", "B"], ["A"]]
+        recorded.append([ref_id for ref_id, found in result["results"].items() if "error" not in found])
+    assert recorded == [["A", "B"], ["A"]]
 
 
-async def test_who_may_query_some_data_sources_creates_no_evaluation(desk: Desk) -> None:
-    """It would ask the others, too: 403. With all of them it is accepted."""
+async def test_evaluations_need_permission_for_all_data_sources(desk: Setup) -> None:
+    """An evaluation by a caller with permission for only some data sources is 403, and with permission for all it is accepted."""
     some = await desk.api.person("some", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:a"))
     every = await desk.api.person("every", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:*"))
     body = {"spec": {"panel": {"type": "graph", "targets": [query("B", "b")]}}}
-    status, refused = await desk.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=some)
+    status, error = await desk.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=some)
     assert status == 403
-    assert QUERY in refused["message"]
+    assert QUERY in error["message"]
     assert (await desk.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=every))[0] == 202
 
 
-async def test_many_single_grants_are_told_to_be_one(desk: Desk) -> None:
-    """What a message can carry has an end, and the caller an advice."""
-    many = await desk.api.person("many", Role.NONE, *((QUERY, f"datasources:uid:x{number}") for number in range(1001)))
+async def test_too_many_single_grants_are_rejected(desk: Setup) -> None:
+    """A caller with more single grants than a message can contain is rejected and advised to use one grant."""
+    many = await desk.api.person("many", Role.NONE, *((QUERY, f"datasources:uid:x{index}") for index in range(1001)))
     status, body = await desk.api("POST", "/api/ds/query", {"queries": []}, auth=many)
     assert status == 403
     assert "datasources:uid:*" in body["message"]

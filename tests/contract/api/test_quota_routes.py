@@ -23,7 +23,7 @@ async def limits(api: Api, path: str = ORG_1) -> dict[str, int]:
 
 
 async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
-    """Their order is fixed, their names are snake_case, and one id names their owner."""
+    """The five quotas have a fixed order, names in snake_case and one id of their owner."""
     api = await start_api(quota_defaults=DEFAULTS)
     account = await api.account("robot")
     await api.token(account, "t")
@@ -37,7 +37,7 @@ async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
 
 
 async def test_a_user_has_one_quota(start_api: StartApi) -> None:
-    """It limits the organizations that they may be in, regardless of the caller that adds them."""
+    """The quota limits the organizations of a user, whichever caller adds the user."""
     api = await start_api(quota_defaults=DEFAULTS)
     expected = (200, [{"user_id": 1, "target": "org_user", "limit": 10, "used": 1}])
     assert await api("GET", OWN) == expected
@@ -51,8 +51,8 @@ async def test_without_defaults_nothing_is_limited(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("path", "read"), [(ORG_1, ORG), (USER_1, OWN)])
-async def test_a_limit_is_set_and_set_again(api: Api, path: str, read: str) -> None:
-    """Any limit may replace any other; a negative one means unlimited and is returned as -1; 0 is kept; users have the same text."""
+async def test_a_limit_can_be_changed(api: Api, path: str, read: str) -> None:
+    """Any limit may replace another; negative ones mean unlimited and are returned as -1. Users have the same message."""
     for limit, shown in ((123, 123), (456, 456), (0, 0), (-1, -1), (-(2**63), -1), (2**63 - 1, 2**63 - 1)):
         assert await api("PUT", f"{path}/org_user", {"limit": limit}) == UPDATED
         assert (await limits(api, read))["org_user"] == shown
@@ -79,7 +79,7 @@ async def test_target_and_owner_are_those_of_the_path(api: Api) -> None:
     ],
 )
 async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes) -> None:
-    """And has to be given. Everything else is one text and identifier, and changes nothing."""
+    """A missing limit, or one that is not a 64-bit integer, is rejected with one message and changes nothing."""
     assert typed(await api("PUT", f"{path}/org_user", data=body)) == BAD_DATA
     assert await api.sql("select count(*) from quota") == 0
 
@@ -89,10 +89,10 @@ async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes
     [(ORG_1, "org_user, dashboard, data_source, api_key, alert_rule"), (USER_1, "org_user")],
 )
 @pytest.mark.parametrize("target", ["bogus", "session", "user", "org", "Org_User", "user_org"])
-async def test_an_unknown_target_is_refused_with_the_known_ones(api: Api, path: str, known: str, target: str) -> None:
-    """Global targets cannot be set by any call."""
-    answer = await api("PUT", f"{path}/{target}", {"limit": 5})
-    assert typed(answer) == (f'unknown quota target "{target}"; known: {known}', "quota.invalid-target", 404)
+async def test_an_unknown_target_is_rejected_with_the_existing_ones(api: Api, path: str, known: str, target: str) -> None:
+    """Global targets cannot be set."""
+    response = await api("PUT", f"{path}/{target}", {"limit": 5})
+    assert typed(response) == (f'unknown quota target "{target}"; known: {known}', "quota.invalid-target", 404)
 
 
 @pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "9223372036854775808"])
@@ -227,16 +227,16 @@ async def test_a_failure_has_the_text_of_its_call(api: Api, method: str, path: s
     assert list(body) == ["message", "traceID"]
 
 
-async def test_other_calls_say_that_something_failed(api: Api) -> None:
-    """And no more than a trace id."""
+async def test_an_internal_error_has_only_a_trace_id(api: Api) -> None:
+    """The response to an internal error contains a trace id and no details."""
     await api("GET", "/api/serviceaccounts")
     await api.sql("alter table api_key rename to api_key_away")
     status, body = await api("GET", "/api/serviceaccounts")
     assert (status, body["message"], list(body)) == (500, "Internal Server Error", ["message", "traceID"])
 
 
-async def test_what_is_declared_of_the_nine_calls(api: Api) -> None:
-    """Three of them name basic authentication, three are deprecated and say what replaces them."""
+async def test_the_description_of_the_nine_routes(api: Api) -> None:
+    """Three of the routes declare basic authentication, and three are deprecated and name their replacement."""
     status, document = await api("GET", "/openapi.json", auth=None)
     assert status == 200
     paths: dict[str, Any] = document["paths"]
@@ -246,8 +246,8 @@ async def test_what_is_declared_of_the_nine_calls(api: Api) -> None:
         paths["/api/admin/users/{user_id}/quotas/{quota_target}"]["put"],
     ]
     assert [operation["security"] for operation in basic] == [[{"basicAuth": []}]] * 3
-    listed, made, deleted = paths["/api/auth/keys"]["get"], paths["/api/auth/keys"]["post"], paths["/api/auth/keys/{id}"]["delete"]
-    assert all(operation["deprecated"] for operation in (listed, made, deleted))
+    listed, created, deleted = paths["/api/auth/keys"]["get"], paths["/api/auth/keys"]["post"], paths["/api/auth/keys/{id}"]["delete"]
+    assert all(operation["deprecated"] for operation in (listed, created, deleted))
     assert "GET /api/serviceaccounts and GET /api/serviceaccounts/{id}/tokens" in listed["description"]
-    assert "POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens" in made["description"]
-    assert "410" in made["responses"]
+    assert "POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens" in created["description"]
+    assert "410" in created["responses"]

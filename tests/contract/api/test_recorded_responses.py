@@ -1,4 +1,4 @@
-"""Recorded responses hold: the members that clients read are there, each of the JSON type that it has always had."""
+"""Responses have the members of the recorded ones that clients read, with the same JSON types."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -13,7 +13,7 @@ RECORDED: Final[dict[str, list[dict[str, Any]]]] = orjson.loads((Path(__file__).
 
 
 def types_of(value: Any) -> dict[str, set[str]]:
-    """Return the JSON types at each path of a value. The items of a list are one."""
+    """Return the JSON types at each path of a value. All items of a list share one path."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     waiting = [("", value)]
     while waiting:
@@ -35,9 +35,9 @@ def _type(value: Any) -> str:
 
 def differences(recorded: Any, found: Any) -> list[str]:
     """Return what a response lacks of the recorded one, or has as another type. Null is of any type."""
-    wanted, seen = types_of(recorded), types_of(found)
-    missing = [f"{path} is missing" for path in wanted if path not in seen]
-    known = [(path, wanted[path], seen[path]) for path in wanted if path in seen]
+    expected, seen = types_of(recorded), types_of(found)
+    missing = [f"{path} is missing" for path in expected if path not in seen]
+    known = [(path, expected[path], seen[path]) for path in expected if path in seen]
     return missing + [f"{path} is {now}, not {then}" for path, then, now in known if "null" not in then | now and not now <= then]
 
 
@@ -60,6 +60,6 @@ async def test_no_member_is_missing(git_api: Api, area: str) -> None:
         ({"a": 1}, {}, [".a is missing"]),
     ],
 )
-def test_a_difference_is_seen(recorded: Any, found: Any, expected: list[str]) -> None:
-    """A missing member at any depth and another type are; other members, other values and null are none."""
+def test_differences_are_found(recorded: Any, found: Any, expected: list[str]) -> None:
+    """A missing member at any depth or another type is a difference; additional members, other values and null are not."""
     assert differences(recorded, found) == expected

@@ -1,12 +1,12 @@
-"""Releases of managed objects: an Admin releases an object, which is then changed here; syncs report its file as a conflict."""
+"""Releases of managed objects: an Admin releases an object, which can then be edited; syncs report its file as a conflict."""
 
 from pathlib import Path
 from typing import Any
 
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_direct_edits import DASHBOARDS, managed, patch
+from tests.contract.api.test_direct_edits import DASHBOARDS, create_managed_dashboard, patch
 from tests.contract.api.test_files_changed_by_the_worker import make
-from tests.contract.api.test_sync_from_git import dashboard, synced
+from tests.contract.api.test_sync_from_git import dashboard, run_sync
 from tests.servers.git import GitServer
 
 from dashwright.common.identity import Role
@@ -15,76 +15,76 @@ MANAGER = "grafana.app/managedBy"
 LETS_GO = {"metadata": {"annotations": {MANAGER: None}}}
 
 
-def marks(found: dict[str, Any]) -> set[str]:
-    """The annotations that say who manages an object, and from where."""
+def manager_annotations(found: dict[str, Any]) -> set[str]:
+    """Return the annotations that name the manager of an object, and its path."""
     return {key for key in found["metadata"]["annotations"] if "manage" in key or "source" in key}
 
 
 async def test_an_admin_releases_an_object(api: Api) -> None:
     """A patch removes the manager; afterwards changes do not involve the repository."""
-    await managed(api)
+    await create_managed_dashboard(api)
     status, found = await patch(api, "merge-patch+json", LETS_GO)
-    assert (status, marks(found)) == (200, set()), found
+    assert (status, manager_annotations(found)) == (200, set()), found
     status, found = await patch(api, "merge-patch+json", {"spec": {"title": "Ours"}})
-    assert (status, found["spec"]["title"], marks(found)) == (200, "Ours", set()), found
+    assert (status, found["spec"]["title"], manager_annotations(found)) == (200, "Ours", set()), found
 
 
 async def test_a_dry_run_releases_nothing(api: Api) -> None:
     """The manager is kept."""
-    await managed(api)
+    await create_managed_dashboard(api)
     status, found = await patch(
         api, "json-patch+json", [{"op": "remove", "path": "/metadata/annotations/grafana.app~1managedBy"}], dryRun="All"
     )
-    assert (status, marks(found)) == (200, set()), found
-    assert marks((await api("GET", f"{DASHBOARDS}/d"))[1])
+    assert (status, manager_annotations(found)) == (200, set()), found
+    assert manager_annotations((await api("GET", f"{DASHBOARDS}/d"))[1])
 
 
 async def test_a_release_needs_the_right_to_change_repositories(api: Api) -> None:
     """The right to change the object does not suffice."""
-    await managed(api, "write")
+    await create_managed_dashboard(api, "write")
     editor = await api.person("editor", Role.EDITOR)
     status, found = await patch(api, "merge-patch+json", LETS_GO, auth=editor)
     assert (status, "repositories:write" in found["message"]) == (403, True), found
-    assert marks((await api("GET", f"{DASHBOARDS}/d"))[1])
+    assert manager_annotations((await api("GET", f"{DASHBOARDS}/d"))[1])
 
 
 async def test_a_replacement_that_does_not_say_is_no_such_wish(api: Api) -> None:
     """Manifests and tools leave out what they do not know of."""
-    kept = await managed(api)
-    before = marks(kept)
-    kept["metadata"]["annotations"] = {"grafana.app/folder": "f"}
-    assert (await api("PUT", f"{DASHBOARDS}/d", kept))[0] == 403
-    assert marks((await api("GET", f"{DASHBOARDS}/d"))[1]) == before
+    remaining = await create_managed_dashboard(api)
+    before = manager_annotations(remaining)
+    remaining["metadata"]["annotations"] = {"grafana.app/folder": "f"}
+    assert (await api("PUT", f"{DASHBOARDS}/d", remaining))[0] == 403
+    assert manager_annotations((await api("GET", f"{DASHBOARDS}/d"))[1]) == before
 
 
-async def test_a_managed_object_gets_no_other_manager(api: Api) -> None:
-    """It has to be released first."""
-    await managed(api, "write")
+async def test_a_managed_object_cannot_change_its_manager(api: Api) -> None:
+    """A managed object must be released before it can have another manager."""
+    await create_managed_dashboard(api, "write")
     for other in ({MANAGER: "terraform", "grafana.app/managerId": "t"}, {"grafana.app/managerId": "other"}):
         status, found = await patch(api, "merge-patch+json", {"metadata": {"annotations": other}})
         told = "Cannot change resource manager identity; remove the existing manager first, then add the new one"
         assert (status, found["message"]) == (403, told), found
 
 
-async def test_a_folder_is_not_released_alone(api: Api) -> None:
-    """It is deleted with its directory."""
-    await managed(api, "write")
+async def test_a_folder_cannot_be_released(api: Api) -> None:
+    """A managed folder cannot be released; it is deleted with its directory."""
+    await create_managed_dashboard(api, "write")
     folder = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders/f"
     assert (await patch(api, "merge-patch+json", LETS_GO, path=folder))[0] == 403
 
 
 async def test_the_next_sync_reports_the_file(git_api: Api, git_server: GitServer, tmp_path: Path) -> None:
-    """It does so for a synced commit, too; the object is not taken back and survives the delete of its file."""
+    """The next sync reports the file of a released object, and the object remains unmanaged, also when the file is deleted."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     team = await make(git_api, tmp_path / "team", work, git_server.url("team.git"))
-    assert (await synced(git_api))["state"] == "success"
+    assert (await run_sync(git_api))["state"] == "success"
     path = f"{DASHBOARDS}/a"
     assert (await patch(git_api, "merge-patch+json", {**LETS_GO, "spec": {"title": "Ours"}}, path=path))[0] == 200
-    told = await synced(git_api)
+    told = await run_sync(git_api)
     assert (told["state"], "resource 'a' already exists and is not managed" in str(told)) == ("error", True), told
     work.commit({"a.json": None})
-    assert (await synced(git_api))["state"] == "success"
+    assert (await run_sync(git_api))["state"] == "success"
     _, found = await git_api("GET", path)
-    assert (found["spec"]["title"], marks(found)) == ("Ours", set())
+    assert (found["spec"]["title"], manager_annotations(found)) == ("Ours", set())
     assert set(await team.stored()) == {"", "b.json"}

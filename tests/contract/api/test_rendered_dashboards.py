@@ -1,4 +1,4 @@
-"""Dashboards as pictures over HTTP: who may have one drawn, of what, and what comes back."""
+"""Dashboards as pictures over HTTP: permissions, options and formats."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -45,15 +45,15 @@ async def drawing(api: Api, broker: MemoryBroker, database: Database) -> AsyncIt
     worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await worker.start()
     body = {"dashboard": {"uid": "pictured", "title": "Pictured", "panels": PANELS, "time": {"from": "now-1h", "to": "now"}}}
-    status, saved = await api("POST", "/api/dashboards/db", body)
-    assert status == 200, saved
+    status, found = await api("POST", "/api/dashboards/db", body)
+    assert status == 200, found
     yield api
     await worker.stop()
 
 
 async def fetched(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, bytes, Any]:
-    async with api.session.get(path, headers={"Authorization": auth}) as answer:
-        return answer.status, answer.content_type, await answer.read(), answer.headers
+    async with api.session.get(path, headers={"Authorization": auth}) as response:
+        return response.status, response.content_type, await response.read(), response.headers
 
 
 async def test_a_dashboard_is_drawn_as_png_and_svg(drawing: Api) -> None:
@@ -83,8 +83,8 @@ async def test_a_panel_is_drawn_alone(drawing: Api) -> None:
         assert (status, b"message" in body) == (400, True), wrong
 
 
-async def test_a_picture_takes_the_rights_to_view_and_to_query(drawing: Api) -> None:
-    """Without either there is none, and another organization has no such dashboard."""
+async def test_a_picture_needs_permission_to_view_and_query(drawing: Api) -> None:
+    """A caller without one of the permissions receives no picture, and in another organization the dashboard is unknown."""
     other = await drawing.organization("other")
     nobody = await drawing.person("nobody", Role.NONE, ("dashboards:read", "dashboards:*"))
     blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
@@ -94,8 +94,8 @@ async def test_a_picture_takes_the_rights_to_view_and_to_query(drawing: Api) -> 
     assert told == {"nobody": 403, "blind": 403, "reader": 200, "theirs": 404}
 
 
-async def test_a_page_shows_a_dashboard(drawing: Api) -> None:
-    """With its title and its picture, light or dark, with or without a slug; the page runs nothing and loads nothing."""
+async def test_a_page_displays_a_dashboard(drawing: Api) -> None:
+    """The page has title and picture, light or dark, with or without a slug, and neither runs nor loads anything."""
     told = []
     for path in ("/d/pictured", "/d/pictured/any-slug?theme=light"):
         status, kind, body, headers = await fetched(drawing, path)
@@ -123,5 +123,5 @@ async def test_a_page_takes_the_rights_on_its_dashboard(drawing: Api) -> None:
     assert (await fetched(drawing, "/d/nothing"))[0] == 404
     body = (await fetched(drawing, "/d/pictured", reader))[2]
     assert (b"datasources:query" in body, b"<img" in body) == (True, False)
-    async with drawing.session.get("/d/pictured") as answer:
-        assert answer.status == 401
+    async with drawing.session.get("/d/pictured") as response:
+        assert response.status == 401

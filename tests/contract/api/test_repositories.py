@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api, StartApi
-from tests.contract.api.test_answer_formats import FOLDERS
+from tests.contract.api.test_response_formats import FOLDERS
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
@@ -26,15 +26,15 @@ def named(name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, **metadata}, "spec": spec}
 
 
-async def made(api: Api, name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+async def create_repository(api: Api, name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     status, found = await api("POST", REPOSITORIES, named(name, spec, **metadata))
     assert status == 201, found
     return dict(found)
 
 
-async def test_a_token_is_sealed_and_never_seen_again(api: Api) -> None:
-    """It is in no response and no row, except sealed."""
-    created = await made(api, "team", githost(token=TOKEN))
+async def test_a_token_is_stored_sealed(api: Api) -> None:
+    """A token is in no response, and in rows only sealed."""
+    created = await create_repository(api, "team", githost(token=TOKEN))
     sealed = created["spec"]["githost"]["encryptedToken"]
     assert "token" not in created["spec"]["githost"]
     for path in (f"{REPOSITORIES}/team", REPOSITORIES):
@@ -47,9 +47,9 @@ async def test_a_token_is_sealed_and_never_seen_again(api: Api) -> None:
             assert not [row for row in rows if TOKEN in row["row"]], table
 
 
-async def test_a_token_that_is_not_sent_again_is_kept(api: Api) -> None:
-    """A missing or equal token makes no new generation. Another one replaces it."""
-    created = await made(api, "team", githost(token=TOKEN))
+async def test_a_missing_token_is_kept(api: Api) -> None:
+    """A missing or equal token makes no new generation; another one replaces it."""
+    created = await create_repository(api, "team", githost(token=TOKEN))
     sealed = created["spec"]["githost"]["encryptedToken"]
     for block in ({}, {"token": ""}, {"token": TOKEN}, {"encryptedToken": sealed}):
         status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(**block)))
@@ -62,54 +62,56 @@ async def test_a_token_that_is_not_sent_again_is_kept(api: Api) -> None:
 @pytest.mark.parametrize("url", ["https://elsewhere.example/team.git", "http://git.example/team.git", "https://git.example:444/team.git"])
 async def test_a_token_does_not_follow_to_another_host(api: Api, url: str) -> None:
     """A changed address does not get the token of the old host; on the same host it is kept."""
-    await made(api, "team", githost(token=TOKEN))
+    await create_repository(api, "team", githost(token=TOKEN))
     _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(url="https://git.example/other.git")))
     assert "encryptedToken" in found["spec"]["githost"]
     headers = {"Authorization": ADMIN}
-    async with api.session.put(f"{REPOSITORIES}/team", json=named("team", githost(url=url)), headers=headers) as answer:
-        assert "token was deleted" in answer.headers["Warning"]
-        assert "encryptedToken" not in (await answer.json())["spec"]["githost"]
+    async with api.session.put(f"{REPOSITORIES}/team", json=named("team", githost(url=url)), headers=headers) as response:
+        assert "token was deleted" in response.headers["Warning"]
+        assert "encryptedToken" not in (await response.json())["spec"]["githost"]
 
 
 async def test_a_sealed_token_of_others_is_refused(api: Api) -> None:
     """A token sealed for another repository, or forged, is refused."""
-    other = (await made(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
+    other = (await create_repository(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
     status, found = await api("POST", REPOSITORIES, named("team", githost(encryptedToken=other)))
     assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
 
 
 async def test_a_token_follows_by_no_other_spelling(api: Api) -> None:
     """A patch to an alternative spelling of the field is treated like one of the field itself."""
-    await made(api, "team", githost(token=TOKEN))
+    await create_repository(api, "team", githost(token=TOKEN))
     patch = [
         {"op": "copy", "from": "/spec/githost/encryptedToken", "path": "/spec/githost/encrypted_token"},
         {"op": "remove", "path": "/spec/githost/encryptedToken"},
         {"op": "replace", "path": "/spec/githost/url", "value": "https://evil.example/x"},
     ]
     headers = {"Authorization": ADMIN, "Content-Type": "application/json-patch+json"}
-    async with api.session.patch(f"{REPOSITORIES}/team", data=json.dumps(patch), headers=headers) as answer:
-        found = await answer.json()
+    async with api.session.patch(f"{REPOSITORIES}/team", data=json.dumps(patch), headers=headers) as response:
+        found = await response.json()
     assert "encryptedToken" not in found["spec"]["githost"]
 
 
-async def test_a_token_does_not_stay_in_what_kubectl_remembers(api: Api) -> None:
-    """Client-side apply stores the manifest in an annotation."""
+async def test_a_token_is_removed_from_the_annotation_of_kubectl(api: Api) -> None:
+    """The token is removed from the annotation in which client-side apply stores the manifest."""
     applied = json.dumps(named("team", githost(token=TOKEN)))
-    created = await made(api, "team", githost(token=TOKEN), annotations={"kubectl.kubernetes.io/last-applied-configuration": applied})
-    kept = json.loads(created["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"])
-    assert kept["spec"]["githost"] == {"url": "https://git.example/team.git"}
+    created = await create_repository(
+        api, "team", githost(token=TOKEN), annotations={"kubectl.kubernetes.io/last-applied-configuration": applied}
+    )
+    remaining = json.loads(created["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"])
+    assert remaining["spec"]["githost"] == {"url": "https://git.example/team.git"}
     broken = {"kubectl.kubernetes.io/last-applied-configuration": f"no json {TOKEN}"}
-    created = await made(api, "other", githost(branch="other"), annotations=broken)
+    created = await create_repository(api, "other", githost(branch="other"), annotations=broken)
     assert TOKEN not in json.dumps(created)
 
 
 async def test_a_patch_may_bring_a_token(api: Api) -> None:
-    await made(api, "team", githost())
+    await create_repository(api, "team", githost())
     headers = {"Authorization": ADMIN, "Content-Type": "application/merge-patch+json"}
     body = json.dumps({"spec": {"githost": {"token": TOKEN}}})
-    async with api.session.patch(f"{REPOSITORIES}/team", data=body, headers=headers) as answer:
-        assert answer.status == 200
-        text = await answer.text()
+    async with api.session.patch(f"{REPOSITORIES}/team", data=body, headers=headers) as response:
+        assert response.status == 200
+        text = await response.text()
     assert "encryptedToken" in text
     assert TOKEN not in text
 
@@ -121,9 +123,9 @@ async def test_a_repository_is_read_as_it_was_written(api: Api, kind: str) -> No
     spec = githost() | {"type": kind, kind: block}
     del spec["githost"]
     headers = {"Authorization": ADMIN}
-    async with api.session.post(f"{REPOSITORIES}?fieldValidation=Strict", json=named("team", spec), headers=headers) as answer:
-        created = await answer.json()
-        assert (answer.status, "Warning" in answer.headers) == (201, False), created
+    async with api.session.post(f"{REPOSITORIES}?fieldValidation=Strict", json=named("team", spec), headers=headers) as response:
+        created = await response.json()
+        assert (response.status, "Warning" in response.headers) == (201, False), created
     assert created["spec"] == spec
     assert await api("PUT", f"{REPOSITORIES}/team", named("team", spec, finalizers=created["metadata"]["finalizers"])) == (200, created)
     other = githost() | {"type": "githost", kind: block}
@@ -133,8 +135,8 @@ async def test_a_repository_is_read_as_it_was_written(api: Api, kind: str) -> No
     assert (found["spec"]["type"], kind in found["spec"]) == ("githost", False)
 
 
-async def test_a_secret_is_sent_and_named_next_to_the_spec(api: Api) -> None:
-    """It is sent as ``create`` and returned as a name only; that name keeps it, and ``remove`` deletes it."""
+async def test_a_secret_is_sent_next_to_the_spec(api: Api) -> None:
+    """A secret is sent as ``create`` and returned as a name, which keeps it; ``remove`` deletes it."""
     body = named("team", githost()) | {"secure": {"token": {"create": TOKEN}}}
     status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body)
     assert (status, list(created["secure"]["token"])) == (201, ["name"])
@@ -177,13 +179,13 @@ async def test_an_invalid_directory_is_refused(api: Api) -> None:
 async def managed(api: Api, name: str, repository: str) -> None:
     """Create a dashboard that a repository manages, as a sync would have created it."""
     assert (await api("POST", DASHBOARDS, {"metadata": {"name": name}, "spec": {"title": name}}))[0] == 201
-    given = {"grafana.app/managedBy": "repo", "grafana.app/managerId": repository, "grafana.app/sourcePath": f"{name}.json"}
-    await api.sql("update resource set annotations = $1 where name = $2 returning 1", json.dumps(given), name)
+    body = {"grafana.app/managedBy": "repo", "grafana.app/managerId": repository, "grafana.app/sourcePath": f"{name}.json"}
+    await api.sql("update resource set annotations = $1 where name = $2 returning 1", json.dumps(body), name)
 
 
 async def test_managed_objects_are_deleted_with_their_repository(api: Api) -> None:
-    """That is the effect of the default finalizers."""
-    created = await made(api, "team", githost())
+    """With the default finalizers, deleting a repository deletes its managed objects."""
+    created = await create_repository(api, "team", githost())
     assert created["metadata"]["finalizers"] == ["cleanup", "remove-orphan-resources"]
     await managed(api, "d", "team")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
@@ -191,17 +193,17 @@ async def test_managed_objects_are_deleted_with_their_repository(api: Api) -> No
     assert (await api("GET", f"{REPOSITORIES}/team"))[0] == 404
 
 
-async def test_a_folder_that_others_use_outlives_its_repository(api: Api) -> None:
-    """Its ancestors are kept, too, so that no other object is left without its folder. The other folders are deleted."""
-    await made(api, "team", githost())
-    given = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
+async def test_a_folder_in_use_is_kept(api: Api) -> None:
+    """A managed folder with unmanaged objects, and its ancestors, are kept when the repository is deleted; others are deleted."""
+    await create_repository(api, "team", githost())
+    body = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
     for name, above in (("top", None), ("used", "top"), ("unused", "top")):
         folder = {"metadata": {"name": name, "annotations": {"grafana.app/folder": above} if above else {}}, "spec": {"title": name}}
         assert (await api("POST", FOLDERS, folder))[0] == 201
     panel = {"folderUid": "used", "name": "P", "kind": 1, "model": {"type": "text"}, "uid": "panel"}
     assert (await api("POST", "/api/library-elements", panel))[0] == 200
     await managed(api, "d", "team")
-    await api.sql("update resource set annotations = annotations || $1 where resource = 'folders' returning 1", json.dumps(given))
+    await api.sql("update resource set annotations = annotations || $1 where resource = 'folders' returning 1", json.dumps(body))
     await api.sql("""update resource set annotations = annotations || '{"grafana.app/folder": "used"}' where name = 'd' returning 1""")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     _, found = await api("GET", FOLDERS)
@@ -212,8 +214,8 @@ async def test_a_folder_that_others_use_outlives_its_repository(api: Api) -> Non
 
 
 async def test_managed_objects_can_be_released(api: Api) -> None:
-    """With the other finalizer the objects are kept, unmanaged, and may be changed."""
-    await made(api, "team", githost(), finalizers=["cleanup", "release-orphan-resources"])
+    """With the releasing finalizer the objects are kept, unmanaged and editable."""
+    await create_repository(api, "team", githost(), finalizers=["cleanup", "release-orphan-resources"])
     await managed(api, "d", "team")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     _, found = await api("GET", f"{DASHBOARDS}/d")
@@ -223,15 +225,15 @@ async def test_managed_objects_can_be_released(api: Api) -> None:
     assert (await api("PUT", f"{DASHBOARDS}/d", found))[0] == 200
 
 
-async def test_finalizers_of_others_are_waited_for(api: Api) -> None:
-    """Until they are removed the repository is only marked, accepts no jobs, and keeps its objects."""
-    await made(api, "team", githost(), finalizers=["remove-orphan-resources", "example.org/theirs"])
+async def test_other_finalizers_delay_the_delete(api: Api) -> None:
+    """Until other finalizers are removed, the repository is only marked, accepts no jobs and keeps its objects."""
+    await create_repository(api, "team", githost(), finalizers=["remove-orphan-resources", "example.org/theirs"])
     await managed(api, "d", "team")
     status, found = await api("DELETE", f"{REPOSITORIES}/team")
     assert (status, "deletionTimestamp" in found["metadata"]) == (200, True)
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 200
-    status, refused = await api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {}})
-    assert (status, "marked for deletion" in refused["message"]) == (409, True)
+    status, error = await api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {}})
+    assert (status, "marked for deletion" in error["message"]) == (409, True)
     found["metadata"]["finalizers"] = ["remove-orphan-resources"]
     assert (await api("PUT", f"{REPOSITORIES}/team", found))[0] == 200
     assert (await api("GET", f"{REPOSITORIES}/team"))[0] == 404
@@ -240,15 +242,15 @@ async def test_finalizers_of_others_are_waited_for(api: Api) -> None:
 
 async def test_type_and_used_target_do_not_change(api: Api) -> None:
     """The target may change until something was synced."""
-    await made(api, "team", githost())
+    await create_repository(api, "team", githost())
     local = githost()
     local.pop("githost")
     local |= {"type": "local", "local": {"path": str(api.data)}}
     status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", local))
     assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["spec.type"])
-    whole = githost()
-    whole["sync"] = {"enabled": True, "target": "instance"}
-    assert (await api("PUT", f"{REPOSITORIES}/team", named("team", whole)))[0] == 200
+    complete = githost()
+    complete["sync"] = {"enabled": True, "target": "instance"}
+    assert (await api("PUT", f"{REPOSITORIES}/team", named("team", complete)))[0] == 200
     stats = {"stats": [{"group": "g", "resource": "r", "count": 1}]}
     await api.sql("update resource set status = $1 where name = 'team' returning 1", json.dumps(stats))
     status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost()))

@@ -1,4 +1,4 @@
-"""Two repositories of an organization have no file in common."""
+"""Two repositories of an organization never share a file."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 def repository(name: str, **source: str) -> dict[str, Any]:
-    """On a git host where a ``url`` is given, else a folder."""
+    """Return a repository on a git host if a ``url`` is given, otherwise a local one."""
     block = {"type": "githost", "githost": source} if "url" in source else {"type": "local", "local": source}
     sync = {"enabled": False, "target": "folder"}
     return {"metadata": {"name": name}, "spec": {"title": name, "workflows": [], "sync": sync, **block}}
@@ -36,18 +36,18 @@ HOST = {"url": "https://git.example.org/team/boards", "branch": "main", "path": 
     ],
 )
 async def test_files_belong_to_one_repository(api: Api, first: Any, second: Any, field: str | None) -> None:
-    """The same directory, or one in the other, is refused with the name of the repository that has it."""
+    """A directory that equals or contains another repository's directory is rejected with that repository's name."""
     assert (await api("POST", REPOSITORIES, repository("first", **first)))[0] == 201
-    status, answer = await api("POST", REPOSITORIES, repository("second", **second))
+    status, response = await api("POST", REPOSITORIES, repository("second", **second))
     if field is None:
-        assert status == 201, answer
+        assert status == 201, response
     else:
-        assert (status, answer["details"]["causes"][0]["field"]) == (422, field)
-        assert 'the repository "first" already reads this' in answer["message"]
+        assert (status, response["details"]["causes"][0]["field"]) == (422, field)
+        assert 'the repository "first" already reads this' in response["message"]
 
 
-async def test_a_repository_is_not_moved_to_files_of_another(api: Api) -> None:
-    """It may be changed otherwise, and moved there once the other one is gone."""
+async def test_a_repository_cannot_be_moved_to_files_of_another(api: Api) -> None:
+    """A repository cannot be moved to another one's files until that one is deleted; other changes are possible."""
     for name, path in (("first", "a"), ("second", "b")):
         assert (await api("POST", REPOSITORIES, repository(name, path=path)))[0] == 201
     moved = {"spec": {"local": {"path": "a/c"}}}
@@ -58,9 +58,9 @@ async def test_a_repository_is_not_moved_to_files_of_another(api: Api) -> None:
 
 
 async def test_synonyms_of_a_git_host_have_the_same_files(api: Api) -> None:
-    """The type of the other repository makes no difference; the field is that of the block that was sent."""
+    """Repositories on a git host conflict whatever synonym their type is, and the error names the field that was sent."""
     assert (await api("POST", REPOSITORIES, repository("first", **HOST)))[0] == 201
     second = repository("second", **HOST)
     second["spec"] |= {"type": "gitlab", "gitlab": second["spec"].pop("githost")}
-    status, answer = await api("POST", REPOSITORIES, second)
-    assert (status, answer["details"]["causes"][0]["field"]) == (422, "spec.gitlab")
+    status, response = await api("POST", REPOSITORIES, second)
+    assert (status, response["details"]["causes"][0]["field"]) == (422, "spec.gitlab")

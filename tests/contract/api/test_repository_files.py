@@ -1,4 +1,4 @@
-"""The endpoint for files of repositories: authorization, the requests to the worker, and the audit."""
+"""The endpoint for files of repositories: authorization, calls to the worker, and the audit."""
 
 import asyncio
 import io
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api
-from tests.contract.api.repositories import REPOSITORIES, StandIn, judged, made, touch
+from tests.contract.api.repositories import REPOSITORIES, FakeJobsWorker, make_local_repository, record_health, touch
 from tests.signer import SIGNER
 
 from dashwright.api.workers import repository_client
@@ -24,13 +24,13 @@ DASHBOARD = {"title": "T", "panels": []}
 
 
 @pytest.fixture
-async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[StandIn]:
-    """A worker for a repository named team."""
-    await made(api, "team", api.data, "write")
-    stand_in = StandIn()
-    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, SIGNER, prefetch=8)
+async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[FakeJobsWorker]:
+    """Start a fake jobs worker for a repository named team."""
+    await make_local_repository(api, "team", api.data, "write")
+    fake_worker = FakeJobsWorker()
+    server = RpcServer(broker, broker.topology.repositories, fake_worker.respond, SIGNER, prefetch=8)
     await server.start()
-    yield stand_in
+    yield fake_worker
     await server.stop(drain=0)
 
 
@@ -52,45 +52,45 @@ async def events(api: Api) -> list[tuple[str, str, str, dict[str, Any]]]:
     return [(row["action"], row["outcome"], row["object"], json.loads(row["details"])) for row in rows]
 
 
-async def test_who_may_change_a_repository_lists_its_files(api: Api, worker: StandIn) -> None:
-    """All files are listed, or those below a directory; other callers are refused before the worker is called."""
+async def test_listing_files_needs_repository_access(api: Api, worker: FakeJobsWorker) -> None:
+    """All files, or those below a directory, are listed; other callers are rejected before the worker is called."""
     for path, below in (("", ""), ("/", ""), ("/deep/er/", "deep/er/")):
         status, found = await api("GET", f"{FILES}{path}", params={"ref": "other"})
         assert (status, found["kind"], found["items"][0]["path"]) == (200, "FileList", "a.json")
-        assert worker.asked.pop() == {"call": "files", "namespace": "default", "name": "team", "path": below, "ref": "other"}
+        assert worker.requests.pop() == {"call": "files", "namespace": "default", "name": "team", "path": below, "ref": "other"}
     editor = await api.person("editor", Role.EDITOR)
     for path in ("", "/", "/deep/"):
         assert (await api("GET", f"{FILES}{path}", auth=editor))[0] == 403
-    assert worker.asked == []
+    assert worker.requests == []
 
 
-async def test_a_file_is_read_by_who_may_read_all_that_it_shows(api: Api, worker: StandIn) -> None:
-    """The response contains the file and its stored objects; without the right it reveals neither, not even a name."""
+async def test_reading_a_file_needs_read_access_to_its_objects(api: Api, worker: FakeJobsWorker) -> None:
+    """The response has the file and its stored objects; a caller without read access learns neither, not even a name."""
     inside = await folder_for(api, "closed", "ina")
     viewer = await api.person("vic", Role.VIEWER)
     worker.touches = [touch("get", "mine", "closed")]
     status, found = await api("GET", f"{FILES}/a.json", auth=inside)
     assert (status, found["kind"], found["resource"]["file"]) == (200, "ResourceWrapper", {"spec": {"title": "T"}})
-    status, refused = await api("GET", f"{FILES}/a.json", auth=viewer)
-    assert (status, refused["message"]) == (403, "'a.json' is forbidden: vic needs dashboards:read on the objects in it")
+    status, error = await api("GET", f"{FILES}/a.json", auth=viewer)
+    assert (status, error["message"]) == (403, "'a.json' is forbidden: vic needs dashboards:read on the objects in it")
     worker.touches.append(touch("get", "another"))
     assert (await api("GET", f"{FILES}/a.json", auth=inside))[0] == 403
     assert (await api("GET", f"{FILES}/a.json", auth=ADMIN))[0] == 200
 
 
-async def test_a_file_that_holds_nothing_is_read_by_who_may_list_it(api: Api, worker: StandIn) -> None:
-    """Without objects in the file, the right to list decides."""
+async def test_a_file_without_objects_needs_list_access(api: Api, worker: FakeJobsWorker) -> None:
+    """A file without objects can be read by callers who may list the files."""
     assert (await api("GET", f"{FILES}/broken.json", auth=await api.person("editor", Role.EDITOR)))[0] == 403
     assert (await api("GET", f"{FILES}/broken.json"))[0] == 200
 
 
-async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: StandIn) -> None:
+async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJobsWorker) -> None:
     """The worker makes exactly the planned change: with the content that it derived, on the state that it has read."""
     worker.touches = [touch("update", "a")]
     query = {"ref": "side", "message": "Why", "skipDryRun": "true"}
     status, found = await api("PUT", f"{FILES}/deep/a.json", params=query, data=b"title: T\n", headers={"Content-Type": "text/nonsense"})
     assert (status, found["kind"], found["ref"]) == (200, "ResourceWrapper", "c")
-    planned, done = worker.asked
+    planned, done = worker.requests
     assert planned["author"]["at"] == done["author"].pop("at") == pytest.approx(time.time(), abs=60)
     del planned["author"]["at"]
     author = {"name": "admin", "email": "admin@localhost", "uid": "user:1"}
@@ -110,22 +110,22 @@ async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: StandI
 
 
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
-async def test_nothing_is_done_without_every_right(api: Api, worker: StandIn, method: str, verb: str) -> None:
+async def test_nothing_is_done_without_every_right(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
     """A caller with rights in one folder only is refused if one object is elsewhere. Viewers get no plan."""
     inside = await folder_for(api, "closed", "ina")
     body = None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
     assert (await api(method, f"{FILES}/a.json", body, auth=inside))[0] == 403
-    assert (len(worker.asked), worker.done) == (1, [])
+    assert (len(worker.requests), worker.changes) == (1, [])
     worker.touches.pop()
     assert (await api(method, f"{FILES}/a.json", body, auth=inside))[0] == 200
-    worker.asked.clear()
+    worker.requests.clear()
     assert (await api(method, f"{FILES}/a.json", body, auth=await api.person("vic", Role.VIEWER)))[0] == 403
-    assert worker.asked == []
+    assert worker.requests == []
 
 
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
-async def test_a_dry_run_of_a_change_is_judged_and_returns_the_plan(api: Api, worker: StandIn, method: str, verb: str) -> None:
+async def test_a_dry_run_of_a_change_is_judged_and_returns_the_plan(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
     """The worker only plans; the required rights are those of the change."""
     inside, body = await folder_for(api, "closed", "ina"), None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
@@ -133,66 +133,66 @@ async def test_a_dry_run_of_a_change_is_judged_and_returns_the_plan(api: Api, wo
     worker.touches.pop()
     status, found = await api(method, f"{FILES}/a.json?dryRun=All", body, auth=inside)
     assert (status, found["kind"], found["ref"]) == (200, "ResourceWrapper", "c")
-    assert (len(worker.asked), worker.done, await events(api)) == (2, [], [])
+    assert (len(worker.requests), worker.changes, await events(api)) == (2, [], [])
 
 
-async def test_a_change_requires_the_right_to_read(api: Api, worker: StandIn) -> None:
+async def test_a_change_requires_the_right_to_read(api: Api, worker: FakeJobsWorker) -> None:
     """A change also requires the right to read, because the response contains the object."""
     blind = await api.person("blind", Role.NONE, ("dashboards:write", "*"), ("dashboards:delete", "*"))
     for method, verb in (("PUT", "update"), ("DELETE", "delete")):
         worker.touches = [touch(verb, "a")]
-        status, refused = await api(method, f"{FILES}/a.json", DASHBOARD if method == "PUT" else None, auth=blind)
-        assert (status, "dashboards:read" in refused["message"], worker.done) == (403, True, [])
+        status, error = await api(method, f"{FILES}/a.json", DASHBOARD if method == "PUT" else None, auth=blind)
+        assert (status, "dashboards:read" in error["message"], worker.changes) == (403, True, [])
 
 
-async def test_a_file_is_moved_from_where_it_was(api: Api, worker: StandIn) -> None:
+async def test_a_file_is_moved_from_where_it_was(api: Api, worker: FakeJobsWorker) -> None:
     """POST moves a file, with or without other content; PUT refuses originalPath."""
     for sent in (b"", b"{}"):
         assert (await api("POST", f"{FILES}/new/a.json", params={"originalPath": "old/a.json"}, data=sent))[0] == 200
-        planned, done = worker.asked
+        planned, done = worker.requests
         assert (planned["method"], planned["path"], planned["originalPath"]) == ("move", "new/a.json", "old/a.json")
         assert (planned.get("content"), done.get("content")) == (("{}", "{} as written") if sent else (None, None))
-        worker.asked.clear()
+        worker.requests.clear()
     assert (await api("PUT", f"{FILES}/a.json", DASHBOARD, params={"originalPath": "b.json"}))[0] == 400
     assert (await api("POST", f"{FILES}/a.json", params={"originalPath": "../b.json"}))[0] == 400
-    assert worker.asked == []
+    assert worker.requests == []
 
 
-async def test_directories_are_made_and_removed_and_not_replaced(api: Api, worker: StandIn) -> None:
+async def test_directories_are_made_and_removed_and_not_replaced(api: Api, worker: FakeJobsWorker) -> None:
     assert (await api("POST", f"{FILES}/deep/"))[0] == 200
     assert (await api("DELETE", f"{FILES}/deep/"))[0] == 200
-    assert [(asked["method"], asked["path"]) for asked in worker.done] == [("create", "deep/"), ("delete", "deep/")]
-    async with api.session.put(f"{FILES}/deep/", data=b"{}", headers={"Authorization": ADMIN}) as answer:
-        assert (answer.status, answer.headers["Allow"]) == (405, "DELETE, GET, HEAD, POST")
+    assert [(asked["method"], asked["path"]) for asked in worker.changes] == [("create", "deep/"), ("delete", "deep/")]
+    async with api.session.put(f"{FILES}/deep/", data=b"{}", headers={"Authorization": ADMIN}) as response:
+        assert (response.status, response.headers["Allow"]) == (405, "DELETE, GET, HEAD, POST")
 
 
-async def test_a_change_that_others_overtake_is_planned_again(api: Api, worker: StandIn) -> None:
-    """It is authorized again, too; the third conflict is final. A file that already exists is reported immediately."""
+async def test_a_conflicting_change_is_planned_again(api: Api, worker: FakeJobsWorker) -> None:
+    """After a conflict a change is planned and authorized again, three times at most. An existing file is reported immediately."""
     worker.faults = [Conflict("the branch has moved"), Conflict("the branch has moved")]
     assert (await api("PUT", f"{FILES}/a.json", DASHBOARD))[0] == 200
-    assert [asked["base"] for asked in worker.done] == ["b1", "b3", "b5"]
+    assert [asked["base"] for asked in worker.changes] == ["b1", "b3", "b5"]
     worker.faults = [Conflict("the branch has moved")] * 3
-    status, refused = await api("PUT", f"{FILES}/a.json", DASHBOARD)
-    assert (status, "try again" in refused["message"]) == (409, True)
-    worker.asked.clear()
+    status, error = await api("PUT", f"{FILES}/a.json", DASHBOARD)
+    assert (status, "try again" in error["message"]) == (409, True)
+    worker.requests.clear()
     worker.faults = [AlreadyExists("a.json is there")]
     assert (await api("POST", f"{FILES}/a.json", DASHBOARD))[1]["reason"] == "AlreadyExists"
-    assert len(worker.done) == 1
+    assert len(worker.changes) == 1
 
 
-async def test_what_cannot_be_a_file_is_refused(api: Api, worker: StandIn) -> None:
-    """More than 5 MiB, no text, an empty body, and an overlong message are refused."""
+async def test_invalid_content_is_rejected(api: Api, worker: FakeJobsWorker) -> None:
+    """More than 5 MiB, binary content, an empty body and a message that is too long are rejected."""
     for method in ("POST", "PUT"):
         assert (await api(method, f"{FILES}/a.json", data=io.BytesIO(b" " * (5 * 1024 * 1024 + 1))))[0] == 413
         assert (await api(method, f"{FILES}/a.json", data=b'{"title": "\xff"}'))[0] == 400
-        status, refused = await api(method, f"{FILES}/a.json")
-        assert (status, "the body is empty" in refused["message"]) == (400, True)
+        status, error = await api(method, f"{FILES}/a.json")
+        assert (status, "the body is empty" in error["message"]) == (400, True)
         assert (await api(method, f"{FILES}/a.json", data=b"{}", params={"message": "m" * 10_001}))[0] == 400
-    assert worker.asked == []
+    assert worker.requests == []
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("../../a.json", "traversal"),
         ("deep/../../a.json", "traversal"),
@@ -211,22 +211,22 @@ async def test_what_cannot_be_a_file_is_refused(api: Api, worker: StandIn) -> No
         ("a%5Cb.json", "invalid characters"),
     ],
 )
-async def test_a_path_is_checked_as_it_was_sent(api: Api, worker: StandIn, path: str, said: str) -> None:
+async def test_a_path_is_checked_as_it_was_sent(api: Api, worker: FakeJobsWorker, path: str, message: str) -> None:
     """No component normalizes an unsafe path into a safe one, and the worker is not called."""
     for method in ("GET", "POST", "PUT", "DELETE"):
         status, body = await raw(api, method, f"{FILES}/{path}")
-        assert (status, said in body["message"]) == (400, True), (method, body)
-    assert worker.asked == []
+        assert (status, message in body["message"]) == (400, True), (method, body)
+    assert worker.requests == []
 
 
 @pytest.mark.parametrize("name", ["ä b", "%20", *"()&+',#=;@!~[]{}<>:\"|?*`$^%", "\N{ROCKET}"])
-async def test_a_file_with_any_printable_name_is_reached(api: Api, worker: StandIn, name: str) -> None:
+async def test_a_file_with_any_printable_name_is_reached(api: Api, worker: FakeJobsWorker, name: str) -> None:
     """Names are percent-encoded once in the path, or in the query for a move."""
     for method in ("GET", "PUT", "DELETE"):
         assert (await raw(api, method, f"{FILES}/deep/{quote(name, safe='')}.json"))[0] == 200
-        assert worker.asked.pop()["path"] == f"deep/{name}.json"
+        assert worker.requests.pop()["path"] == f"deep/{name}.json"
     assert (await raw(api, "POST", f"{FILES}/new.json?originalPath={quote(f'{name}/a.json', safe='')}"))[0] == 200
-    assert worker.asked.pop()["originalPath"] == f"{name}/a.json"
+    assert worker.requests.pop()["originalPath"] == f"{name}/a.json"
 
 
 async def raw(api: Api, method: str, path: str) -> tuple[int, Any]:
@@ -237,61 +237,61 @@ async def raw(api: Api, method: str, path: str) -> tuple[int, Any]:
         f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADMIN}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     writer.write(head.encode() + body.encode())
-    answer = await reader.read()
+    response = await reader.read()
     writer.close()
     await writer.wait_closed()
-    status, _, rest = answer.partition(b"\r\n")
+    status, _, rest = response.partition(b"\r\n")
     return int(status.split()[1]), json.loads(rest.partition(b"\r\n\r\n")[2])
 
 
-async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worker: StandIn) -> None:
+async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worker: FakeJobsWorker) -> None:
     """The status is 409 while it waits for another client's finalizer; its files can still be read."""
     await api.sql("update resource set finalizers = '{x}' where name = 'team'")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
-    await judged(api, "team", healthy=True)
+    await record_health(api, "team", healthy=True)
     for method in ("POST", "PUT", "DELETE"):
-        status, refused = await api(method, f"{FILES}/a.json", None if method == "DELETE" else DASHBOARD)
-        assert (status, "marked for deletion" in refused["message"]) == (409, True)
+        status, error = await api(method, f"{FILES}/a.json", None if method == "DELETE" else DASHBOARD)
+        assert (status, "marked for deletion" in error["message"]) == (409, True)
     assert (await api("GET", f"{FILES}/a.json"))[0] == 200
 
 
-async def test_a_repository_that_cannot_be_worked_with(api: Api, worker: StandIn) -> None:
+async def test_a_repository_that_cannot_be_worked_with(api: Api, worker: FakeJobsWorker) -> None:
     """404 if unknown, 424 if unhealthy, 504 if the worker is too slow; the worker is not called for the first two."""
     assert (await api("GET", f"{REPOSITORIES}/none/files/a.json"))[0] == 404
     assert (await api("PUT", f"{REPOSITORIES}/none/files/a.json", DASHBOARD))[0] == 404
-    await judged(api, "team", healthy=False)
+    await record_health(api, "team", healthy=False)
     for method, path in (("GET", ""), ("GET", "/a.json"), ("DELETE", "/a.json")):
-        status, refused = await api(method, f"{FILES}{path}")
-        assert (status, "it is so" in refused["message"]) == (424, True)
-    assert worker.asked == []
+        status, error = await api(method, f"{FILES}{path}")
+        assert (status, "it is so" in error["message"]) == (424, True)
+    assert worker.requests == []
 
 
-async def test_the_reason_of_bad_health_requires_the_right_to_read(api: Api, worker: StandIn) -> None:
+async def test_the_reason_of_bad_health_requires_the_right_to_read(api: Api, worker: FakeJobsWorker) -> None:
     """The reasons contain addresses and folders."""
-    await judged(api, "team", healthy=False)
+    await record_health(api, "team", healthy=False)
     editor, inside = await api.person("editor", Role.EDITOR), await folder_for(api, "closed", "ina")
     for auth, reasons in ((editor, ": it is so"), (inside, "")):
         for method, body in (("GET", None), ("PUT", DASHBOARD)):
-            status, refused = await api(method, f"{FILES}/a.json", body, auth=auth)
-            assert (status, refused["message"]) == (424, f"The repository configuration is not healthy{reasons}")
+            status, error = await api(method, f"{FILES}/a.json", body, auth=auth)
+            assert (status, error["message"]) == (424, f"The repository configuration is not healthy{reasons}")
 
 
-async def test_a_worker_that_takes_too_long(api: Api, worker: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository_client, "SECONDS", 0.05)
+async def test_a_worker_that_takes_too_long(api: Api, worker: FakeJobsWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository_client, "TIMEOUT_SECONDS", 0.05)
     worker.is_silent = True
     assert (await api("GET", f"{FILES}/a.json"))[0] == 504
 
 
-async def test_commits_have_the_caller_as_author(api: Api, worker: StandIn) -> None:
+async def test_commits_have_the_caller_as_author(api: Api, worker: FakeJobsWorker) -> None:
     """The author is the user's name and e-mail; other callers have their login and an undeliverable address."""
     anna = await api.person("anna", Role.EDITOR)
     await api.sql("""update "user" set name = ' Anna <Ä>. ', email = 'anna@example.org' where login = 'anna'""")
     _, bearer = await api.token(await api.account("robot", Role.EDITOR), "t")
     others = [(await api.person("bert", Role.EDITOR), "bert", "user-"), (f"Bearer {bearer}", "robot", "service-account-")]
     assert (await api("DELETE", f"{FILES}/a.json", auth=anna))[0] == 200
-    author = worker.done[-1]["author"]
+    author = worker.changes[-1]["author"]
     assert (author["name"], author["email"]) == ("Anna Ä", "anna@example.org")
     for auth, name, email in others:
         assert (await api("DELETE", f"{FILES}/a.json", auth=auth))[0] == 200
-        author = worker.done[-1]["author"]
+        author = worker.changes[-1]["author"]
         assert (name in author["name"], author["email"].startswith(email), author["email"].endswith(".invalid")) == (True, True, True)

@@ -1,4 +1,4 @@
-"""What the git host of a repository has: its branches, and the commits, all or those that touch a path."""
+"""Branches of a repository at its git host, and the commits of all files or of one path."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ async def commits(api: Api, path: str = "", **query: str) -> list[str]:
     return [item["ref"] for item in found["items"]]
 
 
-async def test_the_branches(git_api: Api, git_server: GitServer) -> None:
-    """By name, with the commits they stand at; Editors may know."""
+async def test_branches_are_listed(git_api: Api, git_server: GitServer) -> None:
+    """Branches are listed by name with their commits, for Editors too."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A")})
     second = work.commit({"a.json": dashboard("a", "B")}, branch="feature/x")
@@ -32,8 +32,8 @@ async def test_the_branches(git_api: Api, git_server: GitServer) -> None:
     assert (await git_api("GET", f"{TEAM}/history", auth=editor))[0] == 403
 
 
-async def test_commits_come_newest_first(git_api: Api, git_server: GitServer) -> None:
-    """With who made them, when and why, of the repository's own branch, of another one, and up to a commit."""
+async def test_commits_are_listed_newest_first(git_api: Api, git_server: GitServer) -> None:
+    """Commits have author, time and message and are listed for the own branch, another branch or up to a commit."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A")}, message="One\n\nand why")
     second = work.commit({"b.json": dashboard("b", "B")})
@@ -43,13 +43,13 @@ async def test_commits_come_newest_first(git_api: Api, git_server: GitServer) ->
     assert await commits(git_api, ref="other") == [third, second, first]
     assert await commits(git_api, ref=first) == [first]
     _, found = await git_api("GET", f"{TEAM}/history", params={"ref": first})
-    made = int(git(work.folder, "show", "--no-patch", "--format=%ct", first)) * 1000
+    created = int(git(work.folder, "show", "--no-patch", "--format=%ct", first)) * 1000
     authors = [{"name": "Test", "username": ""}]
-    assert found["items"] == [{"ref": first, "message": "One\n\nand why", "authors": authors, "createdAt": made}]
+    assert found["items"] == [{"ref": first, "message": "One\n\nand why", "authors": authors, "createdAt": created}]
 
 
 async def test_commits_that_touch_a_path(git_api: Api, git_server: GitServer) -> None:
-    """A file's, its removal too, and a directory's; a name that nothing had is not found."""
+    """The history of a file or directory has the commits that changed or deleted it; an unknown path is 404."""
     work = git_server.make("team.git")
     first = work.commit({"deep/ä b.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     second = work.commit({"b.json": dashboard("b", "C")})
@@ -64,8 +64,8 @@ async def test_commits_that_touch_a_path(git_api: Api, git_server: GitServer) ->
         assert (status, found["reason"]) == (404, "NotFound"), path
 
 
-async def test_a_merge_touches_what_it_changes_itself(git_api: Api, git_server: GitServer) -> None:
-    """Not what one of its sides had already."""
+async def test_a_merge_counts_only_for_its_own_changes(git_api: Api, git_server: GitServer) -> None:
+    """A merge is part of a path's history only if it differs from both sides there."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A")})
     git(work.folder, "checkout", "--quiet", "-b", "side")
@@ -80,8 +80,8 @@ async def test_a_merge_touches_what_it_changes_itself(git_api: Api, git_server: 
 
 
 @pytest.mark.parametrize("ref", ["none", "0" * 40, "refs/heads/main:x", "--upload-pack=x", "a..b"])
-async def test_a_ref_that_is_none(git_api: Api, git_server: GitServer, ref: str) -> None:
-    """Not found, or refused where it cannot be one; the repository is as it was."""
+async def test_unknown_and_invalid_refs(git_api: Api, git_server: GitServer, ref: str) -> None:
+    """An unknown ref is not found and an invalid one is rejected; the repository's health is unchanged."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     status, found = await git_api("GET", f"{TEAM}/history", params={"ref": ref})
@@ -89,8 +89,8 @@ async def test_a_ref_that_is_none(git_api: Api, git_server: GitServer, ref: str)
     assert len(await commits(git_api)) == 1
 
 
-async def test_a_commit_of_another_branch_is_not_the_repository_s(git_api: Api, git_server: GitServer) -> None:
-    """Though the copy has it, since somebody looked at that branch."""
+async def test_a_commit_outside_of_the_branches_is_not_found(git_api: Api, git_server: GitServer) -> None:
+    """A commit that only the mirror has is not found in the repository."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A")})
     other = work.commit({"a.json": dashboard("a", "B")}, branch="other")
@@ -100,7 +100,7 @@ async def test_a_commit_of_another_branch_is_not_the_repository_s(git_api: Api, 
 
 
 async def test_an_empty_repository_has_no_history(git_api: Api, git_server: GitServer) -> None:
-    """And no branches."""
+    """An empty repository has neither history nor branches."""
     git_server.make("team.git")
     await repository(git_api, git_server)
     assert await commits(git_api) == []
@@ -108,8 +108,8 @@ async def test_an_empty_repository_has_no_history(git_api: Api, git_server: GitS
     assert (await git_api("GET", f"{TEAM}/history/a.json"))[0] == 404
 
 
-async def test_a_folder_has_neither(git_api: Api) -> None:
-    """400 says so, whether or not the folder is there; a repository that is none is 404."""
+async def test_a_local_repository_has_no_history(git_api: Api) -> None:
+    """Branches and history of a local repository are 400; an unknown repository is 404."""
     spec: dict[str, Any] = {"title": "T", "type": "local", "workflows": [], "local": {"path": "x"}}
     body = {"metadata": {"name": "team"}, "spec": {**spec, "sync": {"enabled": False, "target": "folder"}}}
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
@@ -119,8 +119,8 @@ async def test_a_folder_has_neither(git_api: Api) -> None:
         assert (await git_api("GET", f"{REPOSITORIES}/none/{what}"))[0] == 404
 
 
-async def test_a_host_that_refuses_is_the_repository_s_fault(git_api: Api, git_server: GitServer) -> None:
-    """424, never a 403 that the caller would take for their own; so it is before and after the probe has found it out."""
+async def test_a_rejecting_host_is_a_424(git_api: Api, git_server: GitServer) -> None:
+    """A host that rejects access is 424 and never 403, before and after the next probe."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     assert len(await commits(git_api)) == 1

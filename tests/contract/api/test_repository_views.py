@@ -1,9 +1,9 @@
-"""What is told of repositories beside the objects: views for every member, counts for a namespace, and what one manages."""
+"""Views of repositories: settings for every member, counts of objects, and the objects that a repository manages."""
 
 from typing import Any
 
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, synced
+from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, run_sync
 from tests.servers.git import GitServer, git
 
 from dashwright.common.identity import Role
@@ -13,10 +13,10 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards
 API_VERSION = "provisioning.grafana.app/v0alpha1"
 
 
-async def test_every_viewer_knows_of_repositories(git_api: Api, git_server: GitServer) -> None:
-    """By name, title, type, target, workflows, and place at a git host; neither a folder of the server nor a token is shown.
+async def test_viewers_list_the_repositories(git_api: Api, git_server: GitServer) -> None:
+    """A Viewer sees name, title, type, target, workflows and URL of each repository, and neither local paths nor tokens.
 
-    A member without a role is refused.
+    A member without a role is rejected.
     """
     spec = {"title": "Local", "type": "local", "local": {"path": "local"}, "workflows": ["write"]}
     body = {"metadata": {"name": "mine"}, "spec": {**spec, "sync": {"enabled": False, "target": "instance"}}}
@@ -26,8 +26,8 @@ async def test_every_viewer_knows_of_repositories(git_api: Api, git_server: GitS
         {"name": "mine", "title": "Local", "readOnly": False, "type": "local", "target": "instance", "workflows": ["write"]},
         {"name": "team", "title": "Team", "readOnly": True, "type": "githost", "target": "folder", "workflows": []},
     ]
-    _, stored = await git_api("GET", f"{REPOSITORIES}/team")
-    expected[1] |= {member: stored["spec"]["githost"][member] for member in ("branch", "url")}
+    _, current = await git_api("GET", f"{REPOSITORIES}/team")
+    expected[1] |= {member: current["spec"]["githost"][member] for member in ("branch", "url")}
     choices = {
         "allowImageRendering": True,
         "allowedTargets": ["folder", "instance"],
@@ -36,12 +36,12 @@ async def test_every_viewer_knows_of_repositories(git_api: Api, git_server: GitS
     }
     found = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("viewer", Role.VIEWER))
     assert found == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected, **choices})
-    status, refused = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("member", Role.NONE))
-    assert (status, refused["reason"]) == (403, "Forbidden")
+    status, error = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("member", Role.NONE))
+    assert (status, error["reason"]) == (403, "Forbidden")
 
 
-async def test_without_repositories_the_lists_are_empty(api: Api) -> None:
-    """Never null."""
+async def test_lists_are_empty_without_repositories(api: Api) -> None:
+    """Lists without items are empty and never null."""
     for path, kind in (("settings", "RepositoryViewList"), ("stats", "ResourceStats")):
         status, found = await api("GET", f"{NAMESPACE}/{path}")
         assert (status, found["kind"], found["items"]) == (200, kind, [])
@@ -49,19 +49,19 @@ async def test_without_repositories_the_lists_are_empty(api: Api) -> None:
     assert (status, found["reason"]) == (404, "NotFound")
 
 
-async def test_what_a_repository_manages(git_api: Api, git_server: GitServer) -> None:
-    """Listed by the paths of the files, with their hashes; counted by its name, apart from what no repository manages."""
+async def test_managed_objects_are_listed(git_api: Api, git_server: GitServer) -> None:
+    """Managed objects are listed by path with their hashes and counted by repository, apart from unmanaged objects."""
     files: dict[str, str | bytes | None] = {"deep/b.json": dashboard("b", "B"), "a.json": dashboard("a", "A")}
     git_server.make("team.git").commit(files)
     await repository(git_api, git_server)
-    status, listed = await git_api("GET", f"{REPOSITORIES}/team/resources")
-    assert (status, listed["kind"], listed["metadata"], listed["items"]) == (200, "ResourceList", {}, [])
-    assert (await synced(git_api))["state"] == "success"
+    status, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
+    assert (status, listing["kind"], listing["metadata"], listing["items"]) == (200, "ResourceList", {}, [])
+    assert (await run_sync(git_api))["state"] == "success"
     own = {"metadata": {"name": "own"}, "spec": {"title": "Own", "panels": []}}
     assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v1beta1"), own))[0] == 201
-    _, listed = await git_api("GET", f"{REPOSITORIES}/team/resources")
-    items = {item["name"]: item for item in listed["items"] if item["resource"] == "dashboards"}
-    paths = [item["path"] for item in listed["items"]]
+    _, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
+    items = {item["name"]: item for item in listing["items"] if item["resource"] == "dashboards"}
+    paths = [item["path"] for item in listing["items"]]
     assert paths == sorted(paths)
     assert {name: (item["path"], item["title"]) for name, item in items.items()} == {"a": ("a.json", "A"), "b": ("deep/b.json", "B")}
     await _is_as_stored(git_api, items["b"])
@@ -70,51 +70,51 @@ async def test_what_a_repository_manages(git_api: Api, git_server: GitServer) ->
     assert counted == {
         (None, "dashboard.grafana.app", "dashboards"): 1,
         ("team", "dashboard.grafana.app", "dashboards"): 2,
-        ("team", "folder.grafana.app", "folders"): len(listed["items"]) - 2,
+        ("team", "folder.grafana.app", "folders"): len(listing["items"]) - 2,
     }
-    folders = {"group": "folder.grafana.app", "resource": "folders", "count": len(listed["items"]) - 2}
+    folders = {"group": "folder.grafana.app", "resource": "folders", "count": len(listing["items"]) - 2}
     dashboards = {"group": "dashboard.grafana.app", "resource": "dashboards"}
     assert found["instance"] == [{**dashboards, "count": 3}, folders]
     assert found["managed"] == [{"kind": "repo", "id": "team", "stats": [{**dashboards, "count": 2}, folders]}]
     assert found["unmanaged"] == [{**dashboards, "count": 1}]
 
 
-async def test_what_is_in_quarantine(git_api: Api, git_server: GitServer) -> None:
-    """Listed beside what is stored, which stays as it was, and told by each sync; the commit counts as stored."""
+async def test_quarantined_files_are_listed(git_api: Api, git_server: GitServer) -> None:
+    """Quarantined files are listed next to their unchanged objects and reported by each sync; the commit counts as stored."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(git_api, git_server)
-    await synced(git_api)
+    await run_sync(git_api)
     bad = work.commit({"a.json": "{", "b.json": dashboard("b", "B2"), "odd#.json": "{", "same.json": dashboard("b", "Same")})
     since = 0
     for incremental in (True, False):
-        ended = await synced(git_api, incremental=incremental)
+        ended = await run_sync(git_api, incremental=incremental)
         assert (ended["state"], ended["message"], len(ended["errors"])) == ("error", "completed with errors", 3)
         _, team = await git_api("GET", f"{REPOSITORIES}/team")
         assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (bad, 1)
         assert sorted(team["status"]["sync"]["message"]) == sorted(ended["errors"])
-        _, listed = await git_api("GET", f"{REPOSITORIES}/team/resources")
-        found = {item["path"]: item for item in listed["quarantined"]}
+        _, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
+        found = {item["path"]: item for item in listing["quarantined"]}
         assert list(found) == ["a.json", "odd#.json", "same.json"]
         assert found["a.json"]["hash"] == git(work.folder, "rev-parse", "HEAD:a.json")
         assert "hash" not in found["same.json"]
         assert found["same.json"]["message"] == "duplicate resource name: b, same.json and b.json"
-        assert {item["name"]: item["title"] for item in listed["items"] if item["resource"] == "dashboards"} == {"a": "A", "b": "B2"}
+        assert {item["name"]: item["title"] for item in listing["items"] if item["resource"] == "dashboards"} == {"a": "A", "b": "B2"}
         assert found["a.json"]["since"] == (since or found["a.json"]["since"])
         since = found["a.json"]["since"]
     work.commit({"a.json": dashboard("a", "A3"), "odd#.json": None, "b.json": None})
-    assert (await synced(git_api, incremental=True))["state"] == "success"
-    _, listed = await git_api("GET", f"{REPOSITORIES}/team/resources")
-    assert listed["quarantined"] == []
-    assert {item["path"]: item["title"] for item in listed["items"] if item["resource"] == "dashboards"} == {
+    assert (await run_sync(git_api, incremental=True))["state"] == "success"
+    _, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
+    assert listing["quarantined"] == []
+    assert {item["path"]: item["title"] for item in listing["items"] if item["resource"] == "dashboards"} == {
         "a.json": "A3",
         "same.json": "Same",
     }
 
 
 async def _is_as_stored(api: Api, item: dict[str, Any]) -> None:
-    _, stored = await api("GET", f"{DASHBOARDS}/{item['name']}")
-    notes = stored["metadata"]["annotations"]
+    _, current = await api("GET", f"{DASHBOARDS}/{item['name']}")
+    notes = current["metadata"]["annotations"]
     assert (item["group"], item["hash"], item["folder"]) == (
         "dashboard.grafana.app",
         notes["grafana.app/sourceChecksum"],
@@ -124,8 +124,8 @@ async def _is_as_stored(api: Api, item: dict[str, Any]) -> None:
     assert item["time"] == written
 
 
-async def test_another_organization_has_its_own(git_api: Api, git_server: GitServer) -> None:
-    """Nobody is told of the repositories, numbers or objects of a namespace that is not theirs."""
+async def test_views_are_limited_to_the_namespace(git_api: Api, git_server: GitServer) -> None:
+    """A view contains no repositories, counts or objects of other namespaces."""
     auth = await git_api.person("stranger", Role.ADMIN, org_id=await git_api.organization("Other"))
     await repository(git_api, git_server)
     for path in ("settings", "stats", "repositories/team/resources"):
@@ -135,8 +135,8 @@ async def test_another_organization_has_its_own(git_api: Api, git_server: GitSer
         assert (await git_api("GET", f"{NAMESPACE.replace('default', f'org-{number}')}/{path}", auth=auth))[1]["items"] == []
 
 
-async def test_the_description_has_the_names_of_the_types(api: Api) -> None:
-    """What clients are generated from calls them as the interface does."""
+async def test_the_openapi_description_has_the_type_names(api: Api) -> None:
+    """The OpenAPI description uses the type names of Grafana's API."""
     _, found = await api("GET", "/openapi.json")
-    wanted = {"RepositoryView", "RepositoryViewList", "ResourceCount", "ResourceStats", "ResourceListItem", "ResourceList"}
-    assert wanted <= set(found["components"]["schemas"])
+    expected = {"RepositoryView", "RepositoryViewList", "ResourceCount", "ResourceStats", "ResourceListItem", "ResourceList"}
+    assert expected <= set(found["components"]["schemas"])

@@ -1,8 +1,4 @@
-"""The page on the resource API is true: each of its requests is sent, in order, and its response compared.
-
-An ``http request`` block is the request line, headers, an empty line and the body. Its ``http answer`` is the status, an empty
-line and JSON that the response contains at least; YAML is compared as data. ``…`` matches anything.
-"""
+"""Each request of the documentation page on the resource API is sent in order, and its response is compared."""
 
 import json
 import re
@@ -21,10 +17,10 @@ FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 def examples() -> list[tuple[str, str]]:
     """Return requests and their responses."""
     blocks = [(mark, text) for language, mark, text in FENCE.findall(PAGE.read_text()) if language == "http"]
-    requests, answers = blocks[::2], blocks[1::2]
+    requests, responses = blocks[::2], blocks[1::2]
     assert {mark for mark, _ in requests} == {"request"}
-    assert {mark for mark, _ in answers} == {"answer"}
-    return [(request, answer) for (_, request), (_, answer) in zip(requests, answers, strict=True)]
+    assert {mark for mark, _ in responses} == {"answer"}
+    return [(request, response) for (_, request), (_, response) in zip(requests, responses, strict=True)]
 
 
 def misses(shown: Any, found: Any, place: str = "") -> list[str]:
@@ -45,25 +41,25 @@ async def test_every_example_is_true(api: Api) -> None:
     faults = []
     shown = examples()
     assert len(shown) >= 10
-    for request, answer in shown:
+    for request, response in shown:
         head, _, body = request.partition("\n\n")
         line, *headers = head.strip().splitlines()
         method, address = line.split(" ", 1)
         sent = {"Authorization": ADMIN, **dict(header.split(": ", 1) for header in headers)}
-        async with api.session.request(method, address, headers=sent, data=body.encode() or None) as got:
-            text = await got.text()
-            found = read_yaml(text) if got.content_type == "application/yaml" else json.loads(text)
-            assert got.content_type == "application/yaml" or sent.get("Accept") != "application/yaml"
-        status, _, expected = answer.partition("\n\n")
-        if got.status != int(status):
-            faults.append(f"{line}: {got.status} {text[:300]}")
+        async with api.session.request(method, address, headers=sent, data=body.encode() or None) as result:
+            text = await result.text()
+            found = read_yaml(text) if result.content_type == "application/yaml" else json.loads(text)
+            assert result.content_type == "application/yaml" or sent.get("Accept") != "application/yaml"
+        status, _, expected = response.partition("\n\n")
+        if result.status != int(status):
+            faults.append(f"{line}: {result.status} {text[:300]}")
         else:
             faults += [f"{line}: {fault}" for fault in misses(json.loads(expected), found)]
     assert not faults, "\n".join(faults)
 
 
 def test_every_kind_is_on_the_page() -> None:
-    """With its group, plural, short names and what is served below it."""
+    """The page has each kind with its group, plural, short names and subresources."""
     rows = {row[0]: row for row in re.findall(r"^\| (\w+) \| `([\w.]+)` \| `(\w+)` \|([^|]*)\|([^|]*)\|", PAGE.read_text(), re.MULTILINE)}
     assert set(rows) == {kind.kind for kind in KINDS}
     for kind in KINDS:

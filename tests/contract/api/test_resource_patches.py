@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, MODIFIED, REPOSITORIES, dashboard, made, rows
+from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, MODIFIED, REPOSITORIES, create_object, dashboard, rows
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -27,12 +27,12 @@ async def patch(api: Api, body: Any, kind: str = MERGE, path: str = f"{DASHBOARD
 )
 async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> None:
     """Other members are kept; the result is a new generation."""
-    await made(api, {**dashboard(labels={"a": "b"}), "spec": {"title": "T", "big": 12345678901234567890}})
-    status, answer = await patch(api, body, kind)
-    assert status == 200, answer
-    assert answer["spec"] == {"title": "U", "big": 12345678901234567890}
-    assert answer["metadata"]["generation"] == 2
-    assert answer["metadata"]["labels"]["a"] == "b"
+    await create_object(api, {**dashboard(labels={"a": "b"}), "spec": {"title": "T", "big": 12345678901234567890}})
+    status, response = await patch(api, body, kind)
+    assert status == 200, response
+    assert response["spec"] == {"title": "U", "big": 12345678901234567890}
+    assert response["metadata"]["generation"] == 2
+    assert response["metadata"]["labels"]["a"] == "b"
     assert "12345678901234567890" in await api.sql("select spec from resource_history where generation = 2")
     assert await api.sql("select action from audit_event order by id desc limit 1") == "dashboard.update"
 
@@ -40,22 +40,22 @@ async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "", "application/yaml"])
 async def test_an_unknown_format_is_415(api: Api, kind: str) -> None:
     """The message names the four formats."""
-    await made(api, dashboard())
-    status, answer = await api("PATCH", f"{DASHBOARDS}/d", data=b"{}", headers={"Content-Type": kind})
-    assert (status, answer["reason"]) == (415, "UnsupportedMediaType")
+    await create_object(api, dashboard())
+    status, response = await api("PATCH", f"{DASHBOARDS}/d", data=b"{}", headers={"Content-Type": kind})
+    assert (status, response["reason"]) == (415, "UnsupportedMediaType")
     for known in (JSON_PATCH, MERGE, STRATEGIC, "application/apply-patch+yaml"):
-        assert known in answer["message"]
+        assert known in response["message"]
 
 
 async def test_labels_go_one_by_one_or_all(api: Api) -> None:
     """Null removes a label, or all of them; a version each, and no generation."""
-    await made(api, dashboard(labels={"a": "1", "b": "2"}))
-    status, answer = await patch(api, {"metadata": {"labels": {"a": None, "c": "3"}}})
+    await create_object(api, dashboard(labels={"a": "1", "b": "2"}))
+    status, response = await patch(api, {"metadata": {"labels": {"a": None, "c": "3"}}})
     assert status == 200
-    assert {key: value for key, value in answer["metadata"]["labels"].items() if "/" not in key} == {"b": "2", "c": "3"}
-    _, answer = await patch(api, {"metadata": {"labels": None}})
-    assert {key for key in answer["metadata"]["labels"] if "/" not in key} == set()
-    assert answer["metadata"]["generation"] == 1
+    assert {key: value for key, value in response["metadata"]["labels"].items() if "/" not in key} == {"b": "2", "c": "3"}
+    _, response = await patch(api, {"metadata": {"labels": None}})
+    assert {key for key in response["metadata"]["labels"] if "/" not in key} == set()
+    assert response["metadata"]["generation"] == 1
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,13 @@ async def test_labels_go_one_by_one_or_all(api: Api) -> None:
         ({"apiVersion": "dashboard.grafana.app/v0alpha1"}, "apiVersion"),
     ],
 )
-async def test_what_makes_an_object_another_one_is_immutable(api: Api, change: Any, field: str) -> None:
-    """422 with the field."""
-    await made(api, dashboard())
+async def test_identifying_fields_are_immutable(api: Api, change: Any, field: str) -> None:
+    """A patch of a field that identifies the object is a 422 with that field."""
+    await create_object(api, dashboard())
     before = await rows(api)
-    status, answer = await patch(api, change)
-    assert (status, answer["reason"]) == (422, "Invalid")
-    (cause,) = answer["details"]["causes"]
+    status, response = await patch(api, change)
+    assert (status, response["reason"]) == (422, "Invalid")
+    (cause,) = response["details"]["causes"]
     assert cause["field"] == field
     assert cause["message"].endswith("field is immutable")
     assert await rows(api) == before
@@ -103,32 +103,32 @@ async def test_what_makes_an_object_another_one_is_immutable(api: Api, change: A
 )
 async def test_a_patch_without_sense_changes_nothing(api: Api, kind: str, body: Any, status: int) -> None:
     """The response has the reason, and the object is unchanged."""
-    await made(api, dashboard())
+    await create_object(api, dashboard())
     before = await rows(api)
-    found, answer = await patch(api, body, kind)
-    assert found == status, answer
+    found, response = await patch(api, body, kind)
+    assert found == status, response
     assert await rows(api) == before
 
 
-async def test_a_patch_of_what_is_not_there(api: Api) -> None:
-    """404; only an apply creates."""
+async def test_a_patch_of_an_unknown_object(api: Api) -> None:
+    """A patch of an unknown object is 404; only an apply creates objects."""
     assert (await patch(api, {"spec": {"title": "U"}}))[0] == 404
 
 
-async def test_a_patch_may_name_its_version(api: Api) -> None:
-    """Then it is for that one only."""
-    first = await made(api, dashboard())
+async def test_a_patch_may_require_a_version(api: Api) -> None:
+    """A patch with a resourceVersion applies to that version only."""
+    first = await create_object(api, dashboard())
     version = first["metadata"]["resourceVersion"]
     assert (await patch(api, {"metadata": {"resourceVersion": version}, "spec": {"title": "U"}}))[0] == 200
-    status, answer = await patch(api, {"metadata": {"resourceVersion": version}, "spec": {"title": "V"}})
-    assert (status, answer["reason"]) == (409, "Conflict")
-    assert answer["message"].endswith(MODIFIED)
+    status, response = await patch(api, {"metadata": {"resourceVersion": version}, "spec": {"title": "V"}})
+    assert (status, response["reason"]) == (409, "Conflict")
+    assert response["message"].endswith(MODIFIED)
 
 
 @pytest.mark.parametrize("kind", [JSON_PATCH, MERGE, STRATEGIC])
 async def test_a_patch_that_changes_nothing_is_nothing(api: Api, kind: str) -> None:
     """No version, no generation, no event, no audit; the same object back."""
-    first = await made(api, dashboard(labels={"a": "b"}))
+    first = await create_object(api, dashboard(labels={"a": "b"}))
     before = await rows(api)
     body: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"title": "T"}}
     if kind == JSON_PATCH:
@@ -139,61 +139,61 @@ async def test_a_patch_that_changes_nothing_is_nothing(api: Api, kind: str) -> N
 
 async def test_concurrent_patches_all_count(api: Api) -> None:
     """Each is applied to the result of the previous one: none undoes another."""
-    await made(api, dashboard())
-    answers = await asyncio.gather(*[patch(api, {"spec": {f"m{number}": number}}) for number in range(20)])
-    assert {status for status, _ in answers} == {200}
-    _, answer = await api("GET", f"{DASHBOARDS}/d")
-    assert answer["spec"] == {"title": "T", **{f"m{number}": number for number in range(20)}}
-    assert answer["metadata"]["generation"] == 21
+    await create_object(api, dashboard())
+    responses = await asyncio.gather(*[patch(api, {"spec": {f"m{index}": index}}) for index in range(20)])
+    assert {status for status, _ in responses} == {200}
+    _, response = await api("GET", f"{DASHBOARDS}/d")
+    assert response["spec"] == {"title": "T", **{f"m{index}": index for index in range(20)}}
+    assert response["metadata"]["generation"] == 21
 
 
 async def test_a_dry_run_of_a_patch_writes_nothing(api: Api) -> None:
     """The response shows the result."""
-    first = await made(api, dashboard())
+    first = await create_object(api, dashboard())
     before = await rows(api)
-    status, answer = await patch(api, {"spec": {"title": "U"}}, path=f"{DASHBOARDS}/d?dryRun=All")
-    assert (status, answer["spec"], answer["metadata"]["generation"]) == (200, {"title": "U"}, 2)
-    assert answer["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    status, response = await patch(api, {"spec": {"title": "U"}}, path=f"{DASHBOARDS}/d?dryRun=All")
+    assert (status, response["spec"], response["metadata"]["generation"]) == (200, {"title": "U"}, 2)
+    assert response["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
     assert await rows(api) == before
 
 
-async def test_a_dashboard_that_an_older_version_cannot_show_keeps_its_body(api: Api) -> None:
-    """Its labels can be changed through what is shown in its place; another spec through that is refused."""
+async def test_a_patch_of_a_stub_keeps_the_spec(api: Api) -> None:
+    """The labels of a dashboard can be changed through its stub; another spec is rejected."""
     spec = {"title": "T", "elements": {}, "layout": {"kind": "GridLayout", "spec": {"items": []}}}
-    await made(api, {"metadata": {"name": "d"}, "spec": spec})
+    await create_object(api, {"metadata": {"name": "d"}, "spec": spec})
     old = DASHBOARDS.replace("v2alpha1", "v0alpha1")
-    status, answer = await patch(api, {"metadata": {"labels": {"a": "b"}}}, path=f"{old}/d")
-    assert (status, answer["spec"]["schemaVersion"]) == (200, 9999)
-    _, whole = await api("GET", f"{DASHBOARDS}/d")
-    assert (whole["spec"], whole["metadata"]["labels"]["a"], whole["metadata"]["generation"]) == (spec, "b", 1)
+    status, response = await patch(api, {"metadata": {"labels": {"a": "b"}}}, path=f"{old}/d")
+    assert (status, response["spec"]["schemaVersion"]) == (200, 9999)
+    _, complete = await api("GET", f"{DASHBOARDS}/d")
+    assert (complete["spec"], complete["metadata"]["labels"]["a"], complete["metadata"]["generation"]) == (spec, "b", 1)
     assert (await patch(api, {"spec": {"time": {}}}, path=f"{old}/d"))[0] == 422
 
 
-async def test_a_patched_repository_is_whole_again(api: Api) -> None:
-    """Defaults are written, and the kind's rules are kept."""
+async def test_a_patched_repository_is_validated(api: Api) -> None:
+    """Defaults are added after a patch, and the kind's rules are checked."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync}
-    await made(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
-    status, answer = await patch(api, {"spec": {"sync": {"intervalSeconds": 60}}}, path=f"{REPOSITORIES}/r")
-    assert (status, answer["spec"]["sync"]) == (200, {**sync, "intervalSeconds": 60})
+    await create_object(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
+    status, response = await patch(api, {"spec": {"sync": {"intervalSeconds": 60}}}, path=f"{REPOSITORIES}/r")
+    assert (status, response["spec"]["sync"]) == (200, {**sync, "intervalSeconds": 60})
     assert (await patch(api, {"spec": {"sync": {"intervalSeconds": 5}}}, path=f"{REPOSITORIES}/r"))[0] == 422
-    await made(api, dashboard("f"), FOLDERS)
+    await create_object(api, dashboard("f"), FOLDERS)
     assert (await patch(api, {"spec": {"title": ""}}, path=f"{FOLDERS}/f"))[0] in (400, 422)
 
 
 async def test_only_an_apply_is_forced(api: Api) -> None:
     """``force`` takes fields from others, which other patches never ask about."""
-    await made(api, dashboard())
-    status, answer = await patch(api, {}, path=f"{DASHBOARDS}/d?force=true")
-    assert (status, answer["details"]["causes"][0]["field"]) == (422, "force")
+    await create_object(api, dashboard())
+    status, response = await patch(api, {}, path=f"{DASHBOARDS}/d?force=true")
+    assert (status, response["details"]["causes"][0]["field"]) == (422, "force")
 
 
 async def test_an_object_does_not_grow_over_the_limit(api: Api) -> None:
     """Small patches cannot make an object too large."""
-    await made(api, dashboard())
+    await create_object(api, dashboard())
     part = "x" * 1_000_000
-    for number in range(5):
-        assert (await patch(api, {"spec": {f"part{number}": part}}))[0] == 200
-    status, answer = await patch(api, {"spec": {"part5": part}})
-    assert (status, answer["reason"]) == (413, "RequestEntityTooLarge")
+    for index in range(5):
+        assert (await patch(api, {"spec": {f"part{index}": part}}))[0] == 200
+    status, response = await patch(api, {"spec": {"part5": part}})
+    assert (status, response["reason"]) == (413, "RequestEntityTooLarge")
     assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 6

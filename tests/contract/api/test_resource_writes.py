@@ -1,4 +1,4 @@
-"""Objects made and replaced through the resource API: what is checked, what is kept, and what counts as a change."""
+"""Creates and updates through the resource API: validation, kept fields, and what counts as a change."""
 
 import asyncio
 from typing import Any, Final
@@ -16,10 +16,10 @@ def dashboard(name: str = "d", title: str = "T", **metadata: Any) -> Any:
     return {"metadata": {"name": name, **metadata}, "spec": {"title": title}}
 
 
-async def made(api: Api, body: Any, path: str = DASHBOARDS) -> Any:
-    status, answer = await api("POST", path, body)
-    assert status == 201, answer
-    return answer
+async def create_object(api: Api, body: Any, path: str = DASHBOARDS) -> Any:
+    status, response = await api("POST", path, body)
+    assert status == 201, response
+    return response
 
 
 async def put(api: Api, body: Any, path: str = DASHBOARDS, **options: Any) -> tuple[int, Any]:
@@ -33,7 +33,7 @@ async def rows(api: Api) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"name": "invalid/uid/with/slashes"}, "uid contains illegal characters"),
         ({"name": "a" * 41}, "uid too long, max 40 characters"),
@@ -46,12 +46,12 @@ async def rows(api: Api) -> tuple[int, int, int]:
         ({"finalizers": "a"}, "metadata.finalizers must be a list"),
     ],
 )
-async def test_a_new_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], said: str) -> None:
+async def test_a_new_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], message: str) -> None:
     """Names, titles and messages are those of older clients; what the store decides is not given. Nothing is left of a refused one."""
     before = await rows(api)
-    status, answer = await api("POST", DASHBOARDS, dashboard(**change))
-    assert (status, answer["reason"]) == (400, "BadRequest")
-    assert answer["message"].startswith(said)
+    status, response = await api("POST", DASHBOARDS, dashboard(**change))
+    assert (status, response["reason"]) == (400, "BadRequest")
+    assert response["message"].startswith(message)
     assert await rows(api) == before
 
 
@@ -75,31 +75,31 @@ OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"
 )
 async def test_owners_are_references(api: Api, sent: Any, field: str) -> None:
     """Malformed references are refused by every way of writing, and nothing of the request is stored."""
-    await made(api, dashboard())
+    await create_object(api, dashboard())
     before = await rows(api)
     patch = {"metadata": {"ownerReferences": sent}}
-    answers = [
+    responses = [
         await api("POST", DASHBOARDS, dashboard("e", ownerReferences=sent)),
         await put(api, dashboard(ownerReferences=sent)),
         await api("PATCH", f"{DASHBOARDS}/d", patch, headers={"Content-Type": "application/merge-patch+json"}),
         await api("PATCH", f"{DASHBOARDS}/d?fieldManager=m", patch, headers={"Content-Type": "application/apply-patch+yaml"}),
     ]
-    told = [(status, answer["details"]["causes"][0]["field"]) for status, answer in answers]
+    told = [(status, response["details"]["causes"][0]["field"]) for status, response in responses]
     assert told == [(422, f"metadata.ownerReferences{field}")] * 4
     assert await rows(api) == before
 
 
-async def test_owners_are_kept(api: Api) -> None:
-    """As they were sent; a switch that is null was not."""
+async def test_owner_references_are_kept(api: Api) -> None:
+    """Owner references are stored as sent, without flags that are null."""
     owners = [OWNER, OWNER | {"uid": "2", "controller": True, "blockOwnerDeletion": False}]
-    answer = await made(api, dashboard(ownerReferences=[OWNER | {"controller": None}, owners[1]]))
-    assert answer["metadata"]["ownerReferences"] == owners
+    response = await create_object(api, dashboard(ownerReferences=[OWNER | {"controller": None}, owners[1]]))
+    assert response["metadata"]["ownerReferences"] == owners
 
 
 @pytest.mark.parametrize("name", ["test-dashboard-", "UPPER_lower-9", "_", "a" * 40])
-async def test_a_name_may_be_what_an_old_uid_was(api: Api, name: str) -> None:
-    """Letters of either case, digits, hyphens and underscores, at the end too."""
-    await made(api, dashboard(name))
+async def test_a_name_may_be_an_old_uid(api: Api, name: str) -> None:
+    """A name may have upper-case letters, digits, hyphens and underscores, also at its end."""
+    await create_object(api, dashboard(name))
     assert (await api("GET", f"{DASHBOARDS}/{name}"))[0] == 200
 
 
@@ -117,32 +117,32 @@ async def test_a_name_may_be_what_an_old_uid_was(api: Api, name: str) -> None:
 )
 async def test_a_replaced_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], status: int) -> None:
     """The rules of a create apply, and the object must be the one that the caller read. Nothing of a refused write is stored."""
-    await made(api, dashboard())
+    await create_object(api, dashboard())
     before = await rows(api)
-    found, answer = await put(api, dashboard(**change))
-    assert found == status, answer
+    found, response = await put(api, dashboard(**change))
+    assert found == status, response
     assert await rows(api) == before
 
 
 async def test_an_unknown_folder_is_a_kubernetes_not_found(api: Api) -> None:
     """The folder of a new dashboard has to exist."""
-    status, answer = await api("POST", DASHBOARDS, dashboard(annotations={"grafana.app/folder": "non-existent-folder-uid"}))
-    assert (status, answer["reason"]) == (404, "NotFound")
-    assert answer["message"] == 'folders.folder.grafana.app "non-existent-folder-uid" not found'
+    status, response = await api("POST", DASHBOARDS, dashboard(annotations={"grafana.app/folder": "non-existent-folder-uid"}))
+    assert (status, response["reason"]) == (404, "NotFound")
+    assert response["message"] == 'folders.folder.grafana.app "non-existent-folder-uid" not found'
 
 
 async def test_a_generated_name_is_the_prefix_and_eight_characters(api: Api) -> None:
     """``generateName`` makes a name that is free; a taken name is refused as such."""
-    names = {(await made(api, {"metadata": {"generateName": "g-"}, "spec": {"title": "T"}}))["metadata"]["name"] for _ in range(3)}
+    names = {(await create_object(api, {"metadata": {"generateName": "g-"}, "spec": {"title": "T"}}))["metadata"]["name"] for _ in range(3)}
     assert len(names) == 3
     assert all(len(name) == 10 and name.startswith("g-") for name in names)
-    status, answer = await api("POST", DASHBOARDS, dashboard(names.pop()))
-    assert (status, answer["reason"]) == (409, "AlreadyExists")
+    status, response = await api("POST", DASHBOARDS, dashboard(names.pop()))
+    assert (status, response["reason"]) == (409, "AlreadyExists")
 
 
 async def test_a_replacement_is_a_new_generation(api: Api) -> None:
     """Generation and version increase; uid, creation time and author are kept, and the last author is recorded."""
-    first = await made(api, dashboard())
+    first = await create_object(api, dashboard())
     status, second = await put(api, {**first, "spec": {"title": "U"}})
     assert status == 200
     old, new = first["metadata"], second["metadata"]
@@ -158,36 +158,36 @@ async def test_a_replacement_is_a_new_generation(api: Api) -> None:
 
 async def test_a_stale_version_is_a_conflict_in_kubernetes_words(api: Api) -> None:
     """A caller who read before another write gets its text and details."""
-    first = await made(api, dashboard())
+    first = await create_object(api, dashboard())
     assert (await put(api, {**first, "spec": {"title": "U"}}))[0] == 200
-    status, answer = await put(api, {**first, "spec": {"title": "V"}})
-    assert (status, answer["reason"]) == (409, "Conflict")
-    assert answer["message"] == f'Operation cannot be fulfilled on dashboards.dashboard.grafana.app "d": {MODIFIED}'
-    assert answer["details"] == {"name": "d", "group": "dashboard.grafana.app", "kind": "dashboards"}
+    status, response = await put(api, {**first, "spec": {"title": "V"}})
+    assert (status, response["reason"]) == (409, "Conflict")
+    assert response["message"] == f'Operation cannot be fulfilled on dashboards.dashboard.grafana.app "d": {MODIFIED}'
+    assert response["details"] == {"name": "d", "group": "dashboard.grafana.app", "kind": "dashboards"}
 
 
 async def test_without_a_version_the_last_one_wins(api: Api) -> None:
     """A read before the write is not required; nothing is created by it."""
-    await made(api, dashboard())
+    await create_object(api, dashboard())
     assert (await put(api, dashboard(title="U")))[0] == 200
-    status, answer = await put(api, dashboard("unknown"))
-    assert (status, answer["reason"]) == (404, "NotFound")
+    status, response = await put(api, dashboard("unknown"))
+    assert (status, response["reason"]) == (404, "NotFound")
 
 
-async def test_another_generation_is_an_old_dashboard(api: Api) -> None:
-    """Without a version the generation decides, as older clients know it; with one it does not."""
-    first = await made(api, dashboard())
-    status, answer = await put(api, dashboard(title="U", generation=9))
-    assert (status, answer["message"]) == (412, "The dashboard has been changed by someone else")
+async def test_another_generation_conflicts(api: Api) -> None:
+    """Without a resourceVersion the generation must match, as older clients expect; with one it is ignored."""
+    first = await create_object(api, dashboard())
+    status, response = await put(api, dashboard(title="U", generation=9))
+    assert (status, response["message"]) == (412, "The dashboard has been changed by someone else")
     assert (await put(api, dashboard(title="U", generation=9, resourceVersion=first["metadata"]["resourceVersion"])))[0] == 200
     assert (await put(api, dashboard(title="V", generation=2)))[0] == 200
 
 
 async def test_a_body_of_another_name_is_refused(api: Api) -> None:
     """The path and the object name the same."""
-    await made(api, dashboard())
-    status, answer = await api("PUT", f"{DASHBOARDS}/d", dashboard("e"))
-    assert (status, answer["message"]) == (400, "the name of the object (e) does not match the name on the URL (d)")
+    await create_object(api, dashboard())
+    status, response = await api("PUT", f"{DASHBOARDS}/d", dashboard("e"))
+    assert (status, response["message"]) == (400, "the name of the object (e) does not match the name on the URL (d)")
 
 
 @pytest.mark.parametrize(
@@ -212,13 +212,13 @@ async def test_an_equal_body_changes_nothing(api: Api, spec: str) -> None:
 
 
 async def test_a_number_that_differs_in_its_last_digit_is_a_change(api: Api) -> None:
-    """This holds beyond the precision of floats, and true differs from 1."""
+    """Numbers are compared beyond the precision of floats, and true differs from 1."""
     headers = {"Content-Type": "application/json"}
     for generation, value in enumerate(("12345678901234567890", "12345678901234567891", "1", "true"), start=1):
         body = f'{{"metadata":{{"name":"d"}},"spec":{{"title":"T","value":{value}}}}}'
         method, path = ("POST", DASHBOARDS) if generation == 1 else ("PUT", f"{DASHBOARDS}/d")
-        _, answer = await api(method, path, data=body, headers=headers)
-        assert answer["metadata"]["generation"] == generation
+        _, response = await api(method, path, data=body, headers=headers)
+        assert response["metadata"]["generation"] == generation
 
 
 @pytest.mark.parametrize(
@@ -231,9 +231,9 @@ async def test_a_number_that_differs_in_its_last_digit_is_a_change(api: Api) -> 
     ],
     ids=["message", "authors", "number", "times"],
 )
-async def test_what_is_not_the_callers_to_say_is_no_change(api: Api, change: dict[str, Any]) -> None:
-    """Members that the store sets, and a message alone, make no change, whichever manager sends them."""
-    first = await made(api, dashboard())
+async def test_server_fields_are_not_a_change(api: Api, change: dict[str, Any]) -> None:
+    """Fields that the store sets, and a message alone, are not a change, whichever manager sends them."""
+    first = await create_object(api, dashboard())
     before = await rows(api)
     status, second = await api("PUT", f"{DASHBOARDS}/d?fieldManager=another", dashboard(**change))
     assert (status, second) == (200, first)
@@ -242,7 +242,7 @@ async def test_what_is_not_the_callers_to_say_is_no_change(api: Api, change: dic
 
 async def test_labels_alone_make_a_version_but_no_generation(api: Api) -> None:
     """A generation is a body in a folder; everything else is a new version only."""
-    first = await made(api, dashboard())
+    first = await create_object(api, dashboard())
     status, second = await put(api, dashboard(labels={"team": "a"}, annotations={"note": "b"}))
     assert status == 200
     assert second["metadata"]["generation"] == 1
@@ -252,8 +252,8 @@ async def test_labels_alone_make_a_version_but_no_generation(api: Api) -> None:
 
 async def test_a_move_is_a_new_generation(api: Api) -> None:
     """The folder belongs to what a generation is."""
-    await made(api, dashboard("f"), FOLDERS)
-    await made(api, dashboard())
+    await create_object(api, dashboard("f"), FOLDERS)
+    await create_object(api, dashboard())
     status, moved = await put(api, dashboard(annotations={"grafana.app/folder": "f"}))
     assert (status, moved["metadata"]["generation"]) == (200, 2)
     status, back = await put(api, dashboard(annotations={"grafana.app/folder": ""}))
@@ -261,11 +261,11 @@ async def test_a_move_is_a_new_generation(api: Api) -> None:
     assert "grafana.app/folder" not in back["metadata"]["annotations"]
 
 
-async def test_no_folder_has_the_name_of_the_root(api: Api) -> None:
-    """Its content could not be distinguished from that of the root."""
-    status, refused = await api("POST", FOLDERS, {"metadata": {"name": "general"}, "spec": {"title": "General"}})
-    assert (status, refused["reason"]) == (400, "BadRequest")
-    assert refused["message"].startswith('the uid "general" is reserved')
+async def test_the_name_of_the_root_is_reserved(api: Api) -> None:
+    """A folder with the name of the root is rejected, as its content would look like the root's."""
+    status, error = await api("POST", FOLDERS, {"metadata": {"name": "general"}, "spec": {"title": "General"}})
+    assert (status, error["reason"]) == (400, "BadRequest")
+    assert error["message"].startswith('the uid "general" is reserved')
 
 
 async def test_members_of_the_store_are_not_accepted(api: Api) -> None:
@@ -278,7 +278,7 @@ async def test_members_of_the_store_are_not_accepted(api: Api) -> None:
         "grafana.app/managedBy": "kubectl",
         "grafana.app/managerId": "me",
     }
-    first = await made(api, dashboard(annotations=told, labels={"grafana.app/deprecatedInternalID": "5"}))
+    first = await create_object(api, dashboard(annotations=told, labels={"grafana.app/deprecatedInternalID": "5"}))
     metadata = first["metadata"]
     assert metadata["annotations"] == {
         "grafana.app/createdBy": "user:1",
@@ -290,34 +290,34 @@ async def test_members_of_the_store_are_not_accepted(api: Api) -> None:
     assert await api.sql("select message from resource_history") == "why"
 
 
-async def test_a_claim_of_a_repository_is_dropped(api: Api) -> None:
-    """Only a sync makes a repository the manager."""
+async def test_a_repository_as_manager_is_ignored(api: Api) -> None:
+    """Only a sync makes a repository the manager of an object."""
     owner = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "r", "note": "n"}
-    first = await made(api, dashboard(annotations=owner))
+    first = await create_object(api, dashboard(annotations=owner))
     assert first["metadata"]["annotations"] == {"grafana.app/createdBy": "user:1", "note": "n"}
 
 
-async def test_what_a_repository_owns_is_changed_by_its_file(api: Api) -> None:
-    """403, and it says so."""
-    await made(api, dashboard())
+async def test_managed_objects_are_changed_by_their_file(api: Api) -> None:
+    """A write of a managed object is a 403 that refers to its file."""
+    await create_object(api, dashboard())
     await api.sql("""update resource set annotations = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "r"}'""")
-    status, answer = await put(api, dashboard(title="U"))
-    assert (status, answer["message"]) == (403, 'dashboard "d" is managed by the repository "r"; change its file there instead')
+    status, response = await put(api, dashboard(title="U"))
+    assert (status, response["message"]) == (403, 'dashboard "d" is managed by the repository "r"; change its file there instead')
 
 
 async def test_concurrent_writers_lose_nothing(api: Api) -> None:
     """Each of many replacements without a version is a generation of its own."""
-    await made(api, dashboard())
-    answers = await asyncio.gather(*[put(api, dashboard(title=f"T{number}")) for number in range(5)])
-    assert {status for status, _ in answers} == {200}
-    assert sorted(answer["metadata"]["generation"] for _, answer in answers) == [2, 3, 4, 5, 6]
+    await create_object(api, dashboard())
+    responses = await asyncio.gather(*[put(api, dashboard(title=f"T{index}")) for index in range(5)])
+    assert {status for status, _ in responses} == {200}
+    assert sorted(response["metadata"]["generation"] for _, response in responses) == [2, 3, 4, 5, 6]
 
 
 async def test_of_writers_with_one_version_one_wins(api: Api) -> None:
     """The others get the conflict."""
-    first = await made(api, dashboard())
-    answers = await asyncio.gather(*[put(api, {**first, "spec": {"title": f"T{number}"}}) for number in range(5)])
-    assert sorted(status for status, _ in answers) == [200, 409, 409, 409, 409]
+    first = await create_object(api, dashboard())
+    responses = await asyncio.gather(*[put(api, {**first, "spec": {"title": f"T{index}"}}) for index in range(5)])
+    assert sorted(status for status, _ in responses) == [200, 409, 409, 409, 409]
 
 
 async def test_a_repository_keeps_its_status_and_its_rules(api: Api) -> None:
@@ -329,9 +329,9 @@ async def test_a_repository_keeps_its_status_and_its_rules(api: Api) -> None:
         "local": {"path": str(api.data)},
         "sync": {"enabled": True, "target": "instance"},
     }
-    first = await made(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
+    first = await create_object(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
     status, second = await put(api, {**first, "spec": {**spec, "title": "S"}, "status": {"observedGeneration": 9}}, REPOSITORIES)
     assert (status, second["metadata"]["generation"]) == (200, 2)
     assert second["status"] == first["status"]
-    status, answer = await put(api, {"metadata": {"name": "r"}, "spec": {**spec, "type": "githost"}}, REPOSITORIES)
-    assert (status, answer["reason"]) == (422, "Invalid")
+    status, response = await put(api, {"metadata": {"name": "r"}, "spec": {**spec, "type": "githost"}}, REPOSITORIES)
+    assert (status, response["reason"]) == (422, "Invalid")

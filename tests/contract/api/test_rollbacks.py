@@ -7,29 +7,28 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, sync_status, synced, titles
+from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, run_sync, sync_status, titles
 from tests.servers.git import GitServer, Work, git
-from tests.signer import SIGNER
 
 from dashwright.common.clock import Clock
 from dashwright.common.identity import Role
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
-from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, resources
 from dashwright.common.work.new_jobs import new_job
+from dashwright.common.work.wakeups import WakeupPublisher
 
 TEAM = f"{REPOSITORIES}/team"
 
 
 async def ended(api: Api, job: dict[str, Any]) -> dict[str, Any]:
     """Return the status of a job once it has ended."""
-    heard = asyncio.Event()
-    async with asyncio.timeout(30), api.database.listen("change", lambda _: heard.set(), heard.set):
+    notified = asyncio.Event()
+    async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
-            await heard.wait()
-            heard.clear()
+            await notified.wait()
+            notified.clear()
             _, found = await api("GET", f"{TEAM}/jobs/{job['metadata']['uid']}")
             if found["status"]["state"] in ("success", "error"):
                 return dict(found["status"])
@@ -46,12 +45,12 @@ async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True,
     spec = JobSpec(action=Action.SYNC, repository="team", sync=SyncJobOptions(incremental=incremental))
     async with api.database.transaction() as connection:
         uid = (await resources.get(connection, REPOSITORY, "default", "team")).uid
-        wanted = new_job("default", spec, uid=uid, kind=RepositoryType.GITHOST, now=Clock().now())
+        expected = new_job("default", spec, uid=uid, repository_type=RepositoryType.GITHOST, now=Clock().now())
         nobody = {"uid": by, "login": by}
-        submitted = await jobs.submit(connection, JOB, [wanted], submitted_by=nobody, headers={})
-    relay = Relay(api.database, broker, SIGNER)
-    relay.publish_soon(submitted.wakeups)
-    await relay.stop()
+        submitted = await jobs.submit(connection, JOB, [expected], submitted_by=nobody)
+    wakeups = WakeupPublisher(broker)
+    wakeups.publish_soon(submitted.wakeups)
+    await wakeups.stop()
     return await ended(api, {"metadata": {"uid": str(submitted.jobs[0].uid)}})
 
 
@@ -67,10 +66,10 @@ async def three(api: Api, server: GitServer) -> tuple[Work, str, str, str]:
     work = server.make("team.git")
     found = [work.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})]
     await repository(api, server)
-    assert (await synced(api))["state"] == "success"
+    assert (await run_sync(api))["state"] == "success"
     for files in ({"a.json": dashboard("a", "2"), "b.json": None}, {"a.json": dashboard("a", "3"), "c.json": dashboard("c", "C")}):
         found.append(work.commit({**files}))
-        assert (await synced(api, incremental=True))["state"] == "success"
+        assert (await run_sync(api, incremental=True))["state"] == "success"
     first, second, third = found
     return work, first, second, third
 
@@ -90,7 +89,7 @@ async def test_going_back_step_by_step(git_api: Api, git_server: GitServer) -> N
     assert (await git_api("POST", f"{TEAM}/rollback"))[0] == 422
     assert (await roll_back(git_api, {"ref": second}))["state"] == "success"
     assert await titles(git_api) == {"a": "2"}
-    assert (await synced(git_api))["state"] == "success"
+    assert (await run_sync(git_api))["state"] == "success"
     assert await titles(git_api) == {"a": "3", "c": "C"}
     found = await sync_status(git_api)
     assert (found["lastRef"], "held" in found) == (third, False)
@@ -98,26 +97,26 @@ async def test_going_back_step_by_step(git_api: Api, git_server: GitServer) -> N
     assert (await sync_status(git_api))["lastRef"] == second
 
 
-async def test_what_was_gone_back_from_is_skipped(git_api: Api, git_server: GitServer) -> None:
-    """A rollback from a newer commit skips the one that was withdrawn before."""
+async def test_withdrawn_commits_are_skipped(git_api: Api, git_server: GitServer) -> None:
+    """A rollback from a newer commit skips the commit that an earlier rollback withdrew."""
     work, _, second, third = await three(git_api, git_server)
     await roll_back(git_api)
     fourth = work.commit({"a.json": dashboard("a", "4")})
-    assert (await synced(git_api, incremental=True))["state"] == "success"
+    assert (await run_sync(git_api, incremental=True))["state"] == "success"
     assert await titles(git_api) == {"a": "4", "c": "C"}
     assert (await revisions(git_api))[:3] == [(fourth, "current"), (third, "withdrawn"), (second, "")]
     await roll_back(git_api)
     assert (await sync_status(git_api))["lastRef"] == second
 
 
-async def test_a_commit_with_a_bad_file_is_gone_back_from(git_api: Api, git_server: GitServer) -> None:
-    """Its objects and its faults are removed."""
+async def test_a_commit_with_a_bad_file_can_be_rolled_back(git_api: Api, git_server: GitServer) -> None:
+    """A rollback undoes the commit's objects and errors."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "1")})
     await repository(git_api, git_server)
-    await synced(git_api)
+    await run_sync(git_api)
     work.commit({"a.json": dashboard("a", "2"), "b.json": "{", "c.json": dashboard("c", "2")})
-    assert (await synced(git_api, incremental=True))["state"] == "error"
+    assert (await run_sync(git_api, incremental=True))["state"] == "error"
     assert await titles(git_api) == {"a": "2", "b": "1", "c": "2"}
     assert (await roll_back(git_api))["state"] == "success"
     assert await titles(git_api) == {"a": "1", "b": "1"}
@@ -125,12 +124,14 @@ async def test_a_commit_with_a_bad_file_is_gone_back_from(git_api: Api, git_serv
     assert await git_api.sql("select count(*) from repository_fault") == 0
 
 
-async def test_it_is_held_against_syncs_that_no_user_requested(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
-    """The hold lasts until the branch moves; then the result equals that of a full sync."""
+async def test_a_rollback_holds_until_the_branch_moves(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
+    """Scheduled syncs do nothing until the branch moves; then the result equals that of a full sync."""
     work, _, second, _ = await three(git_api, git_server)
     await roll_back(git_api)
     for incremental, by in ((True, jobs.SCHEDULER), (False, jobs.SCHEDULER), (True, f"{jobs.WEBHOOK}1")):
-        assert (await scheduled(git_api, broker, incremental=incremental, by=by))["message"] == "held where it was rolled back to"
+        assert (await scheduled(git_api, broker, incremental=incremental, by=by))[
+            "message"
+        ] == "held at the commit that it was rolled back to"
         found = await sync_status(git_api)
         assert (await titles(git_api), found["held"], found["lastRef"]) == ({"a": "2"}, True, second)
     fourth = work.commit({"a.json": dashboard("a", "4"), "d/e.json": dashboard("e", "E")})
@@ -144,7 +145,7 @@ async def test_it_is_held_against_syncs_that_no_user_requested(git_api: Api, git
 
 
 async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
-    """The sync of the new spec stores the newest commit."""
+    """The sync of a new spec stores the newest commit."""
     _, _, _, third = await three(git_api, git_server)
     await roll_back(git_api)
     _, team = await git_api("GET", TEAM)
@@ -154,8 +155,8 @@ async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, bro
     assert (await sync_status(git_api))["lastRef"] == third
 
 
-async def test_a_rollback_comes_after_the_sync_before_it(git_api: Api, git_server: GitServer) -> None:
-    """A rollback requested while a sync waits runs after it, to the commit meant at the request, and holds."""
+async def test_a_rollback_runs_after_a_pending_sync(git_api: Api, git_server: GitServer) -> None:
+    """A rollback requested while a sync is pending runs after it, to the commit chosen at the request, and holds."""
     work, _, second, third = await three(git_api, git_server)
     fourth = work.commit({"a.json": dashboard("a", "4")})
     _, first_job = await git_api("POST", f"{TEAM}/sync", {})
@@ -168,15 +169,15 @@ async def test_a_rollback_comes_after_the_sync_before_it(git_api: Api, git_serve
 
 
 @pytest.mark.parametrize("loss", ["of no branch anywhere", "of the copy", "of the copy and the host's"])
-async def test_a_commit_that_no_branch_leads_to(git_api: Api, git_server: GitServer, tmp_path: Path, loss: str) -> None:
-    """It is kept locally although the branch was rewritten; else the host is asked; if missing there, that is reported."""
+async def test_a_commit_outside_of_all_branches(git_api: Api, git_server: GitServer, tmp_path: Path, loss: str) -> None:
+    """A synced commit is kept in the mirror after the branch is rewritten, else fetched from the host, else reported missing."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "1")})
     await repository(git_api, git_server)
-    await synced(git_api)
+    await run_sync(git_api)
     (work.folder / "a.json").write_text(dashboard("a", "2"))
     second = work.push(amend=True)
-    await synced(git_api)
+    await run_sync(git_api)
     assert await titles(git_api) == {"a": "2"}
     (copy,) = (tmp_path / "data" / "git").glob("*/")
     if loss != "of no branch anywhere":
@@ -193,7 +194,7 @@ async def test_a_commit_that_no_branch_leads_to(git_api: Api, git_server: GitSer
     else:
         assert status["state"] == "success", status
         assert await titles(git_api) == {"a": "1"}
-        assert (await synced(git_api, incremental=True))["state"] == "success"
+        assert (await run_sync(git_api, incremental=True))["state"] == "success"
         assert await titles(git_api) == {"a": "2"}
 
 
@@ -206,8 +207,8 @@ async def test_it_can_be_tried(git_api: Api, git_server: GitServer) -> None:
     assert (await titles(git_api), (await sync_status(git_api))["lastRef"]) == ({"a": "3", "c": "C"}, third)
 
 
-async def test_what_is_refused(git_api: Api, git_server: GitServer) -> None:
-    """Missing rights, unknown commits, and reserved options are refused."""
+async def test_invalid_rollbacks_are_rejected(git_api: Api, git_server: GitServer) -> None:
+    """Missing permissions, unknown commits and reserved options are rejected."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "1")})
     await repository(git_api, git_server)
@@ -216,7 +217,7 @@ async def test_what_is_refused(git_api: Api, git_server: GitServer) -> None:
     assert (await git_api("GET", f"{TEAM}/revisions", auth=editor))[0] == 200
     status, found = await git_api("POST", f"{TEAM}/rollback")
     assert (status, found["message"]) == (422, "ref: Not found: no earlier commit was synced")
-    await synced(git_api)
+    await run_sync(git_api)
     status, found = await git_api("POST", f"{TEAM}/rollback", {"ref": "0" * 40})
     assert status == 422
     assert first in found["message"]

@@ -1,4 +1,4 @@
-"""The whole route table over real sockets, a real database and the in-memory broker."""
+"""The complete route table over real sockets, with a real database and the in-memory broker."""
 
 import asyncio
 import io
@@ -55,8 +55,8 @@ async def session(settings: Settings, database: Database, broker: MemoryBroker) 
 
 async def call(session: aiohttp.ClientSession, method: str, path: str, **options: Any) -> tuple[int, Any]:
     headers = CREDENTIALS if "json" in options else {**CREDENTIALS, "Content-Type": "application/json"}
-    async with session.request(method, path, headers=headers, **options) as answer:
-        return answer.status, await answer.json()
+    async with session.request(method, path, headers=headers, **options) as response:
+        return response.status, await response.json()
 
 
 def concrete(path: str) -> str:
@@ -77,11 +77,11 @@ async def test_every_route_names_its_operation(table: list[Route]) -> None:
 
 
 async def test_only_public_routes_need_no_credentials(table: list[Route], session: aiohttp.ClientSession) -> None:
-    """Without credentials every other route is 401, in the shape of its API."""
-    for route in (route for route in table if route.needs is not PUBLIC):
-        async with session.request(route.method, concrete(route.path)) as answer:
-            assert answer.status == 401, route
-            body = await answer.json()
+    """Every route that is not public is 401 without credentials, in the format of its API."""
+    for route in (route for route in table if route.required_access is not PUBLIC):
+        async with session.request(route.method, concrete(route.path)) as response:
+            assert response.status == 401, route
+            body = await response.json()
         assert body["message"] == "Unauthorized"
         assert ("code" in body) == (route.error_shape is ErrorShape.STATUS)
 
@@ -104,12 +104,12 @@ async def test_a_dashboard_is_created_read_and_deleted(session: aiohttp.ClientSe
     """A creation returns 201 and the object, a second one 409; every version shows what was sent; deleting is Success."""
     spec = {"title": "T", "panels": [{"id": 1}], "deep": {"number": 1.5, "text": "ü"}}
     body = {"metadata": {"name": "d", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": spec}
-    status, made = await call(session, "POST", DASHBOARDS, json=body)
-    assert (status, made["spec"], made["metadata"]["generation"]) == (201, spec, 1)
-    labels = made["metadata"]["labels"]
+    status, created = await call(session, "POST", DASHBOARDS, json=body)
+    assert (status, created["spec"], created["metadata"]["generation"]) == (201, spec, 1)
+    labels = created["metadata"]["labels"]
     assert labels.pop("grafana.app/deprecatedInternalID").isdigit()
     assert labels == {"team": "a"}
-    assert made["metadata"]["annotations"] == {"note": "n", "grafana.app/createdBy": "user:1"}
+    assert created["metadata"]["annotations"] == {"note": "n", "grafana.app/createdBy": "user:1"}
     for version in ("v2alpha1", "v1beta1", "v0alpha1"):
         status, found = await call(session, "GET", f"{DASHBOARDS.replace('v2alpha1', version)}/d")
         assert (status, found["apiVersion"]) == (200, f"dashboard.grafana.app/{version}")
@@ -117,17 +117,17 @@ async def test_a_dashboard_is_created_read_and_deleted(session: aiohttp.ClientSe
     status, taken = await call(session, "POST", DASHBOARDS, json=body)
     assert (status, taken["reason"]) == (409, "AlreadyExists")
     status, gone = await call(session, "DELETE", f"{DASHBOARDS}/d")
-    assert (status, gone["status"], gone["details"]["uid"]) == (200, "Success", made["metadata"]["uid"])
+    assert (status, gone["status"], gone["details"]["uid"]) == (200, "Success", created["metadata"]["uid"])
     assert (await call(session, "GET", f"{DASHBOARDS}/d"))[0] == 404
 
 
-async def test_numbers_of_a_spec_stay_as_they_were_sent(session: aiohttp.ClientSession) -> None:
-    """Integers beyond 64 bits and long fractions come back digit for digit."""
+async def test_numbers_of_a_spec_are_unchanged(session: aiohttp.ClientSession) -> None:
+    """Integers beyond 64 bits and long fractions are returned with the same digits."""
     text = '{"metadata":{"name":"n"},"spec":{"title":"N","big":123456789012345678901234567890,"exact":0.1000000000000000055,"zero":-0.0}}'
-    async with session.post(DASHBOARDS, data=text, headers={**CREDENTIALS, "Content-Type": "application/json"}) as answer:
-        assert answer.status == 201
-    async with session.get(f"{DASHBOARDS}/n", headers=CREDENTIALS) as answer:
-        body = await answer.text()
+    async with session.post(DASHBOARDS, data=text, headers={**CREDENTIALS, "Content-Type": "application/json"}) as response:
+        assert response.status == 201
+    async with session.get(f"{DASHBOARDS}/n", headers=CREDENTIALS) as response:
+        body = await response.text()
     for number in ("123456789012345678901234567890", "0.1000000000000000055", "-0.0"):
         assert number in body
 
@@ -153,27 +153,28 @@ async def test_numbers_of_a_spec_stay_as_they_were_sent(session: aiohttp.ClientS
 )
 async def test_a_bad_dashboard_is_refused_with_the_reason(session: aiohttp.ClientSession, change: Any, status: int, text: str) -> None:
     """The Status has the reason, and nothing is stored."""
-    answer = await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "a"}, "spec": {"title": "T"}} | change)
-    assert answer[0] == status
-    assert text in answer[1]["message"]
+    response = await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "a"}, "spec": {"title": "T"}} | change)
+    assert response[0] == status
+    assert text in response[1]["message"]
     assert (await call(session, "GET", DASHBOARDS))[1]["items"] == []
 
 
-async def test_a_generated_name_begins_as_asked(session: aiohttp.ClientSession) -> None:
-    """generateName gives a name of its own to each object."""
+async def test_a_generated_name_has_its_prefix(session: aiohttp.ClientSession) -> None:
+    """Each object with generateName has a unique name."""
     body = {"metadata": {"generateName": "tmp-"}, "spec": {"title": "T"}}
     names = {(await call(session, "POST", DASHBOARDS, json=body))[1]["metadata"]["name"] for _ in range(3)}
     assert len(names) == 3
     assert all(name.startswith("tmp-") for name in names)
 
 
-async def test_lists_come_in_pages_or_whole(session: aiohttp.ClientSession) -> None:
-    """With a limit a list comes in pages that say what remains; without one it comes whole, however long."""
-    names = [f"d{number:03}" for number in range(230)]
-    creating = (call(session, "POST", DASHBOARDS, json={"metadata": {"name": name}, "spec": {"title": name}}) for name in names)
-    assert {status for status, _ in await asyncio.gather(*creating)} == {201}
-    whole = (await call(session, "GET", DASHBOARDS))[1]
-    assert [item["metadata"]["name"] for item in whole["items"]] == names
+async def test_lists_are_complete_or_paged(session: aiohttp.ClientSession) -> None:
+    """A list with a limit has pages with the remaining count; a list without one is complete, however long."""
+    names = [f"d{index:03}" for index in range(230)]
+    for name in names:  # Concurrent creates would wait for one lock, and the last ones too long on a busy machine.
+        body = {"metadata": {"name": name}, "spec": {"title": name}}
+        assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 201
+    complete = (await call(session, "GET", DASHBOARDS))[1]
+    assert [item["metadata"]["name"] for item in complete["items"]] == names
     page = (await call(session, "GET", f"{DASHBOARDS}?limit=100"))[1]
     assert (len(page["items"]), page["metadata"]["remainingItemCount"]) == (100, 130)
     rest = (await call(session, "GET", f"{DASHBOARDS}?limit=500&continue={page['metadata']['continue']}"))[1]
@@ -182,24 +183,24 @@ async def test_lists_come_in_pages_or_whole(session: aiohttp.ClientSession) -> N
 
 
 @pytest.mark.parametrize("query", ["limit=-1", "limit=x", "continue=zzz", "continue=e30=", "labelSelector=a%3Db%3Dc", "fieldSelector=a"])
-async def test_a_list_that_cannot_be_given_is_refused(session: aiohttp.ClientSession, query: str) -> None:
-    """An unreadable limit or token is 400, and so is what would silently answer something else."""
+async def test_invalid_list_parameters_are_rejected(session: aiohttp.ClientSession, query: str) -> None:
+    """An invalid limit or token is 400, as is a parameter that would silently have another effect."""
     assert (await call(session, "GET", f"{DASHBOARDS}?{query}"))[0] == 400
 
 
-async def test_a_folder_holds_dashboards_until_it_is_empty(session: aiohttp.ClientSession) -> None:
-    """The folder of a dashboard has to exist; a folder that is not empty is not deleted."""
+async def test_a_folder_with_dashboards_cannot_be_deleted(session: aiohttp.ClientSession) -> None:
+    """A dashboard's folder must exist, and a folder that is not empty is not deleted."""
     assert (await call(session, "POST", FOLDERS, json={"metadata": {"name": "f"}, "spec": {"title": "F"}}))[0] == 201
     body = {"metadata": {"name": "d", "annotations": {"grafana.app/folder": "f"}}, "spec": {"title": "T"}}
     assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 201
-    status, refused = await call(session, "DELETE", f"{FOLDERS}/f")
-    assert (status, "not empty" in refused["message"]) == (400, True)
+    status, error = await call(session, "DELETE", f"{FOLDERS}/f")
+    assert (status, "not empty" in error["message"]) == (400, True)
     await call(session, "DELETE", f"{DASHBOARDS}/d")
     assert (await call(session, "DELETE", f"{FOLDERS}/f"))[0] == 200
 
 
-async def test_of_two_instance_repositories_one_is_made(session: aiohttp.ClientSession) -> None:
-    """One of two concurrent creates that target the instance succeeds, and the error of the other names it."""
+async def test_only_one_instance_repository_is_created(session: aiohttp.ClientSession) -> None:
+    """One of two concurrent creates with the target ``instance`` succeeds, and the other's error names it."""
 
     def body(name: str) -> Any:
         sync = {"enabled": True, "target": "instance"}
@@ -208,9 +209,9 @@ async def test_of_two_instance_repositories_one_is_made(session: aiohttp.ClientS
             "spec": {"title": name, "workflows": [], "type": "local", "local": {"path": name}, "sync": sync},
         }
 
-    answers = await asyncio.gather(*(call(session, "POST", f"{NAMESPACE}/repositories", json=body(name)) for name in ("one", "two")))
-    assert sorted(status for status, _ in answers) == [201, 422]
-    (refused,) = [found for status, found in answers if status == 422]
+    responses = await asyncio.gather(*(call(session, "POST", f"{NAMESPACE}/repositories", json=body(name)) for name in ("one", "two")))
+    assert sorted(status for status, _ in responses) == [201, 422]
+    (refused,) = [found for status, found in responses if status == 422]
     assert "Another repository is already targeting root" in refused["message"]
 
 
@@ -218,8 +219,8 @@ async def test_a_repository_has_its_status_from_the_start(session: aiohttp.Clien
     """A new repository shows every member of its status that clients read, and the status sub-resource is the object."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}
-    made = (await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": spec}))[1]
-    assert made["status"] == {
+    created = (await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": spec}))[1]
+    assert created["status"] == {
         "observedGeneration": 0,
         "health": {"healthy": False},
         "sync": {"state": "", "message": []},
@@ -227,13 +228,13 @@ async def test_a_repository_has_its_status_from_the_start(session: aiohttp.Clien
         "token": {},
         "quota": {"maxRepositories": 0},
     }
-    assert await call(session, "GET", f"{NAMESPACE}/repositories/r/status") == (200, made)
+    assert await call(session, "GET", f"{NAMESPACE}/repositories/r/status") == (200, created)
 
 
 async def test_an_object_larger_than_the_limit_is_refused(session: aiohttp.ClientSession) -> None:
     """A body beyond the limit is 413 with a reason, not a broken connection."""
-    status, refused = await call(session, "POST", DASHBOARDS, data=io.BytesIO(b" " * (5 * 1024 * 1024 + 1)))
-    assert (status, refused["reason"]) == (413, "RequestEntityTooLarge")
+    status, error = await call(session, "POST", DASHBOARDS, data=io.BytesIO(b" " * (5 * 1024 * 1024 + 1)))
+    assert (status, error["reason"]) == (413, "RequestEntityTooLarge")
 
 
 NUL, HALF = "a\u0000b", '"\\ud800"'
@@ -254,8 +255,8 @@ async def test_a_text_that_cannot_be_stored_is_refused(session: aiohttp.ClientSe
     assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 400
 
 
-async def test_half_a_character_is_refused(session: aiohttp.ClientSession) -> None:
-    """Half of a surrogate pair is a 400, in an object and in a submission."""
+async def test_a_single_surrogate_is_refused(session: aiohttp.ClientSession) -> None:
+    """A single surrogate is a 400, in an object and in a submission."""
     text = '{"metadata":{"name":"a","annotations":{"x":' + HALF + '}},"spec":{"title":"T"}}'
     assert (await call(session, "POST", DASHBOARDS, data=text))[0] == 400
     assert (await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": {"title": NUL}}))[0] == 400
@@ -271,22 +272,22 @@ async def test_annotations_are_bounded(session: aiohttp.ClientSession) -> None:
 
 async def test_a_delete_keeps_its_preconditions(session: aiohttp.ClientSession) -> None:
     """A delete that names another uid or resourceVersion is 409; one that names the right ones deletes."""
-    made = (await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "d"}, "spec": {"title": "T"}}))[1]["metadata"]
+    created = (await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "d"}, "spec": {"title": "T"}}))[1]["metadata"]
     for wrong in ({"uid": "another"}, {"resourceVersion": "999999"}):
-        status, refused = await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": wrong})
-        assert (status, refused["reason"]) == (409, "Conflict")
-    right = {"uid": made["uid"], "resourceVersion": made["resourceVersion"]}
+        status, error = await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": wrong})
+        assert (status, error["reason"]) == (409, "Conflict")
+    right = {"uid": created["uid"], "resourceVersion": created["resourceVersion"]}
     assert (await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": right}))[0] == 200
 
 
 async def test_a_list_of_jobs_is_not_created_here(session: aiohttp.ClientSession) -> None:
     """The collection takes one Job; a list is refused before anything is recorded."""
-    status, refused = await call(session, "POST", f"{NAMESPACE}/jobs", json=[{"action": "sync", "repository": "r", "sync": {}}] * 2)
-    assert (status, "one Job" in refused["message"]) == (400, True)
+    status, error = await call(session, "POST", f"{NAMESPACE}/jobs", json=[{"action": "sync", "repository": "r", "sync": {}}] * 2)
+    assert (status, "one Job" in error["message"]) == (400, True)
 
 
-async def test_a_deleted_repository_ends_its_jobs(session: aiohttp.ClientSession) -> None:
-    """With a repository its waiting jobs end; they say why."""
+async def test_deleting_a_repository_cancels_its_jobs(session: aiohttp.ClientSession) -> None:
+    """The pending jobs of a deleted repository end with the reason."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}
     await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": spec})

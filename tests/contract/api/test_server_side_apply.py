@@ -1,4 +1,4 @@
-"""Server-side apply: parts of an object that are sent by those who own them."""
+"""Server-side apply: clients send the fields that they own."""
 
 import asyncio
 import json
@@ -33,22 +33,22 @@ async def counts(api: Api) -> list[int]:
     return [await api.sql(f"select count(*) from {table}") for table in ("change", "resource_history", "audit_event")]
 
 
-async def test_an_apply_makes_what_is_missing(api: Api) -> None:
-    """A missing object is created, and its fields are the applier's."""
-    status, made = await apply(api, {"title": "T", "tags": ["x"]}, labels={"team": "a"})
+async def test_an_apply_creates_a_missing_object(api: Api) -> None:
+    """A missing object is created, and the applier owns its fields."""
+    status, created = await apply(api, {"title": "T", "tags": ["x"]}, labels={"team": "a"})
     assert status == 201
-    assert (made["metadata"]["name"], made["spec"]) == ("d", {"title": "T", "tags": ["x"]})
-    entry = made["metadata"]["managedFields"][0]
+    assert (created["metadata"]["name"], created["spec"]) == ("d", {"title": "T", "tags": ["x"]})
+    entry = created["metadata"]["managedFields"][0]
     assert (entry["manager"], entry["operation"], entry["apiVersion"]) == ("a", "Apply", f"{GROUP}/v0alpha1")
     assert entry["fieldsV1"] == {"f:metadata": {"f:labels": {"f:team": {}}}, "f:spec": {"f:tags": {}, "f:title": {}}}
 
 
 async def test_the_same_apply_again_is_nothing(api: Api) -> None:
     """No version, no history, no event, and the entry keeps its time."""
-    _, made = await apply(api, {"title": "T", "time": {"from": "now-1h"}})
+    _, created = await apply(api, {"title": "T", "time": {"from": "now-1h"}})
     before = await counts(api)
-    status, again = await apply(api, {"time": {"from": "now-1h"}, "title": "T"})
-    assert (status, again) == (200, made)
+    status, repeated = await apply(api, {"time": {"from": "now-1h"}, "title": "T"})
+    assert (status, repeated) == (200, created)
     assert await counts(api) == before
 
 
@@ -61,8 +61,8 @@ async def test_parts_of_two_make_one(api: Api) -> None:
     assert both["metadata"]["generation"] == 3
 
 
-async def test_what_others_own_is_kept(api: Api) -> None:
-    """A conflict names manager and field in Kubernetes' words, and nothing is changed."""
+async def test_a_field_of_another_owner_conflicts(api: Api) -> None:
+    """A conflict names manager and field in Kubernetes' words, and nothing changes."""
     await apply(api, {"title": "T", "refresh": "1m"})
     _, before = await api("GET", f"{DASHBOARDS}/d")
     status, refused = await apply(api, {"title": "U"}, "b")
@@ -74,8 +74,8 @@ async def test_what_others_own_is_kept(api: Api) -> None:
     assert (await api("GET", f"{DASHBOARDS}/d"))[1] == before
 
 
-async def test_an_update_owns_what_it_set(api: Api) -> None:
-    """Fields of an update have an owner, too; the conflict has the time of the update."""
+async def test_an_update_owns_its_fields(api: Api) -> None:
+    """Fields of an update have an owner, and the conflict has the time of the update."""
     await api("POST", f"{DASHBOARDS}?fieldManager=u", {"metadata": {"name": "d"}, "spec": {"title": "T"}})
     status, refused = await apply(api, {"title": "U"})
     assert status == 409
@@ -85,7 +85,7 @@ async def test_an_update_owns_what_it_set(api: Api) -> None:
 
 
 async def test_force_takes_the_fields(api: Api) -> None:
-    """With force the value and the field are the applier's alone."""
+    """A forced apply sets the value and makes the applier the only owner."""
     await apply(api, {"title": "T", "refresh": "1m"})
     status, forced = await apply(api, {"title": "U"}, "b", "&force=true")
     assert (status, forced["spec"]) == (200, {"title": "U", "refresh": "1m"})
@@ -109,8 +109,8 @@ async def test_metadata_is_owned_too(api: Api) -> None:
     await api("POST", "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders", {"metadata": {"name": "f"}, "spec": {"title": "F"}})
     await apply(api, {"title": "T"}, labels={"x": "1", "y": "1"}, annotations={"grafana.app/folder": "f"}, finalizers=["one"])
     await apply(api, None, "b", finalizers=["two"], labels={"z": "1"})
-    _, left = await apply(api, {"title": "T"}, labels={"x": "1"})
-    metadata = left["metadata"]
+    _, remaining = await apply(api, {"title": "T"}, labels={"x": "1"})
+    metadata = remaining["metadata"]
     assert {key: metadata["labels"][key] for key in metadata["labels"] if len(key) == 1} == {"x": "1", "z": "1"}
     assert metadata["finalizers"] == ["two"]
     assert "grafana.app/folder" not in metadata["annotations"]
@@ -119,8 +119,8 @@ async def test_metadata_is_owned_too(api: Api) -> None:
 async def test_items_of_a_set_are_merged(api: Api) -> None:
     """The queries of a library panel are a set: each applier has its own in it."""
     panel = {"type": "text", "title": "P", "options": {}, "fieldConfig": {}}
-    status, made = await apply(api, panel | {"targets": [{"refId": "A"}]}, path=f"{PANELS}/p")
-    assert status == 201, made
+    status, created = await apply(api, panel | {"targets": [{"refId": "A"}]}, path=f"{PANELS}/p")
+    assert status == 201, created
     _, both = await apply(api, {"targets": [{"refId": "B"}]}, "b", path=f"{PANELS}/p")
     assert both["spec"]["targets"] == [{"refId": "A"}, {"refId": "B"}]
     _, one = await apply(api, panel, path=f"{PANELS}/p")
@@ -138,7 +138,7 @@ async def test_fields_without_owner_belong_to_before_first_apply(api: Api) -> No
     assert (status, agreed["spec"]) == (200, {"title": "T", "refresh": "1m"})
 
 
-async def test_kubectl_takes_up_what_it_applied_before(api: Api) -> None:
+async def test_kubectl_may_switch_to_server_side_apply(api: Api) -> None:
     """Unchanged fields of its client-side apply do not conflict for kubectl; for other managers they do."""
     config = json.dumps({"metadata": {"name": "d"}, "spec": {"title": "T"}})
     body = {"metadata": {"name": "d", "annotations": {LAST_APPLIED: config}}, "spec": {"title": "T", "refresh": "1m"}}
@@ -154,10 +154,10 @@ async def test_a_dry_run_keeps_nothing(api: Api) -> None:
     status, tried = await apply(api, {"title": "T"}, query="&dryRun=All")
     assert (status, tried["spec"]) == (201, {"title": "T"})
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
-    _, made = await apply(api, {"title": "T"})
+    _, created = await apply(api, {"title": "T"})
     before = await counts(api)
     status, tried = await apply(api, {"title": "U"}, query="&dryRun=All")
-    assert (status, tried["spec"], tried["metadata"]["resourceVersion"]) == (200, {"title": "U"}, made["metadata"]["resourceVersion"])
+    assert (status, tried["spec"], tried["metadata"]["resourceVersion"]) == (200, {"title": "U"}, created["metadata"]["resourceVersion"])
     assert (await apply(api, {"title": "U"}, "b", "&dryRun=All"))[0] == 409
     assert await counts(api) == before
 
@@ -175,18 +175,18 @@ async def test_a_dry_run_keeps_nothing(api: Api) -> None:
 async def test_options_are_checked(api: Api, query: str, status: int, message: str) -> None:
     """An apply has a manager's name, and options that are understood."""
     headers = {"Content-Type": "application/apply-patch+yaml"}
-    found, refused = await api("PATCH", f"{DASHBOARDS}/d?{query}", headers=headers, data=json.dumps({"spec": {"title": "T"}}))
+    found, error = await api("PATCH", f"{DASHBOARDS}/d?{query}", headers=headers, data=json.dumps({"spec": {"title": "T"}}))
     assert found == status
-    assert refused["message"].startswith(message)
+    assert error["message"].startswith(message)
 
 
 @pytest.mark.parametrize("force", ["true", "false"])
 async def test_force_is_for_applies(api: Api, force: str) -> None:
     """Other patches may not be forced: they take what they change anyway."""
     headers = {"Content-Type": "application/merge-patch+json"}
-    status, refused = await api("PATCH", f"{DASHBOARDS}/d?force={force}", headers=headers, data="{}")
+    status, error = await api("PATCH", f"{DASHBOARDS}/d?force={force}", headers=headers, data="{}")
     assert status == 422
-    assert refused["message"] == 'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch'
+    assert error["message"] == 'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch'
 
 
 @pytest.mark.parametrize(
@@ -202,62 +202,62 @@ async def test_force_is_for_applies(api: Api, force: str) -> None:
     ],
     ids=["no YAML", "no object", "another name", "another kind", "entries", "no spec", "no title"],
 )
-async def test_what_is_applied_is_checked(api: Api, text: str, status: int, message: str) -> None:
-    """A config is an object of the path, without entries of its own, and what it makes keeps the rules of the kind."""
+async def test_an_apply_is_validated(api: Api, text: str, status: int, message: str) -> None:
+    """An apply must name the path's object, have no managedFields, and result in a valid object."""
     found, refused = await send(api, text)
     assert (found, refused["message"][: len(message)]) == (status, message)
 
 
 async def test_yaml_is_applied(api: Api) -> None:
     """The type says YAML, and YAML is read."""
-    status, made = await send(api, "spec:\n  title: T\n  tags:\n  - x\n")
-    assert (status, made["spec"]) == (201, {"title": "T", "tags": ["x"]})
+    status, created = await send(api, "spec:\n  title: T\n  tags:\n  - x\n")
+    assert (status, created["spec"]) == (201, {"title": "T", "tags": ["x"]})
 
 
-async def test_numbers_stay_as_sent(api: Api) -> None:
-    """Applied JSON keeps its numbers, and another spelling of a number changes nothing."""
+async def test_numbers_are_unchanged(api: Api) -> None:
+    """Applied JSON keeps the digits of its numbers, and another notation of a number is not a change."""
     await send(api, '{"spec": {"title": "T", "ratio": 1.10, "big": 12345678901234567890123}}')
     assert await api.sql("select spec like '%1.10%' and spec like '%12345678901234567890123%' from resource_history")
-    _, again = await send(api, '{"spec": {"title": "T", "ratio": 1.1, "big": 12345678901234567890123}}')
-    assert again["metadata"]["generation"] == 1
+    _, repeated = await send(api, '{"spec": {"title": "T", "ratio": 1.1, "big": 12345678901234567890123}}')
+    assert repeated["metadata"]["generation"] == 1
 
 
 async def test_an_old_version_is_a_conflict(api: Api) -> None:
     """A config that names the version it was made for is refused when that is gone."""
-    _, made = await apply(api, {"title": "T"})
+    _, created = await apply(api, {"title": "T"})
     await apply(api, {"title": "U"})
-    status, refused = await apply(api, {"title": "V"}, resourceVersion=made["metadata"]["resourceVersion"])
+    status, refused = await apply(api, {"title": "V"}, resourceVersion=created["metadata"]["resourceVersion"])
     assert status == 409
     assert "the object has been modified" in refused["message"]
 
 
-async def test_who_may_only_look_applies_nothing(api: Api) -> None:
-    """An apply needs the rights of an update, and where it makes the object those of a creation."""
+async def test_an_apply_needs_write_permission(api: Api) -> None:
+    """An apply needs permission to update, and to create if the object is missing."""
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await send(api, '{"spec": {"title": "T"}}', auth=viewer))[0] == 403
     await apply(api, {"title": "T"})
     assert (await send(api, '{"spec": {"title": "U"}}', query="&force=true", auth=viewer))[0] == 403
 
 
-async def test_a_missing_folder_is_said(api: Api) -> None:
-    """The folder that a new object is to lie in must be there."""
+async def test_a_missing_folder_is_rejected(api: Api) -> None:
+    """The folder of a new object must exist."""
     status, refused = await apply(api, {"title": "T"}, annotations={"grafana.app/folder": "nowhere"})
     assert status == 404
     assert refused["message"] == 'folders.folder.grafana.app "nowhere" not found'
 
 
-async def test_the_message_of_a_change_goes_into_history(api: Api) -> None:
-    """It is sent with the apply, stored with the generation, shown with the object, and has no owner."""
-    _, made = await apply(api, {"title": "T"}, annotations={"grafana.app/message": "hello"})
-    assert made["metadata"]["annotations"]["grafana.app/message"] == "hello"
+async def test_the_message_of_an_apply_is_stored(api: Api) -> None:
+    """The message is sent with the apply, stored with the generation, returned with the object, and has no owner."""
+    _, created = await apply(api, {"title": "T"}, annotations={"grafana.app/message": "hello"})
+    assert created["metadata"]["annotations"]["grafana.app/message"] == "hello"
     assert await api.sql("select message from resource_history") == "hello"
     _, changed = await apply(api, {"title": "U"}, annotations={"grafana.app/message": "again"})
     assert await api.sql("select message from resource_history where generation = 2") == "again"
     assert owned(changed) == {"a": {"f:spec": {"f:title": {}}}}
 
 
-async def test_a_stub_says_nothing_of_its_dashboard(api: Api) -> None:
-    """An apply through a version that cannot show a dashboard keeps its body and changes other members."""
+async def test_an_apply_through_a_stub_keeps_the_spec(api: Api) -> None:
+    """An apply through a version that shows a stub keeps the dashboard's spec and changes other fields."""
     layouts = DASHBOARDS.replace("v0alpha1", "v2alpha1")
     body = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "GridLayout"}}
     await apply(api, body, path=f"{layouts}/d")
@@ -272,8 +272,8 @@ async def test_a_stub_says_nothing_of_its_dashboard(api: Api) -> None:
 async def test_concurrent_applies_all_count(api: Api) -> None:
     """Several managers apply parts of a missing object: one creates it, and it has all parts."""
     parts = [apply(api, {"title": "T"}, f"m{at}", labels={f"l{at}": "x"}) for at in range(6)]
-    answers = await asyncio.gather(*parts)
-    assert sorted(status for status, _ in answers) == [200, 200, 200, 200, 200, 201]
+    responses = await asyncio.gather(*parts)
+    assert sorted(status for status, _ in responses) == [200, 200, 200, 200, 200, 201]
     _, found = await api("GET", f"{DASHBOARDS}/d")
     assert {f"l{at}" for at in range(6)} <= set(found["metadata"]["labels"])
     assert set(owned(found)) == {f"m{at}" for at in range(6)}

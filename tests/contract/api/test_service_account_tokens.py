@@ -1,4 +1,4 @@
-"""Tokens of service accounts: created, listed, deleted, and shown once."""
+"""Tokens of service accounts: created, listed and deleted; the secret is returned only once."""
 
 import asyncio
 import time
@@ -24,19 +24,19 @@ async def account(api: Api) -> int:
     return await api.account("robot", Role.EDITOR)
 
 
-async def test_a_token_is_answered_with_its_text(api: Api, account: int) -> None:
-    """200 and three members; the text is a token that proves itself, and its hash is what is kept."""
-    status, made = await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "random-token"})
-    assert (status, list(made), made["name"]) == (200, ["id", "name", "key"], "random-token")
-    material = key_material.read(made["key"])
+async def test_a_new_token_is_returned_with_its_secret(api: Api, account: int) -> None:
+    """The response is 200 with three fields; the secret has a checksum, and only its hash is stored."""
+    status, created = await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "random-token"})
+    assert (status, list(created), created["name"]) == (200, ["id", "name", "key"], "random-token")
+    material = key_material.parse(created["key"])
     assert isinstance(material, key_material.TokenMaterial)
-    kept = await api.sql("select key from api_key where id = $1", made["id"])
-    assert kept == key_material.stored(material.secret, material.checksum)
-    assert await api.sql("select created_by from api_key where id = $1", made["id"]) == "user:1"
+    remaining = await api.sql("select key from api_key where id = $1", created["id"])
+    assert remaining == key_material.hash_secret(material.secret, material.checksum)
+    assert await api.sql("select created_by from api_key where id = $1", created["id"]) == "user:1"
 
 
 async def test_a_token_logs_in_as_its_account_until_it_is_deleted(api: Api, account: int) -> None:
-    """With the account's role; the deletion holds for the very next request."""
+    """A token has its account's role, and after its deletion the next request is rejected."""
     token, text = await api.token(account, "t")
     dashboards = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
     assert (await api("GET", dashboards, auth=f"Bearer {text}"))[0] == 200
@@ -46,8 +46,8 @@ async def test_a_token_logs_in_as_its_account_until_it_is_deleted(api: Api, acco
     assert (status, body["messageId"]) == (401, "api-key.invalid")
 
 
-async def test_a_token_follows_what_becomes_of_its_account(api: Api, account: int) -> None:
-    """Role, disabling and deletion count from the next request on."""
+async def test_a_token_follows_its_account(api: Api, account: int) -> None:
+    """A changed role, disabling or deletion of the account applies to the next request."""
     _, text = await api.token(account, "t")
     bearer = f"Bearer {text}"
     assert (await api("GET", ACCOUNTS, auth=bearer))[0] == 403
@@ -61,23 +61,23 @@ async def test_a_token_follows_what_becomes_of_its_account(api: Api, account: in
     assert (await api("GET", ACCOUNTS, auth=bearer))[0] == 401
 
 
-async def test_who_deletes_their_own_token_is_answered(api: Api) -> None:
-    """That request ends well, and is their last."""
+async def test_a_token_can_delete_itself(api: Api) -> None:
+    """The request that deletes its own token succeeds, and the next one is rejected."""
     account = await api.account("boss", Role.ADMIN)
     token, text = await api.token(account, "t")
     assert (await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{token}", auth=f"Bearer {text}"))[0] == 200
     assert (await api("GET", ACCOUNTS, auth=f"Bearer {text}"))[0] == 401
 
 
-async def test_what_else_a_body_says_has_no_effect(api: Api, account: int) -> None:
-    """Owner, organization and role of a token do not come from the body."""
+async def test_other_fields_of_the_body_are_ignored(api: Api, account: int) -> None:
+    """Owner, organization and role of a token are not taken from the body."""
     body = {"name": "Test2", "role": "Admin", "secondsToLive": 1, "orgId": 4, "serviceAccountId": 4, "key": "mine", "id": 77}
-    status, made = await api("POST", f"{ACCOUNTS}/{account}/tokens", body)
-    assert (status, made["name"]) == (200, "Test2")
-    row = await api.sql("select row_to_json(k)::text from api_key k where id = $1", made["id"])
-    kept = orjson.loads(row)
-    assert (kept["org_id"], kept["service_account_id"], kept["role"]) == (1, account, "Editor")
-    assert abs(kept["expires"] - time.time()) < 60
+    status, created = await api("POST", f"{ACCOUNTS}/{account}/tokens", body)
+    assert (status, created["name"]) == (200, "Test2")
+    row = await api.sql("select row_to_json(k)::text from api_key k where id = $1", created["id"])
+    remaining = orjson.loads(row)
+    assert (remaining["org_id"], remaining["service_account_id"], remaining["role"]) == (1, account, "Editor")
+    assert abs(remaining["expires"] - time.time()) < 60
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ async def test_what_else_a_body_says_has_no_effect(api: Api, account: int) -> No
     ],
     ids=str,
 )
-async def test_a_token_that_cannot_be_read_is_refused(api: Api, account: int, body: Any) -> None:
-    """In one text, whatever is wrong."""
+async def test_an_invalid_token_body_is_rejected(api: Api, account: int, body: Any) -> None:
+    """Every invalid body is rejected with the same message."""
     assert await api("POST", f"{ACCOUNTS}/{account}/tokens", body) == (400, {"message": "Bad request data"})
 
 
@@ -108,16 +108,16 @@ async def test_a_life_that_no_calendar_knows_is_refused(api: Api, account: int, 
         ("token_expiration_day_limit", 3600 * DAY + 1, "A token ends within 3600 days here; give secondsToLive from 1 to 311040000"),
     ],
 )
-async def test_a_limit_of_life_is_kept(start_api: StartApi, setting: str, seconds: int, message: str) -> None:
-    """With a limit a token has to end, and within it."""
+async def test_the_maximum_lifetime_is_enforced(start_api: StartApi, setting: str, seconds: int, message: str) -> None:
+    """With a maximum lifetime, a token must expire within it."""
     api = await start_api(**{setting: 3600})
     account = await api.account("robot")
     assert await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t", "secondsToLive": seconds}) == (400, {"message": message})
     assert (await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t", "secondsToLive": 3600}))[0] == 200
 
 
-async def test_a_name_is_given_once_among_all_keys_of_an_organization(api: Api, account: int) -> None:
-    """Whichever account has it, and legacy keys count; another organization may have it too."""
+async def test_names_are_unique_in_an_organization(api: Api, account: int) -> None:
+    """Names are unique among all accounts' tokens and legacy keys of an organization; another may use the same name."""
     await api.token(account, "Hotzenplotz")
     await api.legacy_key("legacy")
     other = await api.account("other")
@@ -129,28 +129,28 @@ async def test_a_name_is_given_once_among_all_keys_of_an_organization(api: Api, 
     assert (await api("POST", f"{ACCOUNTS}/{foreign}/tokens", {"name": "Hotzenplotz"}, auth=admin))[0] == 200
 
 
-async def test_of_many_who_make_one_token_at_once_one_succeeds(api: Api, account: int) -> None:
-    """200 once, and 400 for all others."""
-    answers = await asyncio.gather(*(api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "same"}) for _ in range(12)))
-    assert sorted(status for status, _ in answers) == [200] + [400] * 11
-    assert {typed(answer) for answer in answers if answer[0] == 400} == {TAKEN}
+async def test_one_of_concurrent_creates_succeeds(api: Api, account: int) -> None:
+    """One of many concurrent creates of a token is 200, and all others are 400."""
+    responses = await asyncio.gather(*(api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "same"}) for _ in range(12)))
+    assert sorted(status for status, _ in responses) == [200] + [400] * 11
+    assert {typed(response) for response in responses if response[0] == 400} == {TAKEN}
 
 
-async def test_no_more_tokens_are_created_than_the_quota_allows(start_api: StartApi) -> None:
-    """Also by concurrent requests; the refusal names the limit and the number of tokens."""
+async def test_the_quota_limits_tokens(start_api: StartApi) -> None:
+    """The quota also applies to concurrent requests; the error has the limit and the number of tokens."""
     api = await start_api(quota_defaults="org_api_key=10")
     account = await api.account("robot")
     await api.legacy_key("one of them")
-    made = await asyncio.gather(*(api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": f"t{number}"}) for number in range(30)))
-    assert sorted(status for status, _ in made) == [200] * 9 + [403] * 21
+    created = await asyncio.gather(*(api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": f"t{index}"}) for index in range(30)))
+    assert sorted(status for status, _ in created) == [200] * 9 + [403] * 21
     assert await api.sql("select count(*) from api_key") == 10
-    body = next(body for status, body in made if status == 403)
+    body = next(body for status, body in created if status == 403)
     assert body["extra"] == {"scope": "org", "target": "api_key", "limit": 10, "used": 10}
     assert (body["message"], body["messageId"]) == ("api_key Quota reached", "quota.reached")
 
 
-async def test_a_token_shows_null_for_what_it_lacks(api: Api, account: int) -> None:
-    """Unlike a legacy key, where that is absent."""
+async def test_missing_values_of_a_token_are_null(api: Api, account: int) -> None:
+    """Missing values are null, whereas those of a legacy key are absent."""
     token, _ = await api.token(account, "grafana")
     status, found = await api("GET", f"{ACCOUNTS}/{account}/tokens")
     created = found[0].pop("created")
@@ -167,8 +167,8 @@ async def test_a_token_shows_null_for_what_it_lacks(api: Api, account: int) -> N
     assert (status, found) == (200, [expected])
 
 
-async def test_the_seconds_of_a_token_are_told_in_its_last_week(api: Api, account: int) -> None:
-    """Before and after they are 0; what has ended says so."""
+async def test_the_remaining_seconds_of_a_token(api: Api, account: int) -> None:
+    """The remaining seconds are set in the last week and otherwise 0; an expired token is marked as such."""
     lives = {"soon": 6 * DAY, "late": 8 * DAY, "ended": 1}
     numbers = {name: (await api.token(account, name, secondsToLive=seconds))[0] for name, seconds in lives.items()}
     await api.sql("update api_key set expires = 1, is_revoked = true where id = $1", numbers["ended"])
@@ -194,28 +194,28 @@ async def test_an_unknown_account_has_no_tokens_to_list_and_gets_none(api: Api) 
         assert await api(method, f"{ACCOUNTS}/nobody/{path}", {"name": "t"}) == (400, {"message": "Service Account ID is invalid"})
 
 
-async def test_only_an_accounts_own_token_is_deleted(api: Api, account: int) -> None:
-    """Not another account's, not a legacy key; and an id is an integer."""
+async def test_only_tokens_of_the_account_are_deleted(api: Api, account: int) -> None:
+    """Tokens of other accounts and legacy keys are not found, and the id must be an integer."""
     theirs, _ = await api.token(await api.account("other"), "theirs")
     legacy = await api.legacy_key("legacy")
     for number in (9999, theirs, legacy):
-        answer = await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{number}")
-        assert typed(answer) == ("service account token not found", "serviceaccounts.ErrTokenNotFound", 404)
+        response = await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{number}")
+        assert typed(response) == ("service account token not found", "serviceaccounts.ErrTokenNotFound", 404)
     assert await api("DELETE", f"{ACCOUNTS}/{account}/tokens/abc") == (400, {"message": "Token ID is invalid"})
     assert await api.sql("select count(*) from api_key") == 2
 
 
-async def test_tokens_go_by_the_uid_of_their_account_too(api: Api, account: int) -> None:
-    """As everything else of it."""
+async def test_tokens_are_found_by_the_uid_of_their_account(api: Api, account: int) -> None:
+    """Every route for tokens accepts the account's uid."""
     uid = (await api("GET", f"{ACCOUNTS}/{account}"))[1]["uid"]
-    status, made = await api("POST", f"{ACCOUNTS}/{uid}/tokens", {"name": "t"})
+    status, created = await api("POST", f"{ACCOUNTS}/{uid}/tokens", {"name": "t"})
     assert status == 200
-    assert (await api("GET", f"{ACCOUNTS}/{uid}/tokens"))[1][0]["id"] == made["id"]
-    assert (await api("DELETE", f"{ACCOUNTS}/{uid}/tokens/{made['id']}"))[0] == 200
+    assert (await api("GET", f"{ACCOUNTS}/{uid}/tokens"))[1][0]["id"] == created["id"]
+    assert (await api("DELETE", f"{ACCOUNTS}/{uid}/tokens/{created['id']}"))[0] == 200
 
 
-async def test_a_grant_on_another_account_is_none_on_this(api: Api, account: int) -> None:
-    """403 by the title shape, for an account that is not there as well."""
+async def test_a_grant_is_limited_to_its_account(api: Api, account: int) -> None:
+    """A grant on another account is 403, also for an unknown account."""
     other = await api.account("other", Role.NONE)
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", f"serviceaccounts:id:{other}"))
     for number in (account, 9999):
@@ -225,12 +225,12 @@ async def test_a_grant_on_another_account_is_none_on_this(api: Api, account: int
     assert (await api("GET", f"{ACCOUNTS}/{other}/tokens", auth=someone))[0] == 403
 
 
-async def test_the_text_of_a_token_is_told_once(api: Api, account: int) -> None:
-    """No other answer, no line of the log, no row and no event of the audit holds it or its secret."""
+async def test_the_secret_of_a_token_is_returned_once(api: Api, account: int) -> None:
+    """No other response, log line, row or audit event contains the token or its secret."""
     with capture_logs() as logs:
         token, text = await api.token(account, "t")
         assert (await api("GET", ACCOUNTS, auth=f"Bearer {text}"))[0] == 403
-        answers = [
+        responses = [
             await api("GET", path)
             for path in (
                 f"{ACCOUNTS}/{account}/tokens",
@@ -240,12 +240,12 @@ async def test_the_text_of_a_token_is_told_once(api: Api, account: int) -> None:
                 "/api/audit?limit=1000",
             )
         ]
-        again = await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t"})
+        repeated = await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t"})
         gone = await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{token}")
     rows = await api.sql("select coalesce(jsonb_agg(e), '[]')::text from audit_event e")
     keys = await api.sql("select coalesce(jsonb_agg(k), '[]')::text from api_key k")
     secret = text.split("_")[1]
-    everything = repr([logs, answers, again, gone, rows, keys])
+    everything = repr([logs, responses, repeated, gone, rows, keys])
     assert "token.create" in everything
     assert secret not in everything
-    assert key_material.stored(secret, text.split("_")[2]) not in repr([logs, answers, again, gone, rows])
+    assert key_material.hash_secret(secret, text.split("_")[2]) not in repr([logs, responses, repeated, gone, rows])

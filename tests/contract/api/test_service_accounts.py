@@ -1,4 +1,4 @@
-"""Service accounts over HTTP: creating, finding, reading, changing and deleting them."""
+"""Service accounts over HTTP: creating, searching, reading, changing and deleting them."""
 
 import asyncio
 from typing import Any
@@ -29,13 +29,13 @@ def typed(answer: tuple[int, Any]) -> tuple[str, str, int]:
     return body["message"], body["messageId"], status
 
 
-async def test_an_account_is_made_as_it_is_asked_for(api: Api) -> None:
-    """201, and the members that clients know in their order; no time of creation, no token yet."""
-    status, made = await api("POST", ACCOUNTS, {"name": "Grafana Bot", "role": "Editor", "isDisabled": False})
+async def test_an_account_is_created(api: Api) -> None:
+    """The response is 201 with the fields of Grafana in their order, without a creation time and without tokens."""
+    status, created = await api("POST", ACCOUNTS, {"name": "Grafana Bot", "role": "Editor", "isDisabled": False})
     assert status == 201
-    uid, avatar = made.pop("uid"), made.pop("avatarUrl")
-    assert made == {
-        "id": made["id"],
+    uid, avatar = created.pop("uid"), created.pop("avatarUrl")
+    assert created == {
+        "id": created["id"],
         "name": "Grafana Bot",
         "login": "sa-1-grafana-bot",
         "orgId": 1,
@@ -58,12 +58,10 @@ async def test_an_account_is_made_as_it_is_asked_for(api: Api) -> None:
     ],
     ids=["trailing slash", "without role", "nulls", "other case"],
 )
-async def test_what_is_not_said_of_an_account_has_its_default(
-    api: Api, path: str, body: dict[str, Any], role: str, is_disabled: bool
-) -> None:
-    """Viewer, not disabled; a slash at the end and the case of names do not matter."""
-    status, made = await api("POST", path, body)
-    assert (status, made["role"], made["isDisabled"]) == (201, role, is_disabled)
+async def test_the_defaults_of_an_account(api: Api, path: str, body: dict[str, Any], role: str, is_disabled: bool) -> None:
+    """An account is a Viewer and enabled by default; a trailing slash and the case of field names are ignored."""
+    status, created = await api("POST", path, body)
+    assert (status, created["role"], created["isDisabled"]) == (201, role, is_disabled)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +77,8 @@ async def test_an_account_needs_a_name(api: Api, body: Any) -> None:
     assert await api("POST", ACCOUNTS, body) == (400, {"message": "Bad request data"})
 
 
-async def test_a_body_that_is_no_json_is_refused(api: Api) -> None:
-    """For making as for changing."""
+async def test_a_body_that_is_not_json_is_rejected(api: Api) -> None:
+    """A body that is not JSON is rejected by create and update."""
     account = await api.account("robot")
     assert await api("POST", ACCOUNTS, data=b"{not json") == (400, {"message": "Bad request data"})
     assert await api("PATCH", f"{ACCOUNTS}/{account}", data=b"") == (400, {"message": "Bad request data"})
@@ -94,8 +92,8 @@ async def test_a_name_that_is_too_long_is_named(api: Api) -> None:
 
 
 @pytest.mark.parametrize("role", ["Boss", "viewer", "", "Grafana Admin"])
-async def test_an_unknown_role_is_refused(api: Api, role: str) -> None:
-    """For a new account as for one that is there."""
+async def test_an_unknown_role_is_rejected(api: Api, role: str) -> None:
+    """An unknown role is rejected for new and existing accounts."""
     account = await api.account("robot")
     assert typed(await api("POST", ACCOUNTS, {"name": "x", "role": role})) == BAD_ROLE
     assert typed(await api("PATCH", f"{ACCOUNTS}/{account}", {"role": role})) == BAD_ROLE
@@ -111,8 +109,8 @@ async def test_an_account_above_the_caller_cannot_be_created(api: Api) -> None:
     assert (await api("PATCH", f"{ACCOUNTS}/{account}", {"role": "Viewer"}, auth=editor))[0] == 200
 
 
-async def test_a_name_is_given_once_in_an_organization(api: Api) -> None:
-    """Neither case nor dashes make another name; another organization may have the same one; a rename is refused alike."""
+async def test_names_are_unique_in_an_organization(api: Api) -> None:
+    """Names are compared without case and dashes, also by a rename; another organization may use the same one."""
     await api.account("My Robot")
     for name in ("My Robot", "my robot", "My-Robot"):
         assert typed(await api("POST", ACCOUNTS, {"name": name})) == EXISTS
@@ -128,16 +126,16 @@ async def test_a_login_that_a_user_has_gets_a_number(api: Api) -> None:
     """Users may have any login; the account is created nevertheless."""
     for login in ("sa-1-robot", "SA-1-ROBOT-2"):
         await api.person(login, Role.VIEWER)
-    status, made = await api("POST", ACCOUNTS, {"name": "robot"})
-    assert (status, made["login"]) == (201, "sa-1-robot-3")
+    status, created = await api("POST", ACCOUNTS, {"name": "robot"})
+    assert (status, created["login"]) == (201, "sa-1-robot-3")
     assert typed(await api("POST", ACCOUNTS, {"name": "Robot"})) == EXISTS
 
 
-async def test_of_many_who_make_one_name_at_once_one_succeeds(api: Api) -> None:
-    """201 once, and 400 for all others."""
-    answers = await asyncio.gather(*(api("POST", ACCOUNTS, {"name": "same"}) for _ in range(12)))
-    assert sorted(status for status, _ in answers) == [201] + [400] * 11
-    assert {typed(answer) for answer in answers if answer[0] == 400} == {EXISTS}
+async def test_one_of_concurrent_creates_succeeds(api: Api) -> None:
+    """One of many concurrent creates of a name is 201, and all others are 400."""
+    responses = await asyncio.gather(*(api("POST", ACCOUNTS, {"name": "same"}) for _ in range(12)))
+    assert sorted(status for status, _ in responses) == [201] + [400] * 11
+    assert {typed(response) for response in responses if response[0] == 400} == {EXISTS}
 
 
 async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
@@ -152,8 +150,8 @@ async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
     assert (await api("GET", f"{ACCOUNTS}/{account}"))[1]["tokens"] == 1
 
 
-async def test_an_admin_is_told_the_five_things_they_may_do(api: Api) -> None:
-    """Exactly those, and only when asked."""
+async def test_the_permissions_of_an_admin_are_listed_on_request(api: Api) -> None:
+    """The response has exactly five permissions of an Admin, and only on request."""
     account = await api.account("robot")
     assert (await api("GET", f"{ACCOUNTS}/{account}?accesscontrol=true"))[1]["accessControl"] == FIVE
     assert (await api("GET", f"{ACCOUNTS}?accesscontrol=true"))[1]["serviceAccounts"][0]["accessControl"] == FIVE
@@ -162,7 +160,7 @@ async def test_an_admin_is_told_the_five_things_they_may_do(api: Api) -> None:
 
 @pytest.mark.parametrize(("method", "body"), [("GET", None), ("PATCH", {}), ("DELETE", None)])
 async def test_an_unknown_account_is_not_found(api: Api, method: str, body: Any) -> None:
-    """So are a user and another organization's account; a text that is neither id nor uid is invalid."""
+    """An unknown id, a user and another organization's account are not found; a value that is neither id nor uid is invalid."""
     admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
     foreign = await api.account("foreign", auth=admin)
     foreign_uid = (await api("GET", f"{ACCOUNTS}/{foreign}", auth=admin))[1]["uid"]
@@ -173,8 +171,8 @@ async def test_an_unknown_account_is_not_found(api: Api, method: str, body: Any)
         assert await api(method, f"{ACCOUNTS}/{word}", body) == (400, {"message": text})
 
 
-async def test_an_account_is_changed_by_what_is_given(api: Api) -> None:
-    """Missing members are kept, and unknown ones have no effect."""
+async def test_an_update_changes_the_given_fields(api: Api) -> None:
+    """Missing fields are kept, and unknown ones have no effect."""
     account = await api.account("robot", Role.EDITOR)
     status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {"name": "foo", "role": "Admin"})
     assert status == 200
@@ -189,8 +187,8 @@ async def test_an_account_is_changed_by_what_is_given(api: Api) -> None:
     assert not await api.sql('select is_admin from "user" where id = $1', account)
 
 
-async def test_a_deleted_account_leaves_nothing(api: Api) -> None:
-    """Tokens, membership, grants, teams, stars, preferences and quotas go with it."""
+async def test_deleting_an_account_deletes_its_data(api: Api) -> None:
+    """Its tokens, membership, grants, teams, stars, preferences and quotas are deleted."""
     account = await api.account("robot")
     await api.token(account, "t")
     await api.grant(account, "users:read", "global.users:*", 0)
@@ -208,7 +206,7 @@ async def test_a_deleted_account_leaves_nothing(api: Api) -> None:
 
 
 async def test_accounts_are_found_by_their_texts(api: Api) -> None:
-    """``query`` looks in name, login and e-mail, in any case, and takes no wildcard; both paths answer the same."""
+    """``query`` looks in name, login and e-mail, in any case, and takes no wildcard; both paths return the same."""
     for name in ("service", "Serving", "50%_off", "other"):
         await api.account(name)
     service = (await api("GET", f"{ACCOUNTS}/search?query=service&page=1"))[1]
@@ -240,7 +238,7 @@ async def test_a_page_that_makes_no_sense_is_the_first(api: Api, query: str, pag
 
 async def test_pages_go_by_e_mail_and_end_with_an_empty_one(api: Api) -> None:
     """Past the end the list is empty and the count is whole: there clients stop."""
-    names = [f"robot {number:02}" for number in range(5)]
+    names = [f"robot {index:02}" for index in range(5)]
     for name in reversed(names):
         await api.account(name)
     pages = [(await api("GET", f"{ACCOUNTS}/search?perpage=2&page={page}"))[1] for page in (1, 2, 3, 4, 10**15)]
@@ -306,7 +304,7 @@ async def test_accounts_are_for_admins(api: Api, method: str, path: str, action:
 
 
 async def test_a_service_account_never_logs_in_with_a_password(api: Api) -> None:
-    """Nor does it count among the users of its organization."""
+    """A service account cannot log in with a password and does not count among the users of its organization."""
     await api.account("robot")
     for password in ("", PASSWORD, "sa-1-robot"):
         assert (await api("GET", ACCOUNTS, auth=basic("sa-1-robot", password)))[0] == 401
@@ -326,10 +324,10 @@ async def takeovers(api: Api, account: int, auth: str) -> list[tuple[int, Any]]:
 
 
 async def test_an_account_with_a_higher_role_cannot_be_controlled(api: Api) -> None:
-    """Neither by a token of it nor by changing it; of one that is not above them they do."""
+    """Callers cannot create tokens of an account with a higher role or change it."""
     account = await api.account("boss", Role.ADMIN)
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", "*"))
-    assert [typed(answer) for answer in await takeovers(api, account, someone)] == [ABOVE] * 5
+    assert [typed(response) for response in await takeovers(api, account, someone)] == [ABOVE] * 5
     assert await api.sql("select count(*) from api_key") == 0
     lowly = await api.account("lowly", Role.NONE)
     assert [status for status, _ in await takeovers(api, lowly, someone)] == [200] * 5
@@ -360,7 +358,7 @@ async def test_grants_in_the_organization_count_too(api: Api) -> None:
 
 
 async def test_the_default_role_is_not_above_the_caller_either(api: Api) -> None:
-    """Without a role an account is Viewer, which who has no role at all cannot make."""
+    """An account without a role is a Viewer, so a caller without a role cannot create one."""
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:create", "*"))
     assert typed(await api("POST", ACCOUNTS, {"name": "x"}, auth=someone)) == ABOVE
     assert (await api("POST", ACCOUNTS, {"name": "x", "role": "None"}, auth=someone))[0] == 201

@@ -1,4 +1,4 @@
-"""The signed-in user: reading and changing their own data."""
+"""Signed-in users reading and changing their own data."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from dashwright.common.identity import Role
 DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
 
 
-async def test_the_caller_is_shown(api: Api) -> None:
-    """The server admin is shown as one."""
+async def test_the_caller_is_returned(api: Api) -> None:
+    """The response for a server admin says so."""
     status, profile = await api("GET", "/api/user")
     assert status == 200
     shown = {"id": 1, "login": "admin", "email": "admin@localhost", "orgId": 1, "isGrafanaAdmin": True, "isDisabled": False}
@@ -30,8 +30,8 @@ async def test_a_caller_renames_themselves_and_no_more(api: Api) -> None:
     assert (await api("PUT", "/api/user", {"name": "A"}, auth=anna))[0] == 400
 
 
-async def test_the_current_organization_is_changed_to_one_of_ones_own(api: Api) -> None:
-    """It holds for the next request; the header still picks another."""
+async def test_the_current_organization_can_be_changed(api: Api) -> None:
+    """The new organization, which the user must be a member of, applies to the next request unless a header selects another."""
     two = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
     three = await api.organization("Three")
     assert await api("POST", f"/api/user/using/{two}") == (200, {"message": "Active organization changed"})
@@ -45,16 +45,16 @@ async def test_the_current_organization_is_changed_to_one_of_ones_own(api: Api) 
     assert (await api("GET", "/api/org"))[1]["id"] == 1
 
 
-async def test_who_is_nowhere_a_member_still_learns_so(api: Api) -> None:
-    """Removed from their only organization, they are known, and see an empty list."""
+async def test_a_user_without_organizations(api: Api) -> None:
+    """A user removed from the only organization is still signed in and has an empty list of organizations."""
     anna = await api.person("anna", Role.VIEWER)
     await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'anna')""")
     assert await api("GET", "/api/user/orgs", auth=anna) == (200, [])
     assert (await api("GET", "/api/user", auth=anna))[1]["login"] == "anna"
 
 
-async def test_a_password_is_changed_for_the_old_one(api: Api) -> None:
-    """From then on only the new one logs in."""
+async def test_a_password_change_needs_the_old_one(api: Api) -> None:
+    """After the change only the new password logs in."""
     anna = await api.person("anna", Role.VIEWER)
     body = {"oldPassword": PASSWORD, "newPassword": "another", "confirmNew": "x"}
     assert await api("PUT", "/api/user/password", body, auth=anna) == (200, {"message": "User password changed"})
@@ -75,8 +75,8 @@ async def test_a_password_is_changed_for_the_old_one(api: Api) -> None:
         ([], "bad request data"),
     ],
 )
-async def test_a_password_that_cannot_be_changed_stays(api: Api, body: Any, text: str) -> None:
-    """The old one is judged first."""
+async def test_a_rejected_password_change(api: Api, body: Any, text: str) -> None:
+    """The old password is checked first, and it still works after a rejected change."""
     assert await api("PUT", "/api/user/password", body) == (400, {"message": text})
     assert (await api("GET", "/api/user"))[0] == 200
 
@@ -91,7 +91,7 @@ async def test_guessing_the_old_password_is_throttled(start_api: StartApi) -> No
 
 
 async def test_a_dashboard_is_starred_and_unstarred(api: Api) -> None:
-    """Twice is as good as once; a star on nothing is refused, taking none away is not."""
+    """Starring twice is allowed; starring an unknown dashboard is rejected, and unstarring one is not."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
     path = "/api/user/stars/dashboard/uid/d"
     for _ in range(2):
@@ -103,8 +103,8 @@ async def test_a_dashboard_is_starred_and_unstarred(api: Api) -> None:
     assert await api("POST", "/api/user/stars/dashboard/uid/unknown") == (404, {"message": "Dashboard not found"})
 
 
-async def test_a_dashboard_is_starred_by_number(api: Api) -> None:
-    """As by uid; a number that names nothing the caller may read is refused."""
+async def test_a_dashboard_is_starred_by_id(api: Api) -> None:
+    """Starring by id equals starring by uid; an id of a dashboard that is unknown or not readable is rejected."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
     stars = "/api/user/stars/dashboard"
     number = await api.sql("select number from resource where name = 'd'")
@@ -127,7 +127,7 @@ async def test_starring_does_not_reveal_unreadable_dashboards(api: Api) -> None:
 
 
 async def test_a_legacy_key_is_not_a_user_but_has_an_organization(api: Api) -> None:
-    """It reads itself, its organization and what it may do; what is a person's is refused, naming the route."""
+    """A legacy key reads itself, its organization and its permissions; routes for a user's data reject it by name."""
     await api.legacy_key("robot", role=Role.EDITOR)
     key = f"Bearer {legacy_text('robot')}"
     status, profile = await api("GET", "/api/user", auth=key)
@@ -141,12 +141,12 @@ async def test_a_legacy_key_is_not_a_user_but_has_an_organization(api: Api) -> N
         ("POST", "/api/user/stars/dashboard/uid/d", None),
         ("DELETE", "/api/user/stars/dashboard/uid/d", None),
     ):
-        status, refused = await api(method, path, body, auth=key)
-        assert (status, "is about a signed-in user" in refused["message"]) == (403, True), path
+        status, error = await api(method, path, body, auth=key)
+        assert (status, "is about a signed-in user" in error["message"]) == (403, True), path
 
 
-async def test_what_the_caller_may_do(api: Api) -> None:
-    """All actions, and the scopes of each; explicit grants are among them."""
+async def test_the_permissions_of_the_caller(api: Api) -> None:
+    """The response has all actions with their scopes, including explicit grants."""
     viewer = await api.person("vera", Role.VIEWER, ("org.users:read", "users:id:7"))
     actions = (await api("GET", "/api/access-control/user/actions", auth=viewer))[1]
     assert actions["dashboards:read"] is True
@@ -166,8 +166,8 @@ async def test_clients_find_version_and_namespace(start_api: StartApi) -> None:
     assert (await api("GET", "/api/frontend/settings", auth=basic("admin", "wrong")))[0] == 401
 
 
-async def test_who_is_nowhere_a_member_has_no_namespace(api: Api) -> None:
-    """Their credential is good all the same."""
+async def test_a_user_without_organizations_has_no_namespace(api: Api) -> None:
+    """The credentials of such a user are still valid."""
     anna = await api.person("anna", Role.VIEWER)
     await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'anna')""")
     status, found = await api("GET", "/api/frontend/settings", auth=anna)

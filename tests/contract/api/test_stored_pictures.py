@@ -25,31 +25,31 @@ async def repository(database: Database) -> uuid.UUID:
 
 async def put(database: Database, repository: uuid.UUID, picture: StoredPicture = PICTURE) -> uuid.UUID | None:
     async with database.transaction() as connection:
-        return await pictures.put(connection, repository, picture)
+        return await pictures.insert(connection, repository, picture)
 
 
-async def test_a_stored_picture_is_shown_without_credentials(api: Api, database: Database, repository: uuid.UUID) -> None:
-    """As its type says, and never run; by another repository's name it is not there, nor without an id."""
+async def test_a_stored_picture_needs_no_credentials(api: Api, database: Database, repository: uuid.UUID) -> None:
+    """A picture has its own content type and is never executed; a wrong repository or id is 404."""
     number = await put(database, repository)
-    async with api.session.get(f"{RENDER}/{number}") as answer:
-        assert (answer.status, answer.content_type, await answer.read()) == (200, "image/png", PICTURE.body)
-        assert "sandbox" in answer.headers["Content-Security-Policy"]
+    async with api.session.get(f"{RENDER}/{number}") as response:
+        assert (response.status, response.content_type, await response.read()) == (200, "image/png", PICTURE.body)
+        assert "sandbox" in response.headers["Content-Security-Policy"]
     for path in (f"{RENDER}/{uuid.uuid4()}", f"{RENDER}/abc", RENDER, f"{RENDER}/", f"{RENDER.replace('/r/', '/other/')}/{number}"):
         assert (await api("GET", path, auth=None))[0] in (401, 404), path
         assert (await api("GET", path))[0] == 404, path
-    status, told = await api("GET", f"{RENDER}/a%20b", auth=None)
-    assert (status, told["message"]) == (400, "invalid blob id")
+    status, found = await api("GET", f"{RENDER}/a%20b", auth=None)
+    assert (status, found["message"]) == (400, "invalid blob id")
 
 
 async def test_pictures_are_bounded(database: Database, repository: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest of a repository are kept; old, large and orphaned ones are not."""
-    monkeypatch.setattr(pictures, "KEPT", 2)
-    made = [await put(database, repository) for _ in range(3)]
+    monkeypatch.setattr(pictures, "MAX_PICTURES", 2)
+    created = [await put(database, repository) for _ in range(3)]
     async with database.connection() as connection:
-        found = [await pictures.find(connection, "default", "r", number) for number in made if number]
+        found = [await pictures.find(connection, "default", "r", number) for number in created if number]
         assert found == [None, PICTURE, PICTURE]
-        assert await pictures.expire(connection, older_than=timedelta(hours=1)) == 0
-        assert await pictures.expire(connection, older_than=timedelta(0)) == 2
+        assert await pictures.expire(connection, older_than=timedelta(hours=1), limit=10) == 0
+        assert await pictures.expire(connection, older_than=timedelta(0), limit=10) == 2
     with pytest.raises(TooLarge):
-        await put(database, repository, StoredPicture("image/png", bytes(pictures.LARGEST + 1)))
+        await put(database, repository, StoredPicture("image/png", bytes(pictures.MAX_PICTURE_BYTES + 1)))
     assert await put(database, uuid.uuid4()) is None

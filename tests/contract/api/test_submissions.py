@@ -16,7 +16,7 @@ TEAM: Final = f"{repositories.REPOSITORIES}/team"
 @pytest.fixture
 async def team(api: Api) -> Api:
     """Yield a gateway with one local repository and without a worker."""
-    await repositories.made(api, "team", api.data / "team", "write")
+    await repositories.make_local_repository(api, "team", api.data / "team", "write")
     return api
 
 
@@ -29,18 +29,18 @@ async def team(api: Api) -> Api:
     ids=["jobs", "evaluations"],
 )
 @pytest.mark.parametrize("validation", [None, "Warn", "Ignore", "Strict"])
-async def test_unknown_fields_are_handled_as_asked(team: Api, path: str, body: Any, fields: list[str], validation: str | None) -> None:
-    """As those of every kind: dropped with a warning by default, dropped, or refused."""
+async def test_unknown_fields_follow_field_validation(team: Api, path: str, body: Any, fields: list[str], validation: str | None) -> None:
+    """Unknown fields are omitted with a warning by default, or without one, or rejected."""
     query = f"?fieldValidation={validation}" if validation else ""
-    async with team.session.post(f"{path}{query}", json=body, headers={"Authorization": ADMIN}) as answer:
-        status, told, warnings = answer.status, await answer.json(), answer.headers.get("Warning", "")
+    async with team.session.post(f"{path}{query}", json=body, headers={"Authorization": ADMIN}) as response:
+        status, told, warnings = response.status, await response.json(), response.headers.get("Warning", "")
     if validation == "Strict":
         assert (status, told["message"]) == (400, "strict decoding error: " + ", ".join(f'unknown field "{field}"' for field in fields))
         assert await team.sql("select count(*) from job") == 0
         return
     assert (status, "zzz" in told["spec"]) == (202, False)
-    wanted = ", ".join(f'299 - "unknown field \\"{field}\\""' for field in fields)
-    assert warnings == ("" if validation == "Ignore" else wanted)
+    expected = ", ".join(f'299 - "unknown field \\"{field}\\""' for field in fields)
+    assert warnings == ("" if validation == "Ignore" else expected)
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ async def test_below_a_repository_unknown_members_are_refused(team: Api, door: s
     [(JOBS, {"action": "sync", "repository": "team", "sync": {}}), (f"{TEAM}/jobs", {"sync": {}}), (EVALUATIONS, {"panel": PANEL})],
     ids=["jobs", "jobs of a repository", "evaluations"],
 )
-async def test_what_a_submitter_says_of_an_object_is_kept(team: Api, path: str, spec: Any) -> None:
-    """Labels, annotations, and a name made from generateName; the labels of its repository stay the server's."""
+async def test_submitted_metadata_is_stored(team: Api, path: str, spec: Any) -> None:
+    """Labels, annotations and a name from generateName are stored; the repository's labels are set by the server."""
     labels = {"ci": "42", "repository": "other"}
     body = {"metadata": {"generateName": "nightly-", "labels": labels, "annotations": {"why": "because"}}, "spec": spec}
-    status, made = await team("POST", path, body)
-    assert status == 202, made
-    metadata = made["metadata"]
+    status, created = await team("POST", path, body)
+    assert status == 202, created
+    metadata = created["metadata"]
     assert (metadata["name"][:8], len(metadata["name"])) == ("nightly-", 16)
     assert (metadata["labels"]["ci"], metadata["annotations"]) == ("42", {"why": "because"})
     assert metadata["labels"]["repository"] == ("other" if path == EVALUATIONS else "team")
@@ -82,8 +82,8 @@ async def test_what_a_submitter_says_of_an_object_is_kept(team: Api, path: str, 
     assert [item["metadata"] for item in listed] == [metadata]
 
 
-async def test_two_who_ask_for_one_job_find_it_by_their_own_labels(team: Api) -> None:
-    """The pending job that both get has the labels and annotations of both."""
+async def test_a_shared_job_has_the_labels_of_both_submitters(team: Api) -> None:
+    """A pending job that two clients request has the labels and annotations of both."""
     spec = {"action": "sync", "repository": "team", "sync": {}}
     await team("POST", JOBS, {"metadata": {"labels": {"ci": "1", "a": "x"}}, "spec": spec})
     _, second = await team("POST", JOBS, {"metadata": {"labels": {"ci": "2", "b": "y"}, "annotations": {"why": "too"}}, "spec": spec})
@@ -94,16 +94,16 @@ async def test_two_who_ask_for_one_job_find_it_by_their_own_labels(team: Api) ->
 
 
 async def test_a_job_may_be_yaml(team: Api) -> None:
-    """As every object; a body of another type is 415."""
+    """A job may be YAML like every object; a body of another type is 415."""
     text = "spec:\n  action: sync\n  repository: team\n  sync: {}\n"
     for media_type, expected in (("application/yaml", 202), ("text/csv", 415)):
         headers = {"Content-Type": media_type, "Authorization": ADMIN}
-        async with team.session.post(JOBS, data=text, headers=headers) as answer:
-            assert answer.status == expected
+        async with team.session.post(JOBS, data=text, headers=headers) as response:
+            assert response.status == expected
 
 
-async def test_a_folder_takes_no_job_of_a_pull_request(team: Api) -> None:
-    """It is refused when it is submitted, not when it runs."""
+async def test_a_local_repository_rejects_pull_request_jobs(team: Api) -> None:
+    """The job is rejected when it is submitted, not when it runs."""
     status, refusal = await team("POST", f"{TEAM}/jobs", {"action": "pr", "pr": {"pr": 1}})
     (cause,) = refusal["details"]["causes"]
     assert (status, cause["field"], "no pull requests" in cause["message"]) == (422, "spec.action", True)

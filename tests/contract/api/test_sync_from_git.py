@@ -1,4 +1,4 @@
-"""Sync of a repository on a git host: what is in the branch is what is stored, and every failure is told and heals."""
+"""Syncs of a repository on a git host: the stored objects equal the branch, and failures are reported until a sync succeeds."""
 
 import asyncio
 import hashlib
@@ -21,7 +21,7 @@ TOKEN = "a-token-of-the-host"
 
 @pytest.fixture
 def api(git_api: Api) -> Api:
-    """With a worker that may reach this machine."""
+    """Return a gateway with a worker that may reach this machine."""
     return git_api
 
 
@@ -32,15 +32,15 @@ async def repository(api: Api, server: GitServer, **block: Any) -> None:
     assert status == 201, found
 
 
-async def synced(api: Api, *, incremental: bool = False) -> dict[str, Any]:
-    """The status of a sync job once it has ended."""
+async def run_sync(api: Api, *, incremental: bool = False) -> dict[str, Any]:
+    """Run a sync job and return its status once it has ended."""
     status, job = await api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {"incremental": incremental}})
     assert status == 202, job
-    heard = asyncio.Event()
-    async with asyncio.timeout(30), api.database.listen("change", lambda _: heard.set(), heard.set):
+    notified = asyncio.Event()
+    async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
-            await heard.wait()
-            heard.clear()
+            await notified.wait()
+            notified.clear()
             _, found = await api("GET", f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}")
             if found["status"]["state"] in ("success", "error"):
                 return dict(found["status"])
@@ -60,13 +60,13 @@ def dashboard(name: str, title: str) -> str:
     return json.dumps({"uid": name, "title": title, "panels": []})
 
 
-async def test_what_is_in_the_branch_is_stored(api: Api, git_server: GitServer) -> None:
-    """Revision by revision: added, changed, moved and removed files; who owns them, and from which commit they are."""
+async def test_the_files_of_the_branch_are_stored(api: Api, git_server: GitServer) -> None:
+    """Each sync adds, changes and deletes objects as the files did, and records their manager, path and commit."""
     git_server.token = TOKEN
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "notes.md": "none"})
     await repository(api, git_server, token=TOKEN)
-    status = await synced(api)
+    status = await run_sync(api)
     assert status["state"] == "success", status
     assert await titles(api) == {"a": "A", "b": "B"}
     _, found = await api("GET", f"{DASHBOARDS}/b")
@@ -76,91 +76,91 @@ async def test_what_is_in_the_branch_is_stored(api: Api, git_server: GitServer) 
     assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (first, 1)
     assert team["status"]["health"]["healthy"] is True
     second = work.commit({"a.json": None, "deep/b.json": dashboard("b", "B2"), "c.json": dashboard("c", "C")})
-    assert (await synced(api))["state"] == "success"
+    assert (await run_sync(api))["state"] == "success"
     assert await titles(api) == {"b": "B2", "c": "C"}
     assert (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]["sync"]["lastRef"] == second
 
 
 async def test_the_same_commit_is_stored_once(api: Api, git_server: GitServer) -> None:
-    """The second sync asks the host and writes no object."""
+    """A second sync of the same commit requests the host and writes no object."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(api, git_server)
-    await synced(api)
+    await run_sync(api)
     before = await api.sql("select count(*) from change where resource in ('dashboards', 'folders')")
-    status = await synced(api)
+    status = await run_sync(api)
     assert (status["state"], status["message"]) == ("success", "same commit as last time")
     assert await api.sql("select count(*) from change where resource in ('dashboards', 'folders')") == before
 
 
-async def test_a_new_spec_is_synced_though_the_commit_is_the_same(api: Api, git_server: GitServer) -> None:
-    """The title of the repository is that of its folder."""
+async def test_a_new_spec_is_synced_without_a_new_commit(api: Api, git_server: GitServer) -> None:
+    """After a change of the spec the same commit is synced again: the folder has the repository's new title."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(api, git_server)
-    await synced(api)
+    await run_sync(api)
     _, team = await api("GET", f"{REPOSITORIES}/team")
     team["spec"]["title"] = "Renamed"
     assert (await api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
-    assert (await synced(api))["state"] == "success"
+    assert (await run_sync(api))["state"] == "success"
     assert await api.sql("select title from resource where resource = 'folders' and name = 'team'") == "Renamed"
 
 
-async def test_a_bad_file_costs_only_itself(api: Api, git_server: GitServer) -> None:
-    """It is an error of the job, what was stored of it stays, and it is looked at again until it is right."""
+async def test_a_bad_file_does_not_affect_other_files(api: Api, git_server: GitServer) -> None:
+    """A bad file is an error of the job and its object is kept; all other files are stored, and it too once it is corrected."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(api, git_server)
-    await synced(api)
+    await run_sync(api)
     work.commit({"a.json": "{broken", "b.json": dashboard("b", "B2")})
-    status = await synced(api)
+    status = await run_sync(api)
     assert (status["state"], "a.json" in json.dumps(status["errors"])) == ("error", True)
     assert await titles(api) == {"a": "A", "b": "B2"}
     work.commit({"a.json": dashboard("a", "A3")})
-    assert (await synced(api))["state"] == "success"
+    assert (await run_sync(api))["state"] == "success"
     assert await titles(api) == {"a": "A3", "b": "B2"}
 
 
-async def test_an_empty_repository_is_no_error(api: Api, git_server: GitServer) -> None:
-    """There is nothing in it yet; once there is, it is stored."""
+async def test_an_empty_repository_is_a_success(api: Api, git_server: GitServer) -> None:
+    """The sync of an empty repository succeeds with a message, and its first commit is stored."""
     work = git_server.make("team.git")
     await repository(api, git_server)
-    status = await synced(api)
+    status = await run_sync(api)
     assert (status["state"], status["message"]) == ("success", "the repository has no commits yet")
     work.commit({"a.json": dashboard("a", "A")})
-    assert (await synced(api))["state"] == "success"
+    assert (await run_sync(api))["state"] == "success"
     assert await titles(api) == {"a": "A"}
 
 
-async def test_a_host_that_fails_is_told_and_heals(api: Api, git_server: GitServer) -> None:
-    """Nothing of what is stored is lost; the health says why; the next sync goes on once the host does."""
+async def test_a_failing_host_is_reported_until_it_works(api: Api, git_server: GitServer) -> None:
+    """A failing host fails the sync, keeps all objects and is the health's message; the next sync afterwards succeeds."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A")})
     await repository(api, git_server)
-    await synced(api)
+    await run_sync(api)
     work.commit({"a.json": dashboard("a", "A2")})
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=503)
 
     git_server.fault = refuse
-    status = await synced(api)
+    status = await run_sync(api)
     assert (status["state"], "503" in status["message"]) == ("error", True)
     _, team = await api("GET", f"{REPOSITORIES}/team")
     assert (team["status"]["health"]["healthy"], "503" in team["status"]["health"]["message"][0]) == (False, True)
     assert await titles(api) == {"a": "A"}
     git_server.fault = None
     await api.sql("update resource set status = jsonb_set(status::jsonb, '{health,checked}', '1')::text where name = 'team' returning 1")
-    assert (await synced(api))["state"] == "success"
+    assert (await run_sync(api))["state"] == "success"
     assert await titles(api) == {"a": "A2"}
 
 
-async def test_a_branch_that_is_gone_removes_nothing(api: Api, git_server: GitServer) -> None:
+async def test_a_missing_branch_deletes_no_objects(api: Api, git_server: GitServer) -> None:
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A")})
     work.commit({"a.json": dashboard("a", "A")}, branch="other")
     await repository(api, git_server, branch="other")
-    await synced(api)
+    await run_sync(api)
     git.git(git_server.root / "team.git", "branch", "-D", "other")
-    status = await synced(api)
+    status = await run_sync(api)
     assert (status["state"], "branch not found" in status["message"]) == ("error", True)
     assert await titles(api) == {"a": "A"}
 
@@ -192,29 +192,29 @@ EDITS: list[tuple[str, Files]] = [
 
 
 MOVED = {"moved/": "x/", "moved/y/": "x/y/"}
-"""Directories that keep the names which they were given elsewhere."""
+"""Moved directories by their first path, from which their folder has its name."""
 
 
-async def test_each_revision_by_its_difference_is_stored_whole(api: Api, git_server: GitServer) -> None:
-    """Of every revision the objects, bodies, places and checksums are those of its tree; only the first one is looked at whole."""
+async def test_incremental_syncs_store_each_revision_completely(api: Api, git_server: GitServer) -> None:
+    """After each incremental sync the objects, paths, folders and checksums are those of the commit's tree."""
     work = git_server.make("team.git")
     tree: dict[str, str] = {}
-    for number, (what, edits) in enumerate(EDITS):
+    for index, (what, edits) in enumerate(EDITS):
         commit = work.commit(dict(edits), message=what)
         tree = {path: body for path, body in {**tree, **edits}.items() if body is not None}
-        if not number:
+        if not index:
             await repository(api, git_server)
-        status = await synced(api, incremental=True)
+        status = await run_sync(api, incremental=True)
         assert status["state"] == "success", (what, status)
-        found, wanted = await stored(api), expected(tree)
+        found, expected = await stored_objects(api), expected_objects(tree)
         there = {f"folders:{directory.rstrip('/')}" for path in tree for directory in paths.directories(path)}
-        assert {place: row for place, row in found.items() if place in wanted or place not in there} == wanted, what
+        assert {place: row for place, row in found.items() if place in expected or place not in there} == expected, what
         sync = await sync_status(api)
-        assert (sync["lastRef"], sync["incremental"]) == (commit, number > 0), what
+        assert (sync["lastRef"], sync["incremental"]) == (commit, index > 0), what
 
 
-async def stored(api: Api) -> dict[str, Any]:
-    """Everything that a repository manages, by the paths that it came from."""
+async def stored_objects(api: Api) -> dict[str, Any]:
+    """Return name, folder, checksum and titles of all managed objects by plural and path."""
     found: dict[str, Any] = {}
     for plural in ("dashboards", "folders"):
         rows = await api.sql(
@@ -226,47 +226,47 @@ async def stored(api: Api) -> dict[str, Any]:
     return found
 
 
-def expected(tree: dict[str, str]) -> dict[str, Any]:
-    """What a tree says is there: name, folder, checksum, title and title in the body."""
+def expected_objects(tree: dict[str, str]) -> dict[str, Any]:
+    """Return name, folder, checksum and titles of a tree's objects by plural and path."""
     found: dict[str, Any] = {"folders:": ["team", None, None, "Team", "Team"]}
     for path, body in tree.items():
         if path.endswith(".json") and not paths.is_hidden(path):
             for directory in paths.directories(path):
                 title = directory.rstrip("/").rpartition("/")[2]
-                found[f"folders:{directory.rstrip('/')}"] = [named(directory), named(paths.parent(directory)), None, title, title]
+                found[f"folders:{directory.rstrip('/')}"] = [folder_of(directory), folder_of(paths.parent(directory)), None, title, title]
             spec = json.loads(body)
             name = spec.get("uid") or object_name("team", path)
             blob = hashlib.sha1(b"blob %d\0%s" % (len(body), body.encode())).hexdigest()
-            found[f"dashboards:{path}"] = [name, named(paths.parent(path)), blob, spec["title"], spec["title"]]
+            found[f"dashboards:{path}"] = [name, folder_of(paths.parent(path)), blob, spec["title"], spec["title"]]
     return found
 
 
-def named(directory: str) -> str:
+def folder_of(directory: str) -> str:
     return folder_name("team", MOVED.get(directory, directory)) if directory else "team"
 
 
 async def test_a_folder_moves_with_its_directory(api: Api, git_server: GitServer) -> None:
-    """The same object, and so with its rules, whether the difference tells of the move or the whole is looked at."""
+    """The folder of a moved directory remains the same object, with its rules, in incremental and full syncs."""
     work = git_server.make("team.git")
     work.commit({"a/1.json": dashboard("n1", "1"), "other.json": dashboard("o", "O")})
     await repository(api, git_server)
-    await synced(api)
+    await run_sync(api)
     uid = await api.sql("select uid from resource where resource = 'folders' and source_path = 'a'")
     for old, new, incremental in (("a", "b", True), ("b", "c/d", False), ("c/d", "a", True)):
         work.commit({f"{old}/1.json": None, f"{new}/1.json": dashboard("n1", "1")})
-        assert (await synced(api, incremental=incremental))["state"] == "success"
+        assert (await run_sync(api, incremental=incremental))["state"] == "success"
         assert await api.sql(f"select uid from resource where resource = 'folders' and source_path = '{new}'") == uid
         assert await api.sql("select f.source_path from resource d join resource f on f.name = d.folder where d.name = 'n1'") == new
 
 
-async def test_what_cannot_be_told_by_a_difference_is_looked_at_whole(api: Api, git_server: GitServer) -> None:
-    """A rewritten branch and a new spec: each time the whole is looked at once, and the next time not. A bad file is no reason."""
+async def test_rewritten_branches_and_new_specs_need_a_full_sync(api: Api, git_server: GitServer) -> None:
+    """A rewritten branch or a new spec causes one full sync; a bad file does not."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(api, git_server)
 
     async def was_incremental(state: str = "success") -> bool:
-        assert (await synced(api, incremental=True))["state"] == state
+        assert (await run_sync(api, incremental=True))["state"] == state
         return bool((await sync_status(api))["incremental"])
 
     assert not await was_incremental()
@@ -289,28 +289,28 @@ async def test_what_cannot_be_told_by_a_difference_is_looked_at_whole(api: Api, 
     assert await titles(api) == {"a": "A2", "b": "B4"}
 
 
-async def test_a_commit_that_is_stored_in_part_is_not_taken_for_the_one_before(api: Api, git_server: GitServer) -> None:
-    """After a sync that left a file out, a branch that is set back to the commit before is looked at, and what had changed is undone."""
+async def test_a_partly_stored_commit_is_undone_completely(api: Api, git_server: GitServer) -> None:
+    """If the branch is reset after a commit that was stored only in part, the next sync undoes that part."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(api, git_server)
-    await synced(api)
+    await run_sync(api)
     work.commit({"a.json": "{", "b.json": dashboard("b", "B2")})
-    assert (await synced(api, incremental=True))["state"] == "error"
+    assert (await run_sync(api, incremental=True))["state"] == "error"
     git.git(work.folder, "push", "--quiet", "--force", "origin", f"{first}:refs/heads/main")
-    assert (await synced(api, incremental=True))["state"] == "success"
+    assert (await run_sync(api, incremental=True))["state"] == "success"
     assert await titles(api) == {"a": "A", "b": "B"}
 
 
-async def test_when_the_next_sync_is_due_is_told(api: Api, git_server: GitServer) -> None:
-    """The interval after the end of the last one; not at all where none comes by itself."""
+async def test_the_time_of_the_next_sync(api: Api, git_server: GitServer) -> None:
+    """The status has the time of the next sync: the last one's end plus the interval. Without an interval it is absent."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(api, git_server)
-    await synced(api)
+    await run_sync(api)
     assert "scheduled" not in await sync_status(api)
     _, team = await api("GET", f"{REPOSITORIES}/team")
     team["spec"]["sync"]["intervalSeconds"] = 300
     assert (await api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
-    await synced(api)
+    await run_sync(api)
     sync = await sync_status(api)
     assert sync["scheduled"] == sync["finished"] + 300_000

@@ -1,4 +1,4 @@
-"""Teams and their members, as existing clients call them."""
+"""Teams and their members, as existing clients use them."""
 
 import asyncio
 from typing import Any
@@ -12,15 +12,15 @@ NOT_FOUND = (404, {"message": "Team not found"})
 FAULT = (400, {"message": "bad request data"})
 
 
-async def made(api: Api, name: str, **members: Any) -> int:
+async def create_team(api: Api, name: str, **members: Any) -> int:
     status, body = await api("POST", "/api/teams", {"name": name, **members})
     assert (status, body["message"]) == (200, "Team created"), body
     number: int = body["teamId"]
     return number
 
 
-async def test_a_team_is_made_and_read_by_number_and_uid(api: Api) -> None:
-    """Its creator is its admin; property names match in any case, and what is not listed has no effect."""
+async def test_a_team_is_created_and_read(api: Api) -> None:
+    """A team is read by id and uid and its creator is its admin; field names ignore case, and unknown fields have no effect."""
     status, body = await api("POST", "/api/teams", {"NAME": "Crew", "email": "crew@example.org", "orgId": 7, "id": 99, "uid": "mine"})
     assert (status, set(body)) == (200, {"message", "teamId", "uid"})
     status, team = await api("GET", f"/api/teams/{body['teamId']}")
@@ -51,10 +51,10 @@ async def test_a_team_is_made_and_read_by_number_and_uid(api: Api) -> None:
     }
 
 
-async def test_a_name_is_taken_once_in_an_organization(api: Api) -> None:
-    """Making another one is 409, renaming to it 400; another organization may have the name too."""
-    await made(api, "A")
-    other = await made(api, "B")
+async def test_names_are_unique_in_an_organization(api: Api) -> None:
+    """Creating a second team of a name is 409 and renaming one to it 400; another organization may use the name."""
+    await create_team(api, "A")
+    other = await create_team(api, "B")
     assert await api("POST", "/api/teams", {"name": "A"}) == (409, {"message": "Team name taken"})
     assert await api("PUT", f"/api/teams/{other}", {"name": "A"}) == (400, {"message": "Team name taken"})
     org_id = await api.organization("Second")
@@ -73,7 +73,7 @@ async def test_a_team_needs_a_name(api: Api, body: Any) -> None:
 async def test_a_search_pages_by_name(api: Api) -> None:
     """Part of the name in any case, or the exact name; beyond the end there is nothing but the full count; a page below 1 is the first."""
     for name in ("my team", "SecondTeam", "crew"):
-        await made(api, name)
+        await create_team(api, name)
 
     async def found(query: str) -> tuple[int, list[str]]:
         status, body = await api("GET", f"/api/teams/search?{query}")
@@ -90,9 +90,9 @@ async def test_a_search_pages_by_name(api: Api) -> None:
     assert (status, body["page"], body["perPage"], len(body["teams"])) == (200, 1, 1000, 3)
 
 
-async def test_what_was_not_sent_stays(api: Api) -> None:
-    """A change of the name leaves the e-mail, and the other way round; an empty e-mail takes it away, an empty name is a fault."""
-    team = await made(api, "A", email="a@example.org")
+async def test_missing_fields_are_kept(api: Api) -> None:
+    """An update of the name keeps the e-mail and the other way round; an empty e-mail deletes it, and an empty name is invalid."""
+    team = await create_team(api, "A", email="a@example.org")
     assert await api("PUT", f"/api/teams/{team}", {"name": "B"}) == (200, {"message": "Team updated"})
     assert (await api("GET", f"/api/teams/{team}"))[1]["email"] == "a@example.org"
     assert (await api("PUT", f"/api/teams/{team}", {"email": ""}))[0] == 200
@@ -102,14 +102,14 @@ async def test_what_was_not_sent_stays(api: Api) -> None:
 
 
 async def test_an_unknown_team_is_404_whatever_is_sent(api: Api) -> None:
-    """By number, negative too, by uid, and before the body is judged."""
+    """An unknown or negative id, or an unknown uid, is 404 before the body is checked."""
     for path in ("/api/teams/9999", "/api/teams/-1", "/api/teams/nobody"):
         for method, tail in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/members"), ("POST", "/members"), ("GET", "/preferences")):
             assert await api(method, f"{path}{tail}", {} if method in ("PUT", "POST") else None) == NOT_FOUND, (method, path, tail)
 
 
 async def test_a_deleted_team_takes_its_members_and_preferences_along(api: Api) -> None:
-    team = await made(api, "A")
+    team = await create_team(api, "A")
     assert (await api("PUT", f"/api/teams/{team}/preferences", {"theme": "dark"}))[0] == 200
     assert await api("DELETE", f"/api/teams/{team}") == (200, {"message": "Team deleted"})
     assert await api.sql("select count(*) from team_member") == 0
@@ -118,8 +118,8 @@ async def test_a_deleted_team_takes_its_members_and_preferences_along(api: Api) 
 
 
 async def test_members_are_users_of_the_organization(api: Api) -> None:
-    """They are added once, changed and removed; no other users, no service accounts, and no permission but 0 and 4."""
-    team = await made(api, "A")
+    """Users of the organization are added once, changed and removed; service accounts and permissions other than 0 and 4 are rejected."""
+    team = await create_team(api, "A")
     await api.person("kim", Role.VIEWER)
     elsewhere = await api.organization("Second")
     await api.person("lee", Role.ADMIN, org_id=elsewhere)
@@ -143,8 +143,8 @@ async def test_members_are_users_of_the_organization(api: Api) -> None:
     assert await api("DELETE", f"{path}/{kim}") == (404, {"message": "Team member not found"})
 
 
-async def test_who_leaves_the_organization_leaves_its_teams(api: Api) -> None:
-    team = await made(api, "A")
+async def test_leaving_an_organization_leaves_its_teams(api: Api) -> None:
+    team = await create_team(api, "A")
     await api.person("kim", Role.VIEWER)
     kim = await api.sql("""select id from "user" where login = 'kim'""")
     assert (await api("POST", f"/api/teams/{team}/members", {"userId": kim}))[0] == 200
@@ -154,7 +154,7 @@ async def test_who_leaves_the_organization_leaves_its_teams(api: Api) -> None:
 
 async def test_teams_are_for_admins_and_those_with_grants(api: Api) -> None:
     """A grant on one team opens it by id and uid, and limits the search to it; other teams are not revealed."""
-    first, second = await made(api, "A"), await made(api, "B")
+    first, second = await create_team(api, "A"), await create_team(api, "B")
     editor = await api.person("editor", Role.EDITOR)
     for method, path in (("GET", "/api/teams/search"), ("POST", "/api/teams"), ("GET", f"/api/teams/{first}"), ("GET", "/api/teams/9999")):
         assert (await api(method, path, {} if method == "POST" else None, auth=editor))[0] == 403
@@ -174,7 +174,7 @@ async def test_teams_are_for_admins_and_those_with_grants(api: Api) -> None:
 async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
     """All users may list their own teams; those of another user need the right to read both users and teams."""
     for name in ("b", "A"):
-        await made(api, name)
+        await create_team(api, name)
     status, own = await api("GET", "/api/user/teams")
     assert (status, [team["name"] for team in own], own[0]["permission"]) == (200, ["A", "b"], 4)
     assert await api("GET", "/api/users/1/teams") == (200, own)
@@ -196,9 +196,9 @@ async def reader(api: Api, team_id: int) -> str:
     return auth
 
 
-async def test_each_change_is_on_record_once(api: Api) -> None:
-    """One event a change, naming the team; what was refused by the rules leaves none."""
-    team = await made(api, "A")
+async def test_each_change_is_audited_once(api: Api) -> None:
+    """Each change is one audit event with the team; rejected changes have no event."""
+    team = await create_team(api, "A")
     await api("POST", "/api/teams", {"name": "A"})
     await api("PUT", f"/api/teams/{team}", {"name": "B"})
     await api("POST", f"/api/teams/{team}/members", {"userId": 1})
@@ -211,9 +211,9 @@ async def test_each_change_is_on_record_once(api: Api) -> None:
     assert [tuple(row) for row in rows] == [(action, f"team:{team}", "user:1", "ok") for action in actions]
 
 
-async def test_one_name_asked_for_by_many_at_once_is_one_team(api: Api) -> None:
-    answers = await asyncio.gather(*(api("POST", "/api/teams", {"name": "A"}) for _ in range(8)))
-    assert sorted(status for status, _ in answers) == [200] + [409] * 7
+async def test_concurrent_creates_of_a_name_create_one_team(api: Api) -> None:
+    responses = await asyncio.gather(*(api("POST", "/api/teams", {"name": "A"}) for _ in range(8)))
+    assert sorted(status for status, _ in responses) == [200] + [409] * 7
 
 
 async def test_a_stranger_is_401(api: Api) -> None:

@@ -14,15 +14,15 @@ TRASH = f"{DASHBOARDS}?labelSelector=grafana.app/get-trash%3Dtrue"
 
 async def make(api: Api, name: str, title: str = "T", **annotations: str) -> dict[str, Any]:
     metadata = {"name": name, "annotations": {f"grafana.app/{key}": text for key, text in annotations.items()}}
-    status, made = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": title}})
-    assert status == 201, made
-    found: dict[str, Any] = made
+    status, created = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": title}})
+    assert status == 201, created
+    found: dict[str, Any] = created
     return found
 
 
 async def change(api: Api, name: str, title: str) -> None:
-    status, told = await api("PUT", f"{DASHBOARDS}/{name}", {"metadata": {"name": name}, "spec": {"title": title}})
-    assert status == 200, told
+    status, found = await api("PUT", f"{DASHBOARDS}/{name}", {"metadata": {"name": name}, "spec": {"title": title}})
+    assert status == 200, found
 
 
 async def delete(api: Api, *names: str) -> None:
@@ -38,7 +38,7 @@ async def trash(api: Api, query: str = "", **options: Any) -> list[Any]:
 
 
 async def test_deleted_objects_are_in_the_trash(api: Api) -> None:
-    """They are whole, with the time and the user of the delete; existing objects are not listed."""
+    """Deleted objects are complete, with time and user of the delete; existing objects are not listed."""
     for name in ("a", "b", "c"):
         await make(api, name)
     await delete(api, "b", "a")
@@ -50,8 +50,8 @@ async def test_deleted_objects_are_in_the_trash(api: Api) -> None:
     assert [item["metadata"]["name"] for item in await trash(api, "&fieldSelector=metadata.name%3Db")] == ["b"]
 
 
-async def test_the_trash_is_narrowed_down_by_labels(api: Api) -> None:
-    """As what is there is."""
+async def test_the_trash_is_filtered_by_labels(api: Api) -> None:
+    """Label selectors apply to the trash as they do to lists."""
     for team in ("a", "b"):
         body = {"metadata": {"name": team, "labels": {"team": team}}, "spec": {"title": "T"}}
         assert (await api("POST", DASHBOARDS, body))[0] == 201
@@ -60,8 +60,8 @@ async def test_the_trash_is_narrowed_down_by_labels(api: Api) -> None:
     assert [item["metadata"]["name"] for item in found["items"]] == ["b"]
 
 
-async def test_the_trash_comes_in_pages(api: Api) -> None:
-    """By name; two of one name are two."""
+async def test_the_trash_is_listed_in_pages(api: Api) -> None:
+    """The trash is sorted by name, and two objects of one name are both listed."""
     for name in ("b", "a", "a"):
         await make(api, name)
         await delete(api, name)
@@ -73,18 +73,18 @@ async def test_the_trash_comes_in_pages(api: Api) -> None:
         assert (await api("GET", f"{TRASH}&continue={token}"))[0] == 400
 
 
-async def test_a_dashboard_from_the_trash_is_the_same_again(api: Api) -> None:
-    """With its uid and number; its versions go on, and say whence it came."""
-    made = await make(api, "d", "one")
+async def test_a_restored_dashboard_is_the_same(api: Api) -> None:
+    """A restored dashboard has its uid and id, and its versions continue with a note of the restore."""
+    created = await make(api, "d", "one")
     await change(api, "d", "two")
     await delete(api, "d")
     (found,) = await trash(api)
     del found["metadata"]["resourceVersion"]
-    status, again = await api("POST", DASHBOARDS, found)
-    assert (status, again["spec"], again["metadata"]["generation"]) == (201, {"title": "two"}, 3)
+    status, repeated = await api("POST", DASHBOARDS, found)
+    assert (status, repeated["spec"], repeated["metadata"]["generation"]) == (201, {"title": "two"}, 3)
     for member in ("uid", "labels"):
-        assert again["metadata"][member] == made["metadata"][member]
-    assert "deletionTimestamp" not in again["metadata"]
+        assert repeated["metadata"][member] == created["metadata"][member]
+    assert "deletionTimestamp" not in repeated["metadata"]
     assert await trash(api) == []
     _, versions = await api("GET", f"{DASHBOARDS}/d/versions")
     assert [item["version"] for item in versions["items"]] == [3, 2, 1]
@@ -100,14 +100,14 @@ async def test_without_its_uid_it_is_a_new_one(api: Api) -> None:
     (found,) = await trash(api)
     uid = found["metadata"]["uid"]
     for metadata in ({"name": "d"}, {"name": "e", "uid": uid}, {"name": "f", "uid": "no uid"}):
-        status, made = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": "T"}})
-        assert (status, made["metadata"]["generation"]) == (201, 1)
-        assert made["metadata"]["uid"] != uid
+        status, created = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": "T"}})
+        assert (status, created["metadata"]["generation"]) == (201, 1)
+        assert created["metadata"]["uid"] != uid
     assert len(await trash(api)) == 1
 
 
-async def test_a_taken_name_and_a_dry_run_leave_the_trash_alone(api: Api) -> None:
-    """Nothing is taken out of it that is not made again."""
+async def test_a_conflict_or_dry_run_does_not_change_the_trash(api: Api) -> None:
+    """A restore that conflicts, or a dry run, keeps the dashboard in the trash."""
     await make(api, "d")
     await delete(api, "d")
     (found,) = await trash(api)
@@ -120,8 +120,8 @@ async def test_a_taken_name_and_a_dry_run_leave_the_trash_alone(api: Api) -> Non
     assert len(await trash(api)) == 1
 
 
-async def test_the_trash_shows_what_one_has_deleted_and_admins_everything(api: Api) -> None:
-    """Access rules are deleted with an object, so other callers neither find nor restore it."""
+async def test_callers_see_their_own_trash(api: Api) -> None:
+    """Callers find and restore only what they deleted, because access rules are deleted with an object; Admins find everything."""
     await make(api, "d")
     await make(api, "e")
     await delete(api, "d")
@@ -134,8 +134,8 @@ async def test_the_trash_shows_what_one_has_deleted_and_admins_everything(api: A
     assert [item["metadata"]["name"] for item in await trash(api, auth=editor)] == ["e"]
     for auth, name, is_it in ((editor, "d", False), (editor, "e", True)):
         body = {"metadata": {"name": name, "uid": found[name]}, "spec": {"title": "T"}}
-        status, made = await api("POST", DASHBOARDS, body, auth=auth)
-        assert (status, made["metadata"]["uid"] == found[name]) == (201, is_it)
+        status, created = await api("POST", DASHBOARDS, body, auth=auth)
+        assert (status, created["metadata"]["uid"] == found[name]) == (201, is_it)
     assert (await api("GET", TRASH, auth=await api.person("nobody", Role.NONE)))[0] == 403
 
 
@@ -148,7 +148,7 @@ async def test_the_trash_needs_the_right_to_read(api: Api) -> None:
 
 
 async def test_a_layout_in_the_trash_is_a_stub_in_older_versions(api: Api) -> None:
-    """And cannot be made again from it."""
+    """The stub of a deleted layout cannot be restored in an older version."""
     body = {"metadata": {"name": "d"}, "spec": {"title": "T", "layout": {}}}
     assert (await api("POST", DASHBOARDS, body))[0] == 201
     await delete(api, "d")
@@ -161,16 +161,16 @@ async def test_a_layout_in_the_trash_is_a_stub_in_older_versions(api: Api) -> No
     assert len(await trash(api)) == 1
 
 
-async def test_a_restored_version_says_so(api: Api) -> None:
-    """The message names it; the folder may have changed since, the body is the old one."""
+async def test_the_message_of_a_restored_version(api: Api) -> None:
+    """The message names the restored version. The spec is the old one, and the folder is the present one."""
     await make(api, "d", "one")
     await change(api, "d", "two")
     _, then = await api("GET", f"{DASHBOARDS}/d/versions/1")
     annotations = {"grafana.app/message": "Restored from version 1"}
     body = {"metadata": {"name": "d", "annotations": annotations}, "spec": then["spec"]}
-    status, again = await api("PUT", f"{DASHBOARDS}/d", body)
-    assert (status, again["spec"], again["metadata"]["generation"]) == (200, {"title": "one"}, 3)
-    assert again["metadata"]["annotations"]["grafana.app/message"] == "Restored from version 1"
+    status, repeated = await api("PUT", f"{DASHBOARDS}/d", body)
+    assert (status, repeated["spec"], repeated["metadata"]["generation"]) == (200, {"title": "one"}, 3)
+    assert repeated["metadata"]["annotations"]["grafana.app/message"] == "Restored from version 1"
     _, found = await api("GET", f"{DASHBOARDS}/d/versions")
     newest = found["items"][0]
     assert (newest["version"], newest["parentVersion"], newest["message"]) == (3, 2, "Restored from version 1")
@@ -181,10 +181,10 @@ async def test_a_restored_version_says_so(api: Api) -> None:
 async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> None:
     """A client that reads an object, changes it and sends all of it back says nothing of its change."""
     await make(api, "d", "one", message="first")
-    _, read = await api("GET", f"{DASHBOARDS}/d")
-    assert read["metadata"]["annotations"]["grafana.app/message"] == "first"
-    assert await api("PUT", f"{DASHBOARDS}/d", read) == (200, read)
-    _, changed = await api("PUT", f"{DASHBOARDS}/d", read | {"spec": {"title": "two"}})
+    _, body = await api("GET", f"{DASHBOARDS}/d")
+    assert body["metadata"]["annotations"]["grafana.app/message"] == "first"
+    assert await api("PUT", f"{DASHBOARDS}/d", body) == (200, body)
+    _, changed = await api("PUT", f"{DASHBOARDS}/d", body | {"spec": {"title": "two"}})
     assert "grafana.app/message" not in changed["metadata"]["annotations"]
     _, found = await api("GET", f"{DASHBOARDS}/d/versions")
     assert [item.get("message") for item in found["items"]] == [None, "first"]
@@ -192,9 +192,9 @@ async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> 
 
 @pytest.mark.parametrize("message", ["restored from version 1", "Restored from version 0", "Restored from version 1 and more", ""])
 async def test_another_message_restores_nothing(api: Api, message: str) -> None:
-    """It is a message like any other."""
-    made = await make(api, "d", message=message)
-    assert await api.sql("select restored_from from resource_history where uid = $1", made["metadata"]["uid"]) is None
+    """A message that is similar to a restore has no effect."""
+    created = await make(api, "d", message=message)
+    assert await api.sql("select restored_from from resource_history where uid = $1", created["metadata"]["uid"]) is None
 
 
 async def test_a_deleted_organization_empties_its_trash(api: Api) -> None:

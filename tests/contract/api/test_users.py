@@ -20,17 +20,17 @@ PROFILE = {
 }
 
 
-async def made(api: Api, login: str = "testdrive", **form: Any) -> int:
-    """A user made as clients make them."""
-    status, answer = await api("POST", "/api/admin/users", {"login": login, "password": "secret", **form})
-    assert status == 200, answer
-    number: int = answer["id"]
+async def create_user(api: Api, login: str = "testdrive", **form: Any) -> int:
+    """Create a user as clients do, and return the id."""
+    status, response = await api("POST", "/api/admin/users", {"login": login, "password": "secret", **form})
+    assert status == 200, response
+    number: int = response["id"]
     return number
 
 
-async def test_a_user_is_read_by_number_and_looked_up(api: Api) -> None:
-    """Without an e-mail it is the login, without a name an empty text."""
-    number = await made(api)
+async def test_a_user_is_read_by_id_or_login(api: Api) -> None:
+    """A user without an e-mail is looked up by login, and a missing name is an empty string."""
+    number = await create_user(api)
     status, profile = await api("GET", f"/api/users/{number}")
     assert status == 200
     assert {name: profile[name] for name in PROFILE} == PROFILE
@@ -42,7 +42,7 @@ async def test_a_user_is_read_by_number_and_looked_up(api: Api) -> None:
 
 async def test_signs_in_an_e_mail_are_found(api: Api) -> None:
     """Percent-encoded as clients send them."""
-    number = await made(api, "a+b@x.org")
+    number = await create_user(api, "a+b@x.org")
     assert (await api("GET", "/api/users/lookup?loginOrEmail=a%2Bb%40x.org"))[1]["id"] == number
 
 
@@ -62,7 +62,7 @@ async def test_an_empty_look_up_is_refused(api: Api) -> None:
 
 
 async def test_a_service_account_is_not_a_user(api: Api) -> None:
-    """Its id is unknown on every route about users."""
+    """The id of a service account is unknown to every route about users."""
     number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
     assert (await api("GET", f"/api/users/{number}"))[0] == 404
     assert (await api("GET", "/api/users/lookup?loginOrEmail=sa"))[0] == 404
@@ -83,7 +83,7 @@ async def test_a_service_account_is_not_a_user(api: Api) -> None:
 async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
     """``/users`` is the array of a page, ``/users/search`` the page itself; past the end both are empty."""
     for login in ("beta", "Alpha", "gamma"):
-        await made(api, login)
+        await create_user(api, login)
     names = ["admin", "Alpha", "beta", "gamma"]
     status, users = await api("GET", "/api/users")
     assert (status, [user["login"] for user in users]) == (200, names)
@@ -102,9 +102,9 @@ async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
     assert (await api("GET", "/api/users?query=_"))[1] == []
 
 
-async def test_a_change_leaves_what_it_does_not_name(api: Api) -> None:
-    """A new login leaves the e-mail, a new e-mail the login; an empty name is a name."""
-    number = await made(api, "anna", email="anna@x.org", name="Anna")
+async def test_an_update_keeps_missing_fields(api: Api) -> None:
+    """A new login keeps the e-mail and the other way round; an empty name is stored."""
+    number = await create_user(api, "anna", email="anna@x.org", name="Anna")
     assert await api("PUT", f"/api/users/{number}", {"login": "ann"}) == (200, {"message": "User updated"})
     assert (await api("PUT", f"/api/users/{number}", {"email": "a@x.org", "theme": "dark", "name": ""}))[0] == 200
     profile = (await api("GET", f"/api/users/{number}"))[1]
@@ -125,9 +125,9 @@ async def test_a_change_leaves_what_it_does_not_name(api: Api) -> None:
         ({"login": "a\0"}, "bad request data"),
     ],
 )
-async def test_a_change_that_cannot_be_made_is_refused(api: Api, body: Any, text: str) -> None:
-    """And the user is as before."""
-    number = await made(api)
+async def test_an_invalid_update_is_rejected(api: Api, body: Any, text: str) -> None:
+    """A rejected update changes nothing."""
+    number = await create_user(api)
     before = await api("GET", f"/api/users/{number}")
     assert await api("PUT", f"/api/users/{number}", body) == (400, {"message": text})
     assert await api("GET", f"/api/users/{number}") == before
@@ -135,15 +135,15 @@ async def test_a_change_that_cannot_be_made_is_refused(api: Api, body: Any, text
 
 @pytest.mark.parametrize("body", [{"login": "ADMIN"}, {"email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}])
 async def test_a_login_is_not_another_users_login_or_e_mail(api: Api, body: dict[str, str]) -> None:
-    """In any case and crosswise: otherwise a login would match another user's e-mail."""
-    number = await made(api)
+    """Logins and e-mails are compared with each other without case, as a login could otherwise match two users."""
+    number = await create_user(api)
     assert await api("PUT", f"/api/users/{number}", body) == (409, {"message": "Update would result in user login conflict"})
 
 
 async def test_the_organizations_of_a_user(api: Api) -> None:
-    """By name, with exactly these members."""
+    """The organizations are sorted by name and have exactly these fields."""
     two = await api.organization("A first one")
-    number = await made(api)
+    number = await create_user(api)
     await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "testdrive", "role": "Editor"})
     assert await api("GET", f"/api/users/{number}/orgs") == (
         200,
@@ -152,8 +152,8 @@ async def test_the_organizations_of_a_user(api: Api) -> None:
 
 
 async def test_a_user_is_moved_to_one_of_their_organizations(api: Api) -> None:
-    """To no other organization, and no other user is moved."""
-    two, number = await api.organization("Two"), await made(api)
+    """A user is moved only to an organization of theirs, and no other user is moved."""
+    two, number = await api.organization("Two"), await create_user(api)
     unauthorized = (401, {"message": "Unauthorized"})
     assert await api("POST", f"/api/users/{number}/using/{two}") == unauthorized
     assert await api("POST", "/api/users/9999/using/1") == unauthorized
@@ -164,15 +164,15 @@ async def test_a_user_is_moved_to_one_of_their_organizations(api: Api) -> None:
     assert (await api("GET", "/api/org", auth=basic("testdrive", "secret")))[1]["id"] == two
 
 
-async def test_what_the_caller_may_do_with_a_user_is_told_when_asked_for(api: Api) -> None:
-    """The server admin may do everything there is."""
+async def test_permissions_on_users_are_listed_on_request(api: Api) -> None:
+    """A server admin has all permissions on users."""
     profile = (await api("GET", "/api/users/1?accesscontrol=true"))[1]
     assert set(profile["accessControl"]) >= {"users:read", "users:delete", "users.password:write", "users.quotas:list"}
     assert all(profile["accessControl"].values())
 
 
-async def test_who_may_not_see_users_learns_of_none(api: Api) -> None:
-    """An Admin of an organization gets the same 403 for a user who is there as for one who is not."""
+async def test_users_are_not_revealed_without_permission(api: Api) -> None:
+    """An organization's Admin receives the same 403 for existing and unknown users."""
     boss = await api.person("boss", Role.ADMIN)
     for method, path in (
         ("GET", "/api/users/{}"),
@@ -192,7 +192,7 @@ async def test_who_may_not_see_users_learns_of_none(api: Api) -> None:
 
 async def test_a_grant_on_one_user_shows_only_that_one(api: Api) -> None:
     """The grant limits lists and look-ups to that user; others are unknown."""
-    number = await made(api)
+    number = await create_user(api)
     narrow = await api.person("narrow", Role.NONE, ("users:read", f"global.users:{number}"), grants_in=0)
     assert [user["id"] for user in (await api("GET", "/api/users", auth=narrow))[1]] == [number]
     assert (await api("GET", "/api/users/search", auth=narrow))[1]["totalCount"] == 1

@@ -1,10 +1,4 @@
-"""The law of watches: a client that lists, watches, stops and continues elsewhere ends with the content of the store.
-
-Two gateways use one database. Writers create, change, relabel, move and delete, one object or hundreds in a transaction, and
-keep some transactions open while others commit; jobs draw versions from the same sequence. Watchers of several kinds and
-selections stop in the middle, continue at another gateway, and return to any version they have seen. At every bookmark their
-objects are those of the store at that version.
-"""
+"""Property of watches: a client that lists, watches, stops and resumes elsewhere ends with the content of the store."""
 
 import asyncio
 import random
@@ -50,7 +44,7 @@ class World:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
-        """A transaction that waits for the others as long as a busy machine makes it."""
+        """Open a transaction that waits for others long enough on a busy machine."""
         async with self.database.transaction() as connection:
             await connection.execute("set local lock_timeout = '60s'")
             yield connection
@@ -75,7 +69,7 @@ async def change_one_by_one(world: World) -> None:
     for _ in range(ROUNDS):
         async with world.writing() as connection:
             for _ in range(world.random.randrange(1, 5)):
-                await resources.put(await resources.lock(connection), "default", world.one(), actor="user:1", now=NOW)
+                await resources.put(await resources.lock(connection, "default"), "default", world.one(), actor="user:1", now=NOW)
                 await world.pause()
         await world.pause()
 
@@ -98,10 +92,10 @@ async def sync(world: World) -> None:
     for round_ in range(3):
         async with world.writing() as connection:
             staging = resources.StagedWrites(connection)
-            await staging.open()
+            await staging.create_table()
             title = f"of sync {round_}"
-            await staging.add([written(DASHBOARD, f"s{number}", title, TEAMS[number % 3]) for number in range(MANY)])
-            await resources.lock(connection)
+            await staging.add([written(DASHBOARD, f"s{index}", title, TEAMS[index % 3]) for index in range(MANY)])
+            await resources.lock(connection, "default")
             await staging.write("default", actor="user:1", now=NOW)
             await world.pause()
         await asyncio.sleep(0.1)
@@ -110,22 +104,22 @@ async def sync(world: World) -> None:
 
 
 async def work(world: World) -> None:
-    """Jobs draw from the same sequence, under a lock of their own: their versions lie between those of objects."""
-    for number in range(2 * ROUNDS):
+    """Jobs take versions from the same sequence, under another lock, so their versions are between those of objects."""
+    for index in range(2 * ROUNDS):
         labels = {"team": world.random.choice(("a", "b"))}
-        job = NewJob(f"j{number}", "default", "{}", None, "sync", labels, "2026-01-01T00:00:00Z", None, None, "work.sync")
+        job = NewJob(f"j{index}", "default", "{}", None, "sync", labels, "2026-01-01T00:00:00Z", None, None, "work.sync")
         async with world.writing() as connection:
-            submitted = await jobs.submit(connection, JOB, [job], submitted_by={}, headers={})
+            submitted = await jobs.submit(connection, JOB, [job], submitted_by={})
             await world.pause()
         async with world.writing() as connection:
-            await connection.execute("update job set status = $2 where uid = $1", submitted.jobs[0].uid, f'{{"message": "{number}"}}')
-            if number % 3 == 0:
+            await connection.execute("update job set status = $2 where uid = $1", submitted.jobs[0].uid, f'{{"message": "{index}"}}')
+            if index % 3 == 0:
                 await connection.execute("delete from job where uid = $1", submitted.jobs[0].uid)
 
 
 @dataclass
 class Follower:
-    """One client's copy of a selection, built from events."""
+    """Copy of a selection that one client builds from events."""
 
     world: World
     kind: Kind
@@ -163,7 +157,7 @@ class Follower:
             if self.random.random() < 0.5:
                 query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         async with watching(api, self.path, **query) as watch:
-            assert watch.answer.status == 200
+            assert watch.response.status == 200
             return await self._take(watch, patience, is_initial=not self.position, is_marked="sendInitialEvents" in query)
 
     async def _take(self, watch: Watching, patience: int | None, *, is_initial: bool, is_marked: bool) -> bool:
@@ -210,7 +204,7 @@ class Follower:
         self.position = version
         if self.kind is not JOB:
             async with self.world.database.connection() as connection:
-                page = await lists.page(connection, self.kind, "default", at=version, after="", limit=10_000)
+                page = await lists.page(connection, self.kind, "default", version=version, after="", limit=10_000)
             stored = {item.name: orjson.loads(item.encode(self.kind.version)) for item in page.items}
         elif self.world.is_still:
             async with self.world.database.connection() as connection:
@@ -219,8 +213,8 @@ class Follower:
         else:
             return
         selection = parse_selection(self.selectors.get("labelSelector", ""), self.selectors.get("fieldSelector", ""), "default")
-        wanted = {name: shown for name, shown in stored.items() if matches(selection, shown["metadata"].get("labels", {}), name)}
-        assert self.objects == wanted, f"{self} at {version}"
+        expected = {name: shown for name, shown in stored.items() if matches(selection, shown["metadata"].get("labels", {}), name)}
+        assert self.objects == expected, f"{self} at {version}"
         self.checks += 1
 
     def __repr__(self) -> str:
@@ -240,13 +234,13 @@ SELECTIONS: Final[list[tuple[Kind, str, dict[str, str]]]] = [
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_every_watcher_ends_with_what_the_store_has(start_api: StartApi, database: Database, seed: int) -> None:
-    """No change is missed or repeated, whatever the writers do, wherever a watch stops and continues."""
+async def test_every_watcher_ends_with_the_content_of_the_store(start_api: StartApi, database: Database, seed: int) -> None:
+    """No change is missed or repeated, whatever is written and wherever a watch stops and resumes."""
     apis = [await start_api(), await start_api()]
     for place in PLACES[1:]:
         assert (await apis[0]("POST", FOLDERS, {"metadata": {"name": place}, "spec": {"title": place}}))[0] == 201
     world = World(apis, database, seed)
-    followers = [Follower(world, *selection, seed * 100 + number) for number, selection in enumerate(SELECTIONS)]
+    followers = [Follower(world, *selection, seed * 100 + index) for index, selection in enumerate(SELECTIONS)]
     async with asyncio.TaskGroup() as group:
         for follower in followers:
             group.create_task(follower.follow())

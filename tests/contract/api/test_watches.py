@@ -16,21 +16,21 @@ async def test_a_watch_continues_after_a_list(api: Api) -> None:
     """Every change after the version of the list is sent, once and in order, and none from before."""
     await create(api, dashboard("before"))
     async with watching(api, resourceVersion=await position(api)) as watch:
-        assert (watch.answer.status, watch.answer.content_type) == (200, "application/json")
-        made = await create(api, dashboard("after"))
-        assert await watch.event() == {"type": "ADDED", "object": made}
+        assert (watch.response.status, watch.response.content_type) == (200, "application/json")
+        created = await create(api, dashboard("after"))
+        assert await watch.event() == {"type": "ADDED", "object": created}
         assert (await api("DELETE", f"{DASHBOARDS}/before"))[0] == 200
         gone = await watch.event()
         assert (gone["type"], gone["object"]["metadata"]["name"]) == ("DELETED", "before")
-        assert int(gone["object"]["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+        assert int(gone["object"]["metadata"]["resourceVersion"]) > int(created["metadata"]["resourceVersion"])
         assert gone["object"]["spec"] == {"title": "T"}
 
 
-async def test_a_watch_without_a_version_begins_with_what_is_there(api: Api) -> None:
-    """An ADDED for each object, then what happens."""
-    made = [await create(api, dashboard(name)) for name in ("a", "b")]
+async def test_a_watch_without_a_version_starts_with_all_objects(api: Api) -> None:
+    """The watch sends one ADDED event per object and then the changes."""
+    created = [await create(api, dashboard(name)) for name in ("a", "b")]
     async with watching(api) as watch:
-        assert [await watch.event() for _ in made] == [{"type": "ADDED", "object": each} for each in made]
+        assert [await watch.event() for _ in created] == [{"type": "ADDED", "object": each} for each in created]
         await create(api, dashboard("c"))
         assert await watch.next_event() == ("ADDED", "c")
 
@@ -56,10 +56,10 @@ async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
     """``timeoutSeconds`` is honoured; with bookmarks the last one has the version to continue from."""
     begun = await position(api)
     async with watching(api, resourceVersion=begun, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
-        made = await create(api, dashboard("a"))
+        created = await create(api, dashboard("a"))
         await create(api, {"metadata": {"name": "f"}, "spec": {"title": "F"}}, FOLDERS)
         event, bookmark = await watch.rest()
-    assert event == {"type": "ADDED", "object": made}
+    assert event == {"type": "ADDED", "object": created}
     assert bookmark["type"] == "BOOKMARK"
     assert (bookmark["object"]["kind"], bookmark["object"]["apiVersion"]) == ("Dashboard", "dashboard.grafana.app/v2alpha1")
     assert bookmark["object"]["metadata"] == {"resourceVersion": await position(api)}
@@ -86,8 +86,8 @@ async def test_initial_events_end_with_a_mark(api: Api) -> None:
             await create(api, dashboard("a"))
 
 
-async def test_initial_events_may_be_left_out(api: Api) -> None:
-    """``sendInitialEvents=false`` begins with what happens next, without a version too."""
+async def test_initial_events_are_optional(api: Api) -> None:
+    """With ``sendInitialEvents=false`` a watch starts with the next change, also without a version."""
     await create(api, dashboard("before"))
     async with watching(api, sendInitialEvents="false", resourceVersionMatch="NotOlderThan") as watch:
         await create(api, dashboard("after"))
@@ -110,16 +110,16 @@ async def test_initial_events_may_be_left_out(api: Api) -> None:
     ],
     ids=lambda value: "&".join(f"{name}={text}" for name, text in value.items()) if isinstance(value, dict) else str(value),
 )
-async def test_a_watch_that_cannot_be_given_is_refused(api: Api, query: dict[str, Any], status: int) -> None:
-    """Before it begins, with a Status."""
+async def test_invalid_watches_are_rejected(api: Api, query: dict[str, Any], status: int) -> None:
+    """An invalid watch is rejected with a Status before it starts."""
     async with watching(api, **query) as watch:
-        assert watch.answer.status == status
-        assert (await watch.answer.json())["kind"] == "Status"
+        assert watch.response.status == status
+        assert (await watch.response.json())["kind"] == "Status"
 
 
 @pytest.mark.parametrize("word", ["1", "True", "yes", ""])
-async def test_any_word_but_a_no_asks_for_a_watch(api: Api, word: str) -> None:
-    """As Kubernetes reads a switch."""
+async def test_the_values_of_the_parameter_watch(api: Api, word: str) -> None:
+    """Every value that does not mean false requests a watch, as in Kubernetes."""
     await create(api, dashboard("a"))
     async with watching(api, watch=word) as watch:
         assert await watch.next_event() == ("ADDED", "a")
@@ -127,14 +127,14 @@ async def test_any_word_but_a_no_asks_for_a_watch(api: Api, word: str) -> None:
         assert (await api("GET", f"{DASHBOARDS}?watch={no}"))[1]["kind"] == "DashboardList"
 
 
-async def test_a_version_that_the_feed_has_dropped_is_gone(api: Api) -> None:
-    """One ERROR with the Status that makes clients list again, and the end."""
+async def test_a_version_before_the_horizon_is_410(api: Api) -> None:
+    """The watch has one ERROR event with the Status that makes clients list again, and ends."""
     begun = await position(api)
     await create(api, dashboard("a"))
     await api.sql("delete from change")
     await api.sql("update change_horizon set resource_version = (select last_value from resource_version)")
     async with watching(api, resourceVersion=begun) as watch:
-        assert watch.answer.status == 200
+        assert watch.response.status == 200
         (error,) = await watch.rest()
     assert (error["type"], error["object"]["kind"], error["object"]["code"], error["object"]["reason"]) == (
         "ERROR",
@@ -144,16 +144,16 @@ async def test_a_version_that_the_feed_has_dropped_is_gone(api: Api) -> None:
     )
 
 
-async def test_a_version_of_another_database_is_gone(api: Api) -> None:
-    """A version that was never drawn here is not waited for."""
+async def test_a_version_of_another_database_is_410(api: Api) -> None:
+    """The watch does not wait for a version that this database never issued."""
     await create(api, dashboard("a"))
     for after in (await api.sql("select last_value + 1 from resource_version"), 2**62):
         async with watching(api, resourceVersion=after) as watch:
             assert [event["object"]["code"] for event in await watch.rest()] == [410]
 
 
-async def test_a_selection_is_entered_and_left(api: Api) -> None:
-    """An object that gets the label is added; one that loses it is deleted in its last state, at the version of the change."""
+async def test_objects_enter_and_leave_a_selection(api: Api) -> None:
+    """An object that receives the label is ADDED; one that loses it is DELETED in its last selected state, at the change's version."""
     async with watching(api, resourceVersion=await position(api), labelSelector="team=a") as watch:
         await create(api, dashboard("other", team="b"))
         await create(api, dashboard("d", team="a"))
@@ -176,23 +176,23 @@ async def relabel(api: Api, name: str, team: str) -> int:
     return version
 
 
-async def test_large_objects_come_whole(api: Api) -> None:
-    """Also when many of them, and many changes of one, are waited for: their bodies are in memory a few at a time."""
-    begun, made = await position(api), []
-    for number in range(4):
-        body = dashboard(f"d{number}")
-        body["spec"]["description"] = f"{number}" * (200_000 * (number + 1))
-        made.append(await create(api, body))
+async def test_large_objects_are_sent_completely(api: Api) -> None:
+    """Many large objects and changes are sent completely, with only a few specs in memory at a time."""
+    begun, created = await position(api), []
+    for index in range(4):
+        body = dashboard(f"d{index}")
+        body["spec"]["description"] = f"{index}" * (200_000 * (index + 1))
+        created.append(await create(api, body))
     versions = [await relabel(api, "d3", team) for team in "abc"]
     async with watching(api, resourceVersion=begun) as watch:
-        assert [(await watch.event())["object"] for _ in made] == made
+        assert [(await watch.event())["object"] for _ in created] == created
         for version in versions:
             shown = (await watch.event())["object"]
-            assert (shown["metadata"]["resourceVersion"], shown["spec"]) == (str(version), made[3]["spec"])
+            assert (shown["metadata"]["resourceVersion"], shown["spec"]) == (str(version), created[3]["spec"])
 
 
 async def test_one_object_is_watched_by_its_name(api: Api) -> None:
-    """As ``kubectl get NAME --watch`` does."""
+    """A watch of one name works as for ``kubectl get NAME --watch``."""
     async with watching(api, resourceVersion=await position(api), fieldSelector="metadata.name=b") as watch:
         for name in "abc":
             await create(api, dashboard(name))
@@ -200,8 +200,8 @@ async def test_one_object_is_watched_by_its_name(api: Api) -> None:
         assert [await watch.next_event() for _ in range(2)] == [("ADDED", "b"), ("DELETED", "b")]
 
 
-async def test_events_come_as_rows_of_a_table(api: Api) -> None:
-    """As kubectl asks for them; the columns come with the first event only."""
+async def test_events_as_rows_of_a_table(api: Api) -> None:
+    """kubectl receives events as rows; only the first event has the columns."""
     accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
     await create(api, dashboard("a"))
     async with watching(api, headers=accept) as watch:
@@ -214,20 +214,20 @@ async def test_events_come_as_rows_of_a_table(api: Api) -> None:
     assert second["object"]["rows"][0]["cells"][:2] == ["b", "Title of b"]
 
 
-async def test_events_come_as_metadata_alone(api: Api) -> None:
-    """Without a body being read."""
+async def test_events_as_metadata_only(api: Api) -> None:
+    """Events with metadata only are sent without reading specs."""
     accept = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
     async with watching(api, headers=accept, resourceVersion=await position(api)) as watch:
-        made = await create(api, dashboard("a"))
+        created = await create(api, dashboard("a"))
         event = await watch.event()
-    assert event["object"] == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": made["metadata"]}
+    assert event["object"] == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": created["metadata"]}
 
 
 async def test_jobs_are_watched(api: Api) -> None:
-    """From what is there through their changes to their end."""
+    """A watch of jobs sends the existing ones, their changes and their end."""
     names = []
-    for number in range(2):
-        name = f"j{number}"
+    for index in range(2):
+        name = f"j{index}"
         await api.sql(
             """insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, spec, status, action, state,
                    wake_key, submitted_by)
@@ -245,31 +245,31 @@ async def test_jobs_are_watched(api: Api) -> None:
         assert await watch.next_event() == ("DELETED", "j0")
 
 
-async def test_so_many_watch_and_no_more(start_api: StartApi) -> None:
-    """One above WATCHES is asked to come back later; when one ends there is room again."""
+async def test_the_number_of_watches_is_limited(start_api: StartApi) -> None:
+    """A watch above the setting WATCHES is rejected with Retry-After; it is possible once another one has ended."""
     api = await start_api(watches=1)
     async with watching(api, resourceVersion=1) as first:
-        assert first.answer.status == 200
+        assert first.response.status == 200
         async with watching(api, resourceVersion=1) as second:
-            assert (second.answer.status, second.answer.headers["Retry-After"]) == (429, "5")
-            assert (await second.answer.json())["reason"] == "TooManyRequests"
-        first.answer.close()
+            assert (second.response.status, second.response.headers["Retry-After"]) == (429, "5")
+            assert (await second.response.json())["reason"] == "TooManyRequests"
+        first.response.close()
     async with asyncio.timeout(20):
         while True:
             async with watching(api, resourceVersion=1) as third:
-                if third.answer.status == 200:
+                if third.response.status == 200:
                     break
 
 
-async def test_one_caller_holds_a_quarter(start_api: StartApi) -> None:
-    """A caller with a quarter of WATCHES has to end some; other callers have room, and Admins may use all."""
+async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> None:
+    """A caller may hold a quarter of WATCHES, so that others have room; Admins may hold all."""
     api = await start_api(watches=8)
     viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
-    async with AsyncExitStack() as held:
+    async with AsyncExitStack() as stack:
 
         async def status_of(auth: str) -> int:
-            watch = await held.enter_async_context(watching(api, auth=auth, resourceVersion=1))
-            return watch.answer.status
+            watch = await stack.enter_async_context(watching(api, auth=auth, resourceVersion=1))
+            return watch.response.status
 
         assert [await status_of(viewer) for _ in range(3)] == [200, 200, 429]
         assert await status_of(other) == 200
@@ -277,30 +277,30 @@ async def test_one_caller_holds_a_quarter(start_api: StartApi) -> None:
     async with asyncio.timeout(20):
         while True:
             async with watching(api, auth=viewer, resourceVersion=1) as again:
-                if again.answer.status == 200:
+                if again.response.status == 200:
                     break
 
 
 async def test_a_stop_ends_watches_cleanly(api: Api) -> None:
-    """As if they had come to their end: no event is cut, no connection broken off."""
+    """When the gateway stops, no event is truncated and no connection is reset."""
     async with watching(api, resourceVersion=await position(api)) as watch:
-        made = await create(api, dashboard("a"))
-        assert await watch.event() == {"type": "ADDED", "object": made}
+        created = await create(api, dashboard("a"))
+        assert await watch.event() == {"type": "ADDED", "object": created}
         stopping = asyncio.create_task(api.stop())
         assert await watch.rest() == []
         await stopping
 
 
 async def test_a_head_of_a_watch_ends_immediately(api: Api) -> None:
-    """It has the headers of a GET and uses no watch."""
-    async with api.session.head(f"{DASHBOARDS}?watch=true", headers={"Authorization": ADMIN}) as answer:
-        assert answer.status == 200
+    """A HEAD request has the headers of a GET and does not count as a watch."""
+    async with api.session.head(f"{DASHBOARDS}?watch=true", headers={"Authorization": ADMIN}) as response:
+        assert response.status == 200
     assert "dashwright_watches 0.0" in await metrics_of(api)
 
 
 async def metrics_of(api: Api) -> str:
-    async with api.session.get("/metrics") as answer:
-        return await answer.text()
+    async with api.session.get("/metrics") as response:
+        return await response.text()
 
 
 async def test_a_watch_ends_when_its_caller_changes(api: Api) -> None:
@@ -308,26 +308,26 @@ async def test_a_watch_ends_when_its_caller_changes(api: Api) -> None:
     viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
     begun = await position(api)
     async with watching(api, auth=viewer, resourceVersion=begun) as watch, watching(api, auth=other, resourceVersion=begun) as undisturbed:
-        assert (watch.answer.status, undisturbed.answer.status) == (200, 200)
+        assert (watch.response.status, undisturbed.response.status) == (200, 200)
         await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'viewer')""")
         assert [event["object"]["code"] for event in await watch.rest()] == [410]
         await create(api, dashboard("a"))
         assert await undisturbed.next_event() == ("ADDED", "a")
     async with watching(api, auth=viewer, resourceVersion=begun) as watch:
-        assert watch.answer.status in (401, 403)
+        assert watch.response.status in (401, 403)
 
 
-async def test_a_watch_does_not_outlive_its_key(api: Api) -> None:
-    """It ends when the key does that it came with."""
+async def test_a_watch_ends_with_its_credentials(api: Api) -> None:
+    """A watch ends when the key that started it expires."""
     begin, auth = await position(api), f"Bearer {legacy_text('short')}"
     await api.legacy_key("short", role=Role.VIEWER, expires=int(time.time()) + 6)
     async with watching(api, auth=auth, resourceVersion=begin) as watch:
-        assert watch.answer.status == 200
+        assert watch.response.status == 200
         assert await watch.rest() == []
 
 
-async def test_only_who_may_read_may_watch(api: Api) -> None:
-    """As for a list."""
+async def test_a_watch_needs_read_permission(api: Api) -> None:
+    """A watch needs the permission of a list."""
     nobody = await api.person("nobody", Role.NONE)
     async with watching(api, JOBS, auth=nobody) as watch:
-        assert watch.answer.status == 403
+        assert watch.response.status == 403

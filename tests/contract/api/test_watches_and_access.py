@@ -1,4 +1,4 @@
-"""Watches of callers who may not see everything."""
+"""Watches of callers whose visibility is limited."""
 
 import pytest
 from tests.contract.api.conftest import Api
@@ -9,7 +9,7 @@ from dashwright.common.identity import Role
 
 @pytest.fixture
 async def viewer(api: Api) -> str:
-    """A Viewer, in a namespace with two folders at the root: ``open``, and ``secret``, which is for Admins."""
+    """Create a Viewer and two folders at the root: ``open``, and ``secret``, which only Admins may read."""
     for name in ("open", "secret"):
         await create(api, {"metadata": {"name": name}, "spec": {"title": name}}, FOLDERS)
     await hide(api, "secret")
@@ -28,19 +28,19 @@ async def move(api: Api, name: str, folder: str) -> None:
 async def test_hidden_objects_are_not_sent(api: Api, viewer: str) -> None:
     """Changes in a folder without permission are not sent."""
     begun = await position(api)
-    async with watching(api, auth=viewer, resourceVersion=begun) as watch, watching(api, resourceVersion=begun) as whole:
+    async with watching(api, auth=viewer, resourceVersion=begun) as watch, watching(api, resourceVersion=begun) as complete:
         for name, folder in (("a", "secret"), ("b", "open")):
             await create(api, dashboard(name, folder=folder))
         assert await watch.next_event() == ("ADDED", "b")
-        assert [await whole.next_event() for _ in "ab"] == [("ADDED", "a"), ("ADDED", "b")]
+        assert [await complete.next_event() for _ in "ab"] == [("ADDED", "a"), ("ADDED", "b")]
     async with watching(api, auth=viewer) as watch:
         assert await watch.next_event() == ("ADDED", "b")
         await create(api, dashboard("c"))
         assert await watch.next_event() == ("ADDED", "c")
 
 
-async def test_what_is_moved_out_of_sight_is_deleted(api: Api, viewer: str) -> None:
-    """The event has the last visible state, not the new folder. An object that becomes visible is added."""
+async def test_an_object_moved_out_of_view_is_deleted(api: Api, viewer: str) -> None:
+    """The DELETED event has the last visible state without the new folder. An object that becomes visible is ADDED."""
     await create(api, dashboard("d", folder="open"))
     async with watching(api, auth=viewer, resourceVersion=await position(api)) as watch:
         await move(api, "d", "secret")
@@ -51,14 +51,14 @@ async def test_what_is_moved_out_of_sight_is_deleted(api: Api, viewer: str) -> N
         assert await watch.next_event() == ("ADDED", "d")
 
 
-async def test_a_rule_that_changes_what_is_seen_ends_a_watch(api: Api, viewer: str) -> None:
-    """So does a resume from before it. Admins are not disturbed."""
+async def test_a_change_of_visibility_ends_a_watch(api: Api, viewer: str) -> None:
+    """A change of rules ends the watch and prevents resuming from before it. The watches of Admins continue."""
     begun = await position(api)
-    async with watching(api, auth=viewer, resourceVersion=begun) as watch, watching(api, resourceVersion=begun) as whole:
+    async with watching(api, auth=viewer, resourceVersion=begun) as watch, watching(api, resourceVersion=begun) as complete:
         await hide(api, "open")
         assert [event["object"]["code"] for event in await watch.rest()] == [410]
         await create(api, dashboard("a"))
-        assert await whole.next_event() == ("ADDED", "a")
+        assert await complete.next_event() == ("ADDED", "a")
     async with watching(api, auth=viewer, resourceVersion=begun) as watch:
         assert [event["object"]["code"] for event in await watch.rest()] == [410]
     async with watching(api, resourceVersion=begun) as watch:
@@ -78,7 +78,7 @@ async def test_a_folder_that_moves_out_of_sight_ends_a_watch(api: Api, viewer: s
 
 
 async def test_a_new_folder_ends_no_watch(api: Api, viewer: str) -> None:
-    """Its content was not visible before."""
+    """A new folder does not end a watch, because it changes the visibility of no existing object."""
     async with watching(api, auth=viewer, resourceVersion=await position(api)) as watch:
         await create(api, {"metadata": {"name": "new"}, "spec": {"title": "N"}}, FOLDERS)
         await create(api, dashboard("d", folder="new"))

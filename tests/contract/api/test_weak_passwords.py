@@ -1,6 +1,7 @@
 """Common passwords: they cannot be set, and grant no access to an exposed server."""
 
 import pytest
+from tests import light_passwords
 
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
@@ -8,7 +9,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import Settings, SettingsError, load
 
-from .conftest import LIGHT, StartApi, basic
+from .conftest import StartApi, basic
 
 STRONG = "correct horse battery"
 
@@ -24,8 +25,8 @@ STRONG = "correct horse battery"
         (STRONG, None),
     ],
 )
-async def test_a_weak_password_is_not_set(start_api: StartApi, password: str, fault: str | None) -> None:
-    """Too short, widely used, or the login itself."""
+async def test_a_weak_password_is_rejected(start_api: StartApi, password: str, fault: str | None) -> None:
+    """A password that is short, common or equal to the login is rejected."""
     api = await start_api(password_min_length=8)
     status, body = await api("POST", "/api/admin/users", {"login": "new-person", "password": password})
     assert status == (200 if fault is None else 400)
@@ -38,19 +39,19 @@ async def test_an_exposed_server_does_not_start_with_a_default_password(
 ) -> None:
     """The stored password counts, whatever the setting is."""
     api = await start_api()
-    await api.sql("""update "user" set password = $1""", LIGHT.hash(stored))
+    await api.sql("""update "user" set password = $1""", light_passwords.HASHER.hash(stored))
     settings = load(http_host="0.0.0.0", http_port=0, admin_password=STRONG, secret_key="of tests only", data_dir=api.data)
     with pytest.raises(SettingsError, match="the account admin has the default password"):
         await Gateway(settings, database, broker, Clock()).start()
 
 
-async def test_a_weak_password_only_changes_itself_on_a_server_that_strangers_reach(
-    start_api: StartApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An account from before logs in to set another password, and with that to everything."""
-    monkeypatch.setattr(Settings, "is_exposed", True)
+async def test_a_weak_password_can_only_be_changed_on_an_exposed_server(start_api: StartApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An account with a weak password may only set another one; with that, it may use everything."""
+    monkeypatch.setattr(Settings, "refuses_weak_passwords", True)
     api = await start_api(admin_password=STRONG, password_min_length=8)
-    await api.sql("""insert into "user" (login, email, org_id, password) values ('ann', 'ann', 1, $1)""", LIGHT.hash("short"))
+    await api.sql(
+        """insert into "user" (login, email, org_id, password) values ('ann', 'ann', 1, $1)""", light_passwords.HASHER.hash("short")
+    )
     await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Viewer' from "user" where login = 'ann'""")
     for _ in range(2):
         status, body = await api("GET", "/api/user", auth=basic("ann", "short"))

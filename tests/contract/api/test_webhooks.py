@@ -7,16 +7,16 @@ from urllib.parse import urlencode
 
 import pytest
 from tests.contract.api.conftest import Api, StartApi
-from tests.contract.api.deliveries import PUSH, SECRET, deliver, hooked, jobs
+from tests.contract.api.deliveries import PUSH, SECRET, create_hooked_repository, deliver, jobs
 from tests.contract.api.repositories import REPOSITORIES
 from tests.servers.git_host import signature
 
 from dashwright.common.stores import resources
 
 
-async def test_a_push_queues_a_sync_and_says_so(api: Api) -> None:
-    """No worker runs: no other service is called. The audit names the host as the actor."""
-    await hooked(api)
+async def test_a_push_queues_a_sync(api: Api) -> None:
+    """A push queues a sync without calling a worker, and the audit names the host as actor."""
+    await create_hooked_repository(api)
     status, told = await deliver(api)
     job = {"action": "sync", "repository": "boards", "sync": {"incremental": True}}
     kind = {"kind": "WebhookResponse", "apiVersion": "provisioning.grafana.app/v0alpha1"}
@@ -29,9 +29,9 @@ async def test_a_push_queues_a_sync_and_says_so(api: Api) -> None:
 
 async def test_a_delivery_is_accepted_once(api: Api) -> None:
     """Repeated deliveries are detected, concurrent ones and those with another id as well: the id is not signed."""
-    await hooked(api)
-    answers = await asyncio.gather(*(deliver(api) for _ in range(5)))
-    assert {status for status, _ in answers} <= {200, 202}
+    await create_hooked_repository(api)
+    responses = await asyncio.gather(*(deliver(api) for _ in range(5)))
+    assert {status for status, _ in responses} <= {200, 202}
     async with api.database.transaction() as connection:
         await connection.execute("update job set state = 'success', finished_at = now() where repository = 'boards'")
     assert (await deliver(api))[1]["message"] == "delivery was received before"
@@ -44,7 +44,7 @@ async def test_a_delivery_is_accepted_once(api: Api) -> None:
 
 async def test_a_form_is_read_as_well_as_json(api: Api) -> None:
     """The signature covers the form as it was sent."""
-    await hooked(api)
+    await create_hooked_repository(api)
     body = urlencode({"payload": json.dumps(PUSH)}).encode()
     status, told = await deliver(api, body, headers={"Content-Type": "application/x-www-form-urlencoded"})
     assert (status, told["message"]) == (202, "push received")
@@ -61,7 +61,7 @@ async def test_a_form_is_read_as_well_as_json(api: Api) -> None:
     ],
 )
 async def test_without_the_right_signature_nothing_happens(api: Api, headers: dict[str, str]) -> None:
-    await hooked(api)
+    await create_hooked_repository(api)
     status, told = await deliver(api, headers=headers)
     assert (status, told["message"]) == (401, "invalid signature")
     assert await jobs(api) == []
@@ -74,7 +74,7 @@ async def test_without_the_right_signature_nothing_happens(api: Api, headers: di
 )
 async def test_without_anything_to_compare_with_the_body_is_not_read(api: Api, headers: dict[str, str]) -> None:
     """A response is sent even if the body is endless."""
-    await hooked(api)
+    await create_hooked_repository(api)
     read = 0
 
     async def endless() -> Any:
@@ -83,19 +83,19 @@ async def test_without_anything_to_compare_with_the_body_is_not_read(api: Api, h
             read += 1 << 16
             yield b"x" * (1 << 16)
 
-    async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=endless(), headers=headers) as answer:
-        assert answer.status == 401
+    async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=endless(), headers=headers) as response:
+        assert response.status == 401
 
 
 async def test_a_compressed_delivery_is_refused_before_it_is_verified(api: Api) -> None:
     """Compressed bodies are refused: hosts send none, and a small one may be large when unpacked."""
-    await hooked(api)
+    await create_hooked_repository(api)
     assert (await deliver(api, headers={"Content-Encoding": "gzip"}))[0] == 415
 
 
 async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
     """While a large delivery is received, another from that network is refused, and small ones are accepted."""
-    await hooked(api)
+    await create_hooked_repository(api)
     large = json.dumps({**PUSH, "filler": "x" * (24 << 20)}).encode()
     is_under_way, may_end = asyncio.Event(), asyncio.Event()
 
@@ -109,8 +109,8 @@ async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "slow", "X-Hub-Signature-256": signature(SECRET, large)}
 
     async def send_slowly() -> int:
-        async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=slow(), headers=headers) as answer:
-            return answer.status
+        async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=slow(), headers=headers) as response:
+            return response.status
 
     sending = asyncio.create_task(send_slowly())
     await is_under_way.wait()
@@ -122,9 +122,9 @@ async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
     assert (await deliver(api, another, number="refused"))[0] == 202
 
 
-async def test_large_deliveries_are_taken_and_larger_ones_refused(api: Api) -> None:
-    """The limit is 25 MB, the largest that hosts send."""
-    await hooked(api)
+async def test_the_size_of_deliveries_is_limited(api: Api) -> None:
+    """Deliveries of up to 25 MB, the maximum that hosts send, are accepted."""
+    await create_hooked_repository(api)
     assert (await deliver(api, {**PUSH, "filler": "x" * (24 << 20)}))[0] == 202
     assert (await deliver(api, {**PUSH, "filler": "x" * (25 << 20)}, number="d-2"))[0] == 413
 
@@ -141,21 +141,21 @@ async def test_large_deliveries_are_taken_and_larger_ones_refused(api: Api) -> N
     ],
 )
 async def test_signed_rubbish_is_a_bad_request(api: Api, body: bytes, media_type: str) -> None:
-    await hooked(api)
+    await create_hooked_repository(api)
     assert (await deliver(api, body, headers={"Content-Type": media_type}))[0] == 400
 
 
 @pytest.mark.parametrize("number", ["", "x" * 101])
 async def test_a_delivery_needs_an_id(api: Api, number: str) -> None:
-    """Without an id, a repeated delivery could not be detected."""
-    await hooked(api)
+    """A delivery without an id is rejected, as its repetition could not be detected."""
+    await create_hooked_repository(api)
     assert (await deliver(api, number=number))[0] == 400
 
 
 async def test_a_wrong_signature_reveals_no_repository(api: Api) -> None:
     """A missing repository, one without a webhook and one with another secret give the same response."""
     missing = await deliver(api, secret="a stranger's")
-    await hooked(api, sealed=False)
+    await create_hooked_repository(api, sealed=False)
     assert await deliver(api, secret="a stranger's") == missing
     assert missing[0] == 401
 
@@ -163,13 +163,13 @@ async def test_a_wrong_signature_reveals_no_repository(api: Api) -> None:
 async def test_a_missing_signature_reveals_no_webhook(api: Api) -> None:
     """The response is the same as for a repository without a webhook."""
     missing = await deliver(api, secret="a stranger's")
-    await hooked(api)
+    await create_hooked_repository(api)
     assert await deliver(api, secret="a stranger's") == missing
 
 
 async def test_a_signed_delivery_learns_that_the_repository_is_unhealthy(api: Api) -> None:
     """The last known health decides; a ping succeeds regardless."""
-    await hooked(api, healthy=False)
+    await create_hooked_repository(api, healthy=False)
     status, told = await deliver(api)
     assert (status, told["message"]) == (424, "The repository configuration is not healthy")
     assert (await deliver(api, {}, event="ping"))[1]["message"] == "ping received"
@@ -178,9 +178,9 @@ async def test_a_signed_delivery_learns_that_the_repository_is_unhealthy(api: Ap
 
 async def test_a_delivery_waits_for_no_writer_of_objects(api: Api) -> None:
     """A host waits for a few seconds only; a sync may write for longer."""
-    await hooked(api)
+    await create_hooked_repository(api)
     async with api.database.transaction() as connection:
-        await resources.lock(connection)
+        await resources.lock(connection, "default")
         async with asyncio.timeout(5):
             assert (await deliver(api))[0] == 202
 
@@ -188,13 +188,13 @@ async def test_a_delivery_waits_for_no_writer_of_objects(api: Api) -> None:
 async def test_the_status_has_the_time_of_the_last_delivery(start_api: StartApi) -> None:
     """The time appears with a delay, because times are written in batches."""
     api = await start_api(last_used_seconds=0.05)
-    await hooked(api)
-    heard = asyncio.Event()
-    async with asyncio.timeout(10), api.database.listen("change", lambda _: heard.set(), heard.set):
+    await create_hooked_repository(api)
+    notified = asyncio.Event()
+    async with asyncio.timeout(10), api.database.listen("change", lambda _: notified.set(), notified.set):
         await deliver(api, {}, event="ping")
         while True:
             _, found = await api("GET", f"{REPOSITORIES}/boards")
             if "lastEvent" in found["status"]["webhook"]:
                 break
-            await heard.wait()
-            heard.clear()
+            await notified.wait()
+            notified.clear()

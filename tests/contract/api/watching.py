@@ -1,4 +1,4 @@
-"""A client of watches: opens one, reads its events one by one."""
+"""A client of watches, which reads their events one by one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -20,23 +20,23 @@ _LONGEST_LINE = 16 * 1024 * 1024
 class Watching:
     """An open watch."""
 
-    def __init__(self, answer: aiohttp.ClientResponse) -> None:
-        self.answer = answer
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self.response = response
 
     async def event(self) -> Any:
-        """The next event; None at the end."""
+        """Return the next event; None at the end."""
         async with asyncio.timeout(_PATIENCE):
-            line = await self.answer.content.readline(max_line_length=_LONGEST_LINE)
+            line = await self.response.content.readline(max_line_length=_LONGEST_LINE)
         assert not line or line.endswith(b"\n"), "an event is whole, or the connection broke off"
         return orjson.loads(line) if line else None
 
     async def next_event(self) -> tuple[str, str]:
-        """Type and name of the next event."""
+        """Return the type and name of the next event."""
         event = await self.event()
         return event["type"], event["object"]["metadata"].get("name", "")
 
     async def rest(self) -> list[Any]:
-        """All events up to the end."""
+        """Return all events up to the end."""
         events = []
         while (event := await self.event()) is not None:
             events.append(event)
@@ -47,11 +47,11 @@ class Watching:
 async def watching(
     api: Api, path: str = DASHBOARDS, *, auth: str = ADMIN, headers: Mapping[str, str] = {}, **query: Any
 ) -> AsyncIterator[Watching]:
-    """A watch of a collection. An underscore-free name is a parameter as it is."""
+    """Open a watch of a collection. ``query`` has its query parameters."""
     parameters = {"watch": "true", **{name: str(value) for name, value in query.items()}}
-    given = {"Authorization": auth, **headers}
-    async with api.session.get(path, params=parameters, headers=given, timeout=aiohttp.ClientTimeout(total=None)) as answer:
-        yield Watching(answer)
+    body = {"Authorization": auth, **headers}
+    async with api.session.get(path, params=parameters, headers=body, timeout=aiohttp.ClientTimeout(total=None)) as response:
+        yield Watching(response)
 
 
 def dashboard(name: str, title: str = "T", folder: str = "", **labels: str) -> dict[str, Any]:
@@ -61,13 +61,13 @@ def dashboard(name: str, title: str = "T", folder: str = "", **labels: str) -> d
 
 async def position(api: Api, path: str = DASHBOARDS) -> str:
     """Return the version of a list."""
-    status, listed = await api("GET", f"{path}?limit=1")
-    assert status == 200, listed
-    version: str = listed["metadata"]["resourceVersion"]
+    status, found = await api("GET", f"{path}?limit=1")
+    assert status == 200, found
+    version: str = found["metadata"]["resourceVersion"]
     return version
 
 
 async def create(api: Api, body: dict[str, Any], path: str = DASHBOARDS) -> Any:
-    status, made = await api("POST", path, body)
-    assert status == 201, made
-    return made
+    status, created = await api("POST", path, body)
+    assert status == 201, created
+    return created

@@ -1,4 +1,4 @@
-"""Callers and workers for the tests of calls, and pieces that record how far they were produced and whether they were closed."""
+"""Clients and servers for the tests of calls, and response bodies that record how far they were read."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ from dashwright.common.messaging.signing import Signer
 
 
 async def pause(seconds: float) -> None:
-    """Delay of a slow reader between two pieces; virtual time in memory."""
+    """Wait between two chunks, in virtual time for the memory broker."""
     over = asyncio.Event()
     asyncio.get_running_loop().call_later(seconds, over.set)
     await over.wait()
@@ -24,11 +24,11 @@ async def echo(request: Request) -> Reply:
     return Reply(request.body, {"content-type": "text/plain", "asked": request.headers.get("asked", "")})
 
 
-class Pieces:
-    """An endless or limited body made piece by piece."""
+class ChunkedBody:
+    """Limited or endless body that is produced chunk by chunk."""
 
     def __init__(self, count: int | None = None, size: int = 10, error: Exception | None = None) -> None:
-        self.made = 0
+        self.produced = 0
         self.closed = asyncio.Event()
         self._count = count
         self._size = size
@@ -36,23 +36,23 @@ class Pieces:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            while self._count is None or self.made < self._count:
-                self.made += 1
-                yield self.piece(self.made)
+            while self._count is None or self.produced < self._count:
+                self.produced += 1
+                yield self.chunk(self.produced)
             if self._error is not None:
                 raise self._error
         finally:
             self.closed.set()
 
-    def piece(self, number: int) -> bytes:
+    def chunk(self, number: int) -> bytes:
         return bytes([number % 256]) * self._size
 
     def reply(self) -> Reply:
         return Reply(aiter(self))
 
 
-class Stuck:
-    """A handler that never replies."""
+class HangingHandler:
+    """Handler that never replies."""
 
     def __init__(self) -> None:
         self.begun: asyncio.Queue[Request] = asyncio.Queue()
@@ -68,8 +68,8 @@ class Stuck:
         return Reply(b"")
 
 
-class Calls:
-    """Starts callers and workers on one broker and ends them with the test."""
+class CallFactory:
+    """Factory of clients and servers on one broker, which stops them after the test."""
 
     def __init__(self, broker: Broker, clock: Clock, stack: AsyncExitStack) -> None:
         self.broker = broker
@@ -77,7 +77,7 @@ class Calls:
         self._stack = stack
 
     async def client(self, signer: Signer = SIGNER) -> RpcClient:
-        client = RpcClient(self.broker, signer, clock=self._clock, reconnecting=60)
+        client = RpcClient(self.broker, signer, clock=self._clock, reconnect_timeout=60)
         await client.start()
         self._stack.push_async_callback(client.close)
         return client
@@ -99,7 +99,7 @@ class Calls:
             signer,
             prefetch=prefetch,
             window=window,
-            chunk=chunk,
+            chunk_bytes=chunk,
             announce_after=0.02,
             clock=self._clock,
             **options,

@@ -1,23 +1,24 @@
-"""Every law of messaging holds for both brokers: the one in memory, in virtual time, and RabbitMQ."""
+"""Every test of messaging runs with both brokers: the memory broker, in virtual time, and RabbitMQ."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 
 import pytest
-from tests.contract.messaging.calls import Calls
+from tests.contract.messaging.calls import CallFactory
 from tests.contract.messaging.handlers import LoopClock
 
 from dashwright.common.clock import Clock
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.common.messaging.topology import Topology, topology
+from dashwright.common.messaging.topology import Topology
+from dashwright.common.messaging.topology import topology as build_topology
 
 
 @pytest.fixture(autouse=True)
-def no_errors_behind_the_scenes(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """An exception in a callback is only logged, by the event loop or the client library: here it fails the test."""
+def no_logged_errors(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Fail the test if an exception in a callback was only logged by the event loop or the client library."""
     yield
     records = [*caplog.get_records("setup"), *caplog.get_records("call")]
     assert [
@@ -26,9 +27,9 @@ def no_errors_behind_the_scenes(caplog: pytest.LogCaptureFixture) -> Iterator[No
 
 
 @pytest.fixture
-def wiring() -> Topology:
-    """Short retry delays: RabbitMQ's time is real."""
-    return topology("test", delays=(0.1, 0.2))
+def topology() -> Topology:
+    """Return a topology with short retry delays, because RabbitMQ's time is real."""
+    return build_topology("test", delays=(0.1, 0.2))
 
 
 @pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.looptime(noop_cycles=1000)), "rabbitmq"])
@@ -36,12 +37,12 @@ def connect(request: pytest.FixtureRequest) -> Callable[[Topology], Broker]:
     if request.param == "memory":
         return MemoryBroker
     url: str = request.getfixturevalue("amqp_url")
-    return lambda wiring: AmqpBroker(url, topology=wiring)
+    return lambda topology: AmqpBroker(url, topology=topology)
 
 
 @pytest.fixture
-async def broker(connect: Callable[[Topology], Broker], wiring: Topology) -> AsyncIterator[Broker]:
-    broker = connect(wiring)
+async def broker(connect: Callable[[Topology], Broker], topology: Topology) -> AsyncIterator[Broker]:
+    broker = connect(topology)
     await broker.start()
     yield broker
     await broker.close()
@@ -53,6 +54,6 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def calls(broker: Broker, clock: Clock) -> AsyncIterator[Calls]:
+async def calls(broker: Broker, clock: Clock) -> AsyncIterator[CallFactory]:
     async with AsyncExitStack() as stack:
-        yield Calls(broker, clock, stack)
+        yield CallFactory(broker, clock, stack)

@@ -1,4 +1,4 @@
-"""Handlers for the tests of messaging, and their clock."""
+"""Handlers and a clock for the tests of messaging."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from dashwright.common.messaging.message import Delivery
 
 
 class LoopClock(Clock):
-    """The event loop's time, which is virtual for the broker in memory, as a date of these years."""
+    """Clock of the event loop, whose time is virtual for the memory broker, moved to a date of this decade."""
 
     def seconds(self) -> float:
         return 1_790_000_000.5 + asyncio.get_running_loop().time()
 
 
-class Received:
-    """A handler that records deliveries and returns a given result."""
+class RecordingHandler:
+    """Handler that records deliveries and returns the given result."""
 
     def __init__(self, result: Callable[[Delivery], DeliveryResult] = lambda _: Ack()) -> None:
         self._result = result
@@ -35,17 +35,17 @@ class Received:
         return self._deliveries.empty()
 
 
-class Holding:
-    """A handler that holds every delivery until it is let go, and counts how many it holds."""
+class BlockingHandler:
+    """Handler that holds every delivery until it is released, and counts those it holds."""
 
     def __init__(self) -> None:
         self.begun: asyncio.Queue[Delivery] = asyncio.Queue()
-        self.let_go = asyncio.Event()
+        self.released = asyncio.Event()
         self.finished: list[str] = []
 
     async def __call__(self, delivery: Delivery) -> DeliveryResult:
         self.begun.put_nowait(delivery)
-        await self.let_go.wait()
+        await self.released.wait()
         self.finished.append(delivery.routing_key)
         return Ack()
 

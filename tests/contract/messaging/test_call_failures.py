@@ -1,9 +1,9 @@
-"""Calls that fail: with the worker's own error, or because worker, queue or caller went away; never silently."""
+"""Calls that fail with the worker's error, or because the worker, the queue or the caller is gone; none fails silently."""
 
 import asyncio
 
 import pytest
-from tests.contract.messaging.calls import Calls, Pieces, Stuck, echo
+from tests.contract.messaging.calls import CallFactory, ChunkedBody, HangingHandler, echo
 
 from dashwright.common.errors import (
     Cause,
@@ -21,7 +21,7 @@ from dashwright.common.observability import tracing
 @pytest.mark.parametrize(
     "error", [Invalid("Bad", message_id="x.bad", causes=[Cause("a", "b", "c")]), TooManyRequests("Later", retry_after=2.5)]
 )
-async def test_an_error_keeps_its_class(calls: Calls, error: DashwrightError) -> None:
+async def test_an_error_keeps_its_class(calls: CallFactory, error: DashwrightError) -> None:
     """An error of the handler is raised at the caller, with everything it carries."""
     client = await calls.client()
 
@@ -35,8 +35,8 @@ async def test_an_error_keeps_its_class(calls: Calls, error: DashwrightError) ->
     assert (caught.value.causes, caught.value.retry_after) == (error.causes, error.retry_after)
 
 
-async def test_an_unexpected_exception_shows_a_trace_and_no_more(calls: Calls) -> None:
-    """Its text may hold anything: the caller gets an internal error with the trace to look for."""
+async def test_an_unexpected_exception_has_only_a_trace_id(calls: CallFactory) -> None:
+    """The caller receives an internal error with the trace id, as the exception's message may contain anything."""
     client, trace = await calls.client(), tracing.enter(None)
 
     async def handler(_: Request) -> Reply:
@@ -50,12 +50,12 @@ async def test_an_unexpected_exception_shows_a_trace_and_no_more(calls: Calls) -
     assert "hunter2" not in caught.value.message
 
 
-async def test_an_error_in_the_middle_comes_after_what_was_sent(calls: Calls) -> None:
-    """The pieces before it are the reader's; the end is the error, never a silent one."""
+async def test_an_error_in_the_middle_of_a_response(calls: CallFactory) -> None:
+    """The reader receives the chunks before the error and then the error."""
     client = await calls.client()
 
     async def handler(_: Request) -> Reply:
-        return Pieces(3, error=SourceFailed("The source broke off")).reply()
+        return ChunkedBody(3, error=SourceFailed("The source broke off")).reply()
 
     await calls.server(handler)
     chunks = (await client.call(calls.broker.topology.query, b"", timeout=5)).chunks()
@@ -64,8 +64,8 @@ async def test_an_error_in_the_middle_comes_after_what_was_sent(calls: Calls) ->
         await anext(chunks)
 
 
-async def test_a_missing_queue_is_told_at_once(calls: Calls) -> None:
-    """Not at the deadline."""
+async def test_a_missing_queue_fails_immediately(calls: CallFactory) -> None:
+    """A call to a missing queue fails before its deadline."""
     client = await calls.client()
     loop = asyncio.get_running_loop()
     begun = loop.time()
@@ -74,43 +74,64 @@ async def test_a_missing_queue_is_told_at_once(calls: Calls) -> None:
     assert loop.time() - begun < 30
 
 
-async def test_another_worker_answers_when_the_first_stops(calls: Calls) -> None:
-    """A request whose worker went away is handled by the next one; the caller does not notice."""
-    client, handler = await calls.client(), Stuck()
+async def test_another_worker_takes_over(calls: CallFactory) -> None:
+    """A request whose worker stopped is handled by the next one, without an error for the caller."""
+    client, handler = await calls.client(), HangingHandler()
     server = await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"again", timeout=20))
     await asyncio.wait_for(handler.begun.get(), 5)
     await server.stop(drain=0)
     await calls.server(echo)
-    assert (await call).complete == b"again"
+    assert (await call).complete_body == b"again"
 
 
-async def test_a_request_that_stops_workers_stops_two_at_most(calls: Calls) -> None:
+async def test_a_request_that_cannot_be_repeated_is_no_dead_letter(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A redelivered request whose second attempt cannot be published is dropped: its caller has a deadline, and operators need not act."""
+    client, handler = await calls.client(), HangingHandler()
+    server = await calls.server(handler)
+    call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
+    await asyncio.wait_for(handler.begun.get(), 5)
+    published: asyncio.Queue[str] = asyncio.Queue()
+
+    async def publish(exchange: str, *_: object, **__: object) -> None:
+        published.put_nowait(exchange)
+        raise Unavailable("lost")
+
+    monkeypatch.setattr(calls.broker, "publish", publish)
+    await server.stop(drain=0)
+    second = await calls.server(echo)
+    assert await asyncio.wait_for(published.get(), 5) == ""
+    await second.stop(drain=5)
+    assert published.empty(), "a dead letter was published"
+    call.cancel()
+
+
+async def test_a_request_that_stops_workers_stops_two_at_most(calls: CallFactory) -> None:
     """The request does not circulate: the third worker never gets it, and the caller gets an error immediately."""
     client = await calls.client()
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
     for _ in range(2):
-        handler = Stuck()
+        handler = HangingHandler()
         server = await calls.server(handler)
         await asyncio.wait_for(handler.begun.get(), 5)
         await server.stop(drain=0)
-    third = Stuck()
+    third = HangingHandler()
     await calls.server(third)
     with pytest.raises(Unavailable, match="stopped the worker twice"):
         await call
     assert third.begun.empty()
 
 
-async def test_a_worker_lost_in_the_middle_is_told(calls: Calls) -> None:
-    """Half of a response is never completed with half of another one."""
-    client, pieces = await calls.client(), Pieces()
+async def test_a_worker_lost_in_the_middle_is_an_error(calls: CallFactory) -> None:
+    """A partial response is never completed by another worker's response."""
+    client, body = await calls.client(), ChunkedBody()
 
     async def handler(_: Request) -> Reply:
-        return pieces.reply()
+        return body.reply()
 
     server = await calls.server(handler, window=2)
-    answer = await client.call(calls.broker.topology.query, b"", timeout=30)
-    chunks = answer.chunks()
+    response = await client.call(calls.broker.topology.query, b"", timeout=30)
+    chunks = response.chunks()
     await anext(chunks)
     await server.stop(drain=0)
     await calls.server(handler, window=2)
@@ -119,24 +140,24 @@ async def test_a_worker_lost_in_the_middle_is_told(calls: Calls) -> None:
             pass
 
 
-async def test_stopping_lets_answers_finish(calls: Calls) -> None:
-    """Within the drain, a response that is being read is sent to its end."""
+async def test_stopping_completes_responses(calls: CallFactory) -> None:
+    """A response that is being read when the worker stops is completed within the drain time."""
     client = await calls.client()
 
     async def handler(_: Request) -> Reply:
-        return Pieces(20).reply()
+        return ChunkedBody(20).reply()
 
     server = await calls.server(handler, window=2)
-    answer = await client.call(calls.broker.topology.query, b"", timeout=30)
+    response = await client.call(calls.broker.topology.query, b"", timeout=30)
     stopping = asyncio.ensure_future(server.stop(drain=20))
-    assert len(await answer.read()) == 200
+    assert len(await response.read()) == 200
     await stopping
 
 
-async def test_a_closed_client_fails_its_calls(calls: Calls) -> None:
+async def test_a_closed_client_fails_its_calls(calls: CallFactory) -> None:
     """Closing does not wait: calls in flight fail as retryable, later ones immediately."""
     client = await calls.client()
-    handler = Stuck()
+    handler = HangingHandler()
     await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
     await asyncio.wait_for(handler.begun.get(), 5)

@@ -1,4 +1,4 @@
-"""Consuming: a delivery is off its queue when its handler has said so, and not before."""
+"""Consuming: a delivery leaves its queue only after its handler has returned a result."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import structlog
-from tests.contract.messaging.handlers import Holding, Received
+from tests.contract.messaging.handlers import BlockingHandler, RecordingHandler
 
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.delivery_result import Ack, DeadLetter, DeliveryResult, Retry
@@ -21,9 +21,9 @@ async def publish(broker: Broker, *keys: str) -> None:
         await broker.publish(broker.topology.jobs, key, message, timeout=20)
 
 
-async def test_what_is_done_does_not_come_again(broker: Broker) -> None:
-    """After Done, a second consumer of the queue gets only what came later."""
-    first, second = Received(), Received()
+async def test_an_acknowledged_message_is_not_redelivered(broker: Broker) -> None:
+    """After an Ack, a second consumer of the queue receives only later messages."""
+    first, second = RecordingHandler(), RecordingHandler()
     subscription = await broker.consume(broker.topology.work, first, prefetch=1)
     await publish(broker, "work.sync")
     await first.next()
@@ -33,10 +33,10 @@ async def test_what_is_done_does_not_come_again(broker: Broker) -> None:
     assert (await second.next()).routing_key == "work.export"
 
 
-async def test_a_retry_comes_back_after_its_delay(broker: Broker) -> None:
+async def test_a_retry_is_redelivered_after_its_delay(broker: Broker) -> None:
     """A retried message is redelivered after its delay, with its key and its attempts counted, and is not dead-lettered."""
     loop = asyncio.get_running_loop()
-    handler = Received(lambda delivery: Ack() if delivery.attempt == 4 else Retry(0.15, "busy"))
+    handler = RecordingHandler(lambda delivery: Ack() if delivery.attempt == 4 else Retry(0.15, "busy"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
     begun = loop.time()
     await publish(broker, "work.sync")
@@ -50,7 +50,7 @@ async def test_a_retry_comes_back_after_its_delay(broker: Broker) -> None:
 
 async def test_a_retry_beyond_the_last_delay_takes_the_last_one(broker: Broker) -> None:
     """A handler may ask for any time and gets the nearest that there is."""
-    handler = Received(lambda delivery: Ack() if delivery.attempt == 2 else Retry(3600, "later"))
+    handler = RecordingHandler(lambda delivery: Ack() if delivery.attempt == 2 else Retry(3600, "later"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
     await publish(broker, "work.sync")
     await handler.next()
@@ -59,8 +59,8 @@ async def test_a_retry_beyond_the_last_delay_takes_the_last_one(broker: Broker) 
 
 async def test_dead_letters_keep_reason_and_origin(broker: Broker) -> None:
     """A dead message can be looked into and sent again: it has its key, its headers, why it died and where."""
-    dead = Received()
-    await broker.consume(broker.topology.work, Received(lambda _: DeadLetter("no such repository")), prefetch=1)
+    dead = RecordingHandler()
+    await broker.consume(broker.topology.work, RecordingHandler(lambda _: DeadLetter("no such repository")), prefetch=1)
     await broker.consume(broker.topology.dead_work, dead, prefetch=1)
     await publish(broker, "work.sync")
     letter = await dead.next()
@@ -74,13 +74,13 @@ async def test_dead_letters_keep_reason_and_origin(broker: Broker) -> None:
 async def test_an_exception_is_a_retry_and_dead_after_the_last_delay(broker: Broker) -> None:
     """Each failure waits one delay longer; after the last delay the message is dead with the exception as its reason."""
 
-    class Failing(Received):
+    class Failing(RecordingHandler):
         async def __call__(self, delivery: Delivery) -> DeliveryResult:
             await super().__call__(delivery)
             raise ValueError("boom")
 
     loop = asyncio.get_running_loop()
-    handler, dead = Failing(), Received()
+    handler, dead = Failing(), RecordingHandler()
     await broker.consume(broker.topology.work, handler, prefetch=1)
     await broker.consume(broker.topology.dead_work, dead, prefetch=1)
     begun = loop.time()
@@ -93,7 +93,7 @@ async def test_an_exception_is_a_retry_and_dead_after_the_last_delay(broker: Bro
 async def test_only_failures_count_against_the_retry_delays(broker: Broker) -> None:
     """A message that waited for its turn often is not dead at its first failure."""
 
-    class Patient(Received):
+    class Patient(RecordingHandler):
         async def __call__(self, delivery: Delivery) -> DeliveryResult:
             await super().__call__(delivery)
             if delivery.attempt <= 3:
@@ -110,32 +110,32 @@ async def test_only_failures_count_against_the_retry_delays(broker: Broker) -> N
 
 async def test_a_message_from_another_exchange_is_dead_instead_of_retried(broker: Broker) -> None:
     """Retries lead back to the jobs exchange; a message from elsewhere would be lost there."""
-    dead = Received()
-    await broker.consume(broker.topology.query, Received(lambda _: Retry(0.1, "busy")), prefetch=1)
+    dead = RecordingHandler()
+    await broker.consume(broker.topology.query, RecordingHandler(lambda _: Retry(0.1, "busy")), prefetch=1)
     await broker.consume(broker.topology.dead, dead, prefetch=1)
     await broker.publish("", broker.topology.query, Message(body=b"q", persistent=False))
     assert (await dead.next()).message.headers[REASON] == "busy"
 
 
-async def test_no_more_than_prefetch_at_once(broker: Broker) -> None:
-    """A consumer holds as many messages as it can handle; the others remain in the queue."""
-    handler, other = Holding(), Received()
+async def test_prefetch_limits_running_handlers(broker: Broker) -> None:
+    """A consumer holds at most ``prefetch`` messages; the others remain in the queue."""
+    handler, other = BlockingHandler(), RecordingHandler()
     await broker.consume(broker.topology.work, handler, prefetch=2)
     await publish(broker, "work.1", "work.2", "work.3")
     held = {(await handler.next()).routing_key for _ in range(2)}
     await broker.consume(broker.topology.work, other, prefetch=1)
     assert {(await other.next()).routing_key} | held == {"work.1", "work.2", "work.3"}
     assert handler.begun.empty()
-    handler.let_go.set()
+    handler.released.set()
 
 
-async def test_cancel_lets_running_handlers_finish(broker: Broker) -> None:
-    """Within the drain, what runs is finished and acknowledged, and nothing new begins."""
-    handler, other = Holding(), Received()
+async def test_cancel_completes_running_handlers(broker: Broker) -> None:
+    """Within the drain time running handlers finish and acknowledge, and no new ones start."""
+    handler, other = BlockingHandler(), RecordingHandler()
     subscription = await broker.consume(broker.topology.work, handler, prefetch=1)
     await publish(broker, "work.1", "work.2")
     await handler.next()
-    asyncio.get_running_loop().call_later(0.05, handler.let_go.set)
+    asyncio.get_running_loop().call_later(0.05, handler.released.set)
     await subscription.cancel(drain=10)
     assert handler.finished == ["work.1"]
     await broker.consume(broker.topology.work, other, prefetch=1)
@@ -143,38 +143,40 @@ async def test_cancel_lets_running_handlers_finish(broker: Broker) -> None:
     assert other.empty
 
 
-async def test_cancel_gives_back_what_is_unfinished(broker: Broker) -> None:
-    """After the drain, running handlers are cancelled and their messages come again, first in the queue and marked."""
-    handler, other = Holding(), Received()
+async def test_cancel_requeues_unfinished_messages(broker: Broker) -> None:
+    """After the drain time, running handlers are cancelled and their messages are redelivered first and marked."""
+    handler, other = BlockingHandler(), RecordingHandler()
     subscription = await broker.consume(broker.topology.work, handler, prefetch=1)
     await publish(broker, "work.1", "work.2")
     first = await handler.next()
     await subscription.cancel(drain=0.01)
     assert handler.finished == []
     await broker.consume(broker.topology.work, other, prefetch=1)
-    again = await other.next()
+    repeated = await other.next()
     assert (first.redelivered, first.attempt) == (False, 1)
-    assert (again.routing_key, again.redelivered, again.attempt) == ("work.1", True, 2)
+    assert (repeated.routing_key, repeated.redelivered, repeated.attempt) == ("work.1", True, 2)
     assert (await other.next()).attempt == 1
 
 
 async def test_a_cancelled_subscription_is_forgotten(broker: Broker) -> None:
     """Cancelling twice does nothing more, and the check asks for those subscriptions only that should be there."""
-    subscription = await broker.consume(broker.topology.work, Received(), prefetch=1)
+    subscription = await broker.consume(broker.topology.work, RecordingHandler(), prefetch=1)
     await subscription.cancel(drain=0)
     await subscription.cancel(drain=0)
     await broker.check()
 
 
-async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: Callable[[Topology], Broker], wiring: Topology) -> None:
+async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: Callable[[Topology], Broker], topology: Topology) -> None:
     """A message that stops its consumer each time does not circulate: it becomes a dead letter with the reason."""
-    limited = replace(wiring, queues=tuple(replace(queue, delivery_limit=2 if queue.delivery_limit else None) for queue in wiring.queues))
-    broker, dead = connect(limited), Received()
+    limited = replace(
+        topology, queues=tuple(replace(queue, delivery_limit=2 if queue.delivery_limit else None) for queue in topology.queues)
+    )
+    broker, dead = connect(limited), RecordingHandler()
     await broker.start()
     await broker.consume(limited.dead_work, dead, prefetch=1)
     await publish(broker, "work.poison")
     for attempt in (1, 2, 3):
-        handler = Holding()
+        handler = BlockingHandler()
         subscription = await broker.consume(limited.work, handler, prefetch=1)
         assert (await handler.next()).attempt == attempt
         await subscription.cancel(drain=0)
@@ -184,8 +186,8 @@ async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: 
     await broker.close()
 
 
-async def test_a_handler_runs_in_a_context_of_its_own(broker: Broker) -> None:
-    """Nothing of the publisher leaks in, nothing of one delivery into the next; logs know queue, message and attempt."""
+async def test_a_handler_runs_in_a_separate_context(broker: Broker) -> None:
+    """A handler has no context variables of the publisher or of other deliveries; logs have queue, message and attempt."""
     asked_by: ContextVar[str] = ContextVar("asked_by", default="nobody")
     seen: asyncio.Queue[tuple[str, dict[str, object]]] = asyncio.Queue()
 
@@ -204,13 +206,13 @@ async def test_a_handler_runs_in_a_context_of_its_own(broker: Broker) -> None:
 
 async def test_consumers_take_turns(broker: Broker) -> None:
     """Two consumers of one queue share its messages."""
-    one, two = Holding(), Holding()
+    one, two = BlockingHandler(), BlockingHandler()
     await broker.consume(broker.topology.work, one, prefetch=1)
     await broker.consume(broker.topology.work, two, prefetch=1)
     await publish(broker, "work.1", "work.2")
     assert {(await one.next()).routing_key, (await two.next()).routing_key} == {"work.1", "work.2"}
-    one.let_go.set()
-    two.let_go.set()
+    one.released.set()
+    two.released.set()
 
 
 @pytest.mark.parametrize("rounds", [200])
@@ -228,6 +230,22 @@ async def test_many_messages_each_arrive_once(broker: Broker, rounds: int) -> No
         return Ack()
 
     await broker.consume(broker.topology.work, handler, prefetch=10)
-    await asyncio.gather(*(publish(broker, f"work.{number}") for number in range(rounds)))
+    await asyncio.gather(*(publish(broker, f"work.{index}") for index in range(rounds)))
     await asyncio.wait_for(everything.wait(), 20)
-    assert sorted(done) == sorted(f"work.{number}" for number in range(rounds))
+    assert sorted(done) == sorted(f"work.{index}" for index in range(rounds))
+
+
+async def test_a_message_is_kept_while_the_queue_of_its_retry_is_full(connect: Callable[[Topology], Broker], topology: Topology) -> None:
+    """Retries that find a full queue are neither lost nor counted as attempts: each message is handled twice."""
+    retry = topology.retry_delays[0].exchange
+    small = replace(topology, queues=tuple(replace(queue, max_length=1) if queue.name == retry else queue for queue in topology.queues))
+    broker = connect(small)
+    await broker.start()
+    handler = RecordingHandler(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else Ack())
+    await broker.consume(small.submit, handler, prefetch=8)
+    await publish(broker, *(f"submit.{number}" for number in range(8)))
+    deliveries = [await handler.next() for _ in range(16)]
+    assert sorted((delivery.routing_key, delivery.attempt) for delivery in deliveries) == [
+        (f"submit.{number}", attempt) for number in range(8) for attempt in (1, 2)
+    ]
+    await broker.close()

@@ -1,9 +1,9 @@
-"""Dead letters: kept for operators, without secrets, and never at the price of a consumer's slot."""
+"""Dead letters: stored for operators, without secrets, and without occupying a consumer's slot."""
 
 import asyncio
 
 import pytest
-from tests.contract.messaging.handlers import Received
+from tests.contract.messaging.handlers import RecordingHandler
 
 from dashwright.common.errors import Conflict
 from dashwright.common.messaging import amqp_subscription, memory
@@ -16,26 +16,34 @@ LARGE, LIMIT = 3000, 1000
 
 async def test_dead_wakeups_and_dead_submissions_lie_apart(broker: Broker) -> None:
     """Dead wake-ups are consumed by the process that ends their jobs; submissions and requests are kept for operators."""
-    wiring = broker.topology
-    work, others = Received(), Received()
-    for queue in (wiring.work, wiring.evaluate, wiring.submit, wiring.query):
-        await broker.consume(queue, Received(lambda _: DeadLetter("no")), prefetch=1)
-    for exchange, key in ((wiring.jobs, "work.sync"), (wiring.jobs, "submit.default"), (wiring.jobs, "evaluate"), ("", wiring.query)):
+    topology = broker.topology
+    work, others = RecordingHandler(), RecordingHandler()
+    for queue in (topology.work, topology.evaluate, topology.submit, topology.query):
+        await broker.consume(queue, RecordingHandler(lambda _: DeadLetter("no")), prefetch=1)
+    for exchange, key in (
+        (topology.jobs, "work.sync"),
+        (topology.jobs, "submit.default"),
+        (topology.jobs, "evaluate"),
+        ("", topology.query),
+    ):
         await broker.publish(exchange, key, Message(body=b"{}"))
-    await broker.consume(wiring.dead_work, work, prefetch=1)
-    await broker.consume(wiring.dead, others, prefetch=1)
+    await broker.consume(topology.dead_work, work, prefetch=1)
+    await broker.consume(topology.dead, others, prefetch=1)
     assert {(await work.next()).routing_key for _ in range(2)} == {"work.sync", "evaluate"}
-    assert {(await others.next()).routing_key for _ in range(2)} == {"submit.default", wiring.query}
+    assert {(await others.next()).routing_key for _ in range(2)} == {"submit.default", topology.query}
     assert (work.empty, others.empty) == (True, True)
 
 
 async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
     """A password is kept only while its message is being delivered: a retry needs it, a dead letter does not."""
-    wiring = broker.topology
-    handler, dead = Received(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else DeadLetter("no")), Received()
-    await broker.consume(wiring.submit, handler, prefetch=1)
-    await broker.consume(wiring.dead, dead, prefetch=1)
-    await broker.publish(wiring.jobs, "submit.default", Message(body=b"{}", headers={"authorization": "Basic c2VjcmV0", "kept": "yes"}))
+    topology = broker.topology
+    handler, dead = (
+        RecordingHandler(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else DeadLetter("no")),
+        RecordingHandler(),
+    )
+    await broker.consume(topology.submit, handler, prefetch=1)
+    await broker.consume(topology.dead, dead, prefetch=1)
+    await broker.publish(topology.jobs, "submit.default", Message(body=b"{}", headers={"authorization": "Basic c2VjcmV0", "kept": "yes"}))
     assert [(await handler.next()).message.headers["authorization"] for _ in range(2)] == ["Basic c2VjcmV0"] * 2
     headers = (await dead.next()).message.headers
     assert ("authorization" in headers, headers["kept"], headers[REASON]) == (False, "yes", "no")
@@ -46,62 +54,62 @@ async def test_a_message_over_the_limit_is_dead_with_a_part_of_its_body(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, result: DeliveryResult
 ) -> None:
     """A client may send more than may be published again: its consumer continues, and the letter says what is missing."""
-    wiring = broker.topology
-    await broker.publish(wiring.jobs, "work.large", Message(body=b"x" * LARGE))
-    await broker.publish(wiring.jobs, "work.next", Message(body=b"{}"))
+    topology = broker.topology
+    await broker.publish(topology.jobs, "work.large", Message(body=b"x" * LARGE))
+    await broker.publish(topology.jobs, "work.next", Message(body=b"{}"))
     monkeypatch.setattr(broker, "max_message", LIMIT)
-    handler = Received(lambda delivery: result if delivery.routing_key == "work.large" else Ack())
-    dead = Received()
-    await broker.consume(wiring.work, handler, prefetch=1)
+    handler = RecordingHandler(lambda delivery: result if delivery.routing_key == "work.large" else Ack())
+    dead = RecordingHandler()
+    await broker.consume(topology.work, handler, prefetch=1)
     assert [(await handler.next()).routing_key for _ in range(2)] == ["work.large", "work.next"]
-    await broker.consume(wiring.dead_work, dead, prefetch=1)
+    await broker.consume(topology.dead_work, dead, prefetch=1)
     letter = await dead.next()
     assert letter.message.body == b"x" * LIMIT
     assert letter.message.headers[REASON] == f"{result.reason}; of its body, 3,000 bytes, the first 1,000 are kept"  # type: ignore[union-attr]
 
 
 async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On any failure with a result, the message is rejected and the next one handled."""
+    """A message that cannot be moved for any reason is rejected, and the next one is handled."""
 
     def fail(*_: object, **__: object) -> None:
         raise Conflict("something unforeseen")
 
-    wiring = broker.topology
-    handler, dead = Received(), Received()
-    subscription = await broker.consume(wiring.work, handler, prefetch=1)
+    topology = broker.topology
+    handler, dead = RecordingHandler(), RecordingHandler()
+    subscription = await broker.consume(topology.work, handler, prefetch=1)
     with monkeypatch.context() as patch:
         for module in (amqp_subscription, memory):
             patch.setattr(module, "follow_up", fail)
-        await broker.publish(wiring.jobs, "work.1", Message(body=b"{}"))
-        await broker.publish(wiring.jobs, "work.2", Message(body=b"{}"))
+        await broker.publish(topology.jobs, "work.1", Message(body=b"{}"))
+        await broker.publish(topology.jobs, "work.2", Message(body=b"{}"))
         assert [(await handler.next()).routing_key for _ in range(2)] == ["work.1", "work.2"]
         await subscription.cancel(drain=20)
-    await broker.consume(wiring.dead_work, dead, prefetch=1)
+    await broker.consume(topology.dead_work, dead, prefetch=1)
     letters = [await dead.next() for _ in range(2)]
     assert [(letter.routing_key, letter.message.headers[REASON]) for letter in letters] == [("work.1", "rejected"), ("work.2", "rejected")]
 
 
 async def test_a_dead_letter_does_not_die_again(broker: Broker) -> None:
     """A consumer of dead letters that fails does not get the same letter again and again."""
-    wiring = broker.topology
+    topology = broker.topology
     read: asyncio.Queue[str] = asyncio.Queue()
 
     async def handler(delivery: Delivery) -> DeliveryResult:
         read.put_nowait(delivery.routing_key)
         raise ValueError("boom")
 
-    await broker.consume(wiring.dead_work, handler, prefetch=1)
-    await broker.publish(wiring.dead, "work.1", Message(body=b"{}"))
-    await broker.publish(wiring.dead, "work.2", Message(body=b"{}"))
-    await broker.publish(wiring.dead, "work.3", Message(body=b"{}"))
+    await broker.consume(topology.dead_work, handler, prefetch=1)
+    await broker.publish(topology.dead, "work.1", Message(body=b"{}"))
+    await broker.publish(topology.dead, "work.2", Message(body=b"{}"))
+    await broker.publish(topology.dead, "work.3", Message(body=b"{}"))
     assert [await asyncio.wait_for(read.get(), 20) for _ in range(3)] == ["work.1", "work.2", "work.3"]
 
 
-async def test_a_reason_of_any_length_is_kept_in_part(broker: Broker) -> None:
-    """An exception may say very much, and what no frame can carry."""
-    wiring = broker.topology
-    dead = Received()
-    await broker.consume(wiring.work, Received(lambda _: DeadLetter("\udc80" + "x" * 300_000)), prefetch=1)
-    await broker.consume(wiring.dead_work, dead, prefetch=1)
-    await broker.publish(wiring.jobs, "work.1", Message(body=b"{}"))
+async def test_a_long_reason_is_truncated(broker: Broker) -> None:
+    """A reason that is too long, or cannot be encoded, is shortened to what a frame can carry."""
+    topology = broker.topology
+    dead = RecordingHandler()
+    await broker.consume(topology.work, RecordingHandler(lambda _: DeadLetter("\udc80" + "x" * 300_000)), prefetch=1)
+    await broker.consume(topology.dead_work, dead, prefetch=1)
+    await broker.publish(topology.jobs, "work.1", Message(body=b"{}"))
     assert str((await dead.next()).message.headers[REASON]) == "\\udc80" + "x" * 1999

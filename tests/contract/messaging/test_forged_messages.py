@@ -1,12 +1,12 @@
-"""Messages of programs that reach the broker without SECRET_KEY: workers do not carry them out, callers do not believe them."""
+"""Messages of programs without SECRET_KEY: workers do not execute them, and callers do not accept them as responses."""
 
 import asyncio
 from dataclasses import replace
 from uuid import uuid4
 
 import pytest
-from tests.contract.messaging.calls import Calls, Stuck, echo
-from tests.contract.messaging.handlers import Received
+from tests.contract.messaging.calls import CallFactory, HangingHandler, echo
+from tests.contract.messaging.handlers import RecordingHandler
 from tests.signer import SECRET_KEY, SIGNER
 
 from dashwright.common.clock import Clock
@@ -31,7 +31,7 @@ class Worker:
 
 def genuine(queue: str, clock: Clock) -> Message:
     """Return a request as the gateway signs it."""
-    headers = {wire.DEADLINE: clock.milliseconds() + 60_000, wire.PATIENCE: 60_000, "org_id": 1}
+    headers = {wire.DEADLINE: clock.milliseconds() + 60_000, wire.IDLE_TIMEOUT: 60_000, "org_id": 1}
     message = Message(body=b"asked", headers=headers, correlation_id=uuid4().hex, reply_to="nowhere", persistent=False)
     return wire.signed(SIGNER, Purpose.REQUEST, queue, message)
 
@@ -63,20 +63,20 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
     ]
 
 
-async def test_a_worker_carries_out_what_a_service_signed_and_nothing_else(calls: Calls, clock: Clock) -> None:
-    """Each part that gives a request its meaning is covered; what is refused neither circulates nor stops the worker."""
-    worker, dead, queue = Worker(), Received(), calls.broker.topology.query
+async def test_a_worker_executes_only_signed_requests(calls: CallFactory, clock: Clock) -> None:
+    """The signature covers every part of a request; rejected requests neither circulate nor stop the worker."""
+    worker, dead, queue = Worker(), RecordingHandler(), calls.broker.topology.query
     await calls.broker.consume(calls.broker.topology.dead, dead, prefetch=1)
     await calls.server(worker, prefetch=1)
     for message in forgeries(queue, clock):
         await calls.broker.publish("", queue, message)
     client = await calls.client()
-    assert (await client.call(queue, b"from the gateway", timeout=10)).complete == b"from the gateway"
+    assert (await client.call(queue, b"from the gateway", timeout=10)).complete_body == b"from the gateway"
     assert worker.bodies == [b"from the gateway"]
     assert dead.empty
 
 
-async def test_a_copy_of_a_request_is_not_carried_out_again(calls: Calls, clock: Clock) -> None:
+async def test_a_copy_of_a_request_is_not_carried_out_again(calls: CallFactory, clock: Clock) -> None:
     """The broker writes the reply address, so a copy may have another one."""
     worker, queue = Worker(), calls.broker.topology.query
     await calls.server(worker, prefetch=1)
@@ -92,15 +92,15 @@ async def test_a_copy_of_a_request_is_not_carried_out_again(calls: Calls, clock:
     "headers",
     [
         {wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True},
-        {wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True, wire.FAILED: "unavailable"},
+        {wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True, wire.ERROR_CODE: "unavailable"},
         {wire.ATTEMPT: 99},
     ],
     ids=["result", "error", "announcement of a later attempt"],
 )
-async def test_a_caller_goes_on_waiting_whatever_strangers_say(calls: Calls, headers: dict[str, Header], signer: Signer | None) -> None:
-    """A consumer that takes a request off the queue cannot reply to it."""
+async def test_a_caller_ignores_forged_responses(calls: CallFactory, headers: dict[str, Header], signer: Signer | None) -> None:
+    """A program that consumes a request without the key cannot reply to it."""
     client, queue = await calls.client(), calls.broker.topology.query
-    thief = Received()
+    thief = RecordingHandler()
     stealing = await calls.broker.consume(queue, thief, prefetch=1)
     call = asyncio.ensure_future(client.call(queue, b"asked", timeout=20))
     request = (await thief.next()).message
@@ -110,25 +110,25 @@ async def test_a_caller_goes_on_waiting_whatever_strangers_say(calls: Calls, hea
     await calls.broker.reply(request.reply_to, forged if signer is None else wire.signed(signer, Purpose.RESPONSE, "", forged))
     await calls.server(echo)
     await calls.broker.publish("", queue, request)
-    assert (await call).complete == b"asked"
+    assert (await call).complete_body == b"asked"
 
 
-async def test_a_genuine_answer_fits_its_own_call_only(calls: Calls) -> None:
-    """Sent for another call it is passed over."""
-    client, handler = await calls.client(), Stuck()
+async def test_a_response_is_valid_for_its_own_call(calls: CallFactory) -> None:
+    """A genuine response that is sent to another call is ignored."""
+    client, handler = await calls.client(), HangingHandler()
     await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"asked", timeout=20))
     await asyncio.wait_for(handler.begun.get(), 5)
     other = Message(body=b"other", headers={wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True}, correlation_id=uuid4().hex)
     (asked,) = client._responses
     client._receive(replace(wire.signed(SIGNER, Purpose.RESPONSE, "", other), correlation_id=asked))
-    assert not client._responses[asked]._ended
+    assert not client._responses[asked]._is_ended
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
 
 
-async def test_services_with_an_accepted_key_understand_one_another(calls: Calls) -> None:
+async def test_services_with_an_accepted_key_understand_one_another(calls: CallFactory) -> None:
     """While keys are exchanged, some services sign with the former one and some with the next."""
     client = await calls.client(Signer("the next key", SECRET_KEY))
     await calls.server(echo, signer=Signer(SECRET_KEY, "the next key"))
-    assert (await client.call(calls.broker.topology.query, b"x", timeout=5)).complete == b"x"
+    assert (await client.call(calls.broker.topology.query, b"x", timeout=5)).complete_body == b"x"

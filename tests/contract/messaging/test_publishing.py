@@ -1,15 +1,15 @@
-"""Publishing: confirmed, routed or refused, never silent."""
+"""Publishing: a message is confirmed and routed, or the publisher receives an error."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
-from tests.contract.messaging.handlers import Received
+from tests.contract.messaging.handlers import RecordingHandler
 
 from dashwright.common.errors import TooLarge, Unavailable, Unroutable
 from dashwright.common.messaging.broker import MAX_MESSAGE, Broker
-from dashwright.common.messaging.delivery_result import DeliveryResult
+from dashwright.common.messaging.delivery_result import Ack, DeliveryResult, Retry
 from dashwright.common.messaging.message import ORIGIN_QUEUE, REASON, Delivery, Message
 from dashwright.common.messaging.topology import Topology
 from dashwright.common.observability import tracing
@@ -17,7 +17,7 @@ from dashwright.common.observability import tracing
 
 async def test_a_message_arrives_as_it_was_sent(broker: Broker) -> None:
     """Body, headers of every type, ids, content type and reply address reach the handler; the first attempt is 1."""
-    handler = Received()
+    handler = RecordingHandler()
     await broker.consume(broker.topology.submit, handler, prefetch=1)
     sent = Message(
         body=b"\x00\xff{}",
@@ -36,7 +36,7 @@ async def test_a_message_arrives_as_it_was_sent(broker: Broker) -> None:
 
 async def test_a_message_without_an_id_gets_one(broker: Broker) -> None:
     """Every message has an id of its own."""
-    handler = Received()
+    handler = RecordingHandler()
     await broker.consume(broker.topology.submit, handler, prefetch=1)
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b""))
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b""))
@@ -47,8 +47,8 @@ async def test_a_message_without_an_id_gets_one(broker: Broker) -> None:
 
 
 async def test_the_key_decides_the_queue(broker: Broker) -> None:
-    """Submissions and work share an exchange and lie in queues of their own, in the order of publishing."""
-    submissions, work = Received(), Received()
+    """Submissions and work share an exchange and are in separate queues, in the order of publishing."""
+    submissions, work = RecordingHandler(), RecordingHandler()
     await broker.consume(broker.topology.submit, submissions, prefetch=1)
     await broker.consume(broker.topology.work, work, prefetch=1)
     for key in ("work.sync", "submit.org-2", "work.export", "submit"):
@@ -64,8 +64,8 @@ async def test_a_message_no_queue_takes_is_refused(broker: Broker, key: str) -> 
         await broker.publish(broker.topology.jobs, key, Message(body=b"{}"))
 
 
-async def test_a_missing_queue_or_exchange_disturbs_nobody(broker: Broker) -> None:
-    """A mistake of one publisher is an error of its own; concurrent publishers continue."""
+async def test_a_missing_queue_or_exchange_fails_one_publisher(broker: Broker) -> None:
+    """A publisher with a wrong address receives an error; concurrent publishers continue."""
     wrong = [
         broker.publish("no-such-exchange", "submit.default", Message(body=b"{}")),
         broker.publish("", "no-such-queue", Message(body=b"{}")),
@@ -82,16 +82,16 @@ async def test_a_message_over_the_brokers_limit_is_refused_before_it_is_sent(bro
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
 
 
-async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[Topology], Broker], wiring: Topology) -> None:
+async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[Topology], Broker], topology: Topology) -> None:
     """Before the start and after the end, everything raises immediately instead of waiting."""
-    broker = connect(wiring)
+    broker = connect(topology)
     for _ in range(2):
         with pytest.raises(Unavailable):
-            await broker.publish(wiring.jobs, "submit.default", Message(body=b"{}"))
+            await broker.publish(topology.jobs, "submit.default", Message(body=b"{}"))
         with pytest.raises(Unavailable):
             await broker.reply("somewhere", Message(body=b"{}"))
         with pytest.raises(Unavailable):
-            await broker.consume(wiring.submit, Received(), prefetch=1)
+            await broker.consume(topology.submit, RecordingHandler(), prefetch=1)
         with pytest.raises(Unavailable):
             await broker.inbox(lambda _: None, lambda: None, confirmed=True)
         with pytest.raises(Unavailable):
@@ -103,7 +103,7 @@ async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[To
 
 async def test_an_expired_message_is_a_dead_letter(broker: Broker) -> None:
     """A message that was not consumed in time is kept with the reason, under its own key."""
-    dead = Received()
+    dead = RecordingHandler()
     await broker.consume(broker.topology.dead_work, dead, prefetch=1)
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"late", expiration=0.05))
     letter = await dead.next()
@@ -114,16 +114,16 @@ async def test_an_expired_message_is_a_dead_letter(broker: Broker) -> None:
 
 async def test_messages_expire_at_the_head_of_the_queue_only(broker: Broker) -> None:
     """A short expiration behind a long one waits: a receiver must check a deadline itself."""
-    dead = Received()
+    dead = RecordingHandler()
     await broker.consume(broker.topology.dead_work, dead, prefetch=1)
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"long", expiration=0.5))
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"short", expiration=0.01))
     assert [(await dead.next()).message.body for _ in range(2)] == [b"long", b"short"]
 
 
-async def test_a_full_queue_refuses_more(connect: Callable[[Topology], Broker], wiring: Topology) -> None:
-    """Nothing grows without bound: the publisher gets an error, and may try again."""
-    small = replace(wiring, queues=tuple(replace(queue, max_length=3) for queue in wiring.queues))
+async def test_a_full_queue_rejects_messages(connect: Callable[[Topology], Broker], topology: Topology) -> None:
+    """Queues have a limit: the publisher of one more message receives a retryable error."""
+    small = replace(topology, queues=tuple(replace(queue, max_length=3) for queue in topology.queues))
     broker = connect(small)
     await broker.start()
     # A quorum queue lets some more in.
@@ -141,11 +141,11 @@ async def _outcome(publishing: Awaitable[None]) -> str:
     return "taken"
 
 
-async def test_the_trace_goes_with_the_message(broker: Broker) -> None:
-    """The handler works in the publisher's trace, on a span of its own; a trace the message already carries is kept."""
-    traces: asyncio.Queue[tracing.Trace | None] = asyncio.Queue()
+async def test_the_trace_is_sent_with_the_message(broker: Broker) -> None:
+    """The handler runs in the publisher's trace with a new span; a trace that the message already has is kept."""
+    traces: asyncio.Queue[tracing.TraceContext | None] = asyncio.Queue()
 
-    class Traced(Received):
+    class Traced(RecordingHandler):
         async def __call__(self, delivery: Delivery) -> DeliveryResult:
             traces.put_nowait(tracing.current())
             return await super().__call__(delivery)
@@ -153,8 +153,17 @@ async def test_the_trace_goes_with_the_message(broker: Broker) -> None:
     await broker.consume(broker.topology.submit, Traced(), prefetch=1)
     trace = tracing.enter(None)
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
-    stored = tracing.Trace("a" * 32, "b" * 16)
+    stored = tracing.TraceContext("a" * 32, "b" * 16)
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}", headers={tracing.HEADER: stored.header}))
     seen = [await asyncio.wait_for(traces.get(), 20) for _ in range(2)]
     assert [one.trace_id for one in seen if one] == [trace.trace_id, stored.trace_id]
     assert seen[0] != trace
+
+
+@pytest.mark.parametrize("priority", [0, 5, 255])
+async def test_a_message_keeps_its_priority(broker: Broker, priority: int) -> None:
+    """The priority reaches the consumer, also after a retry."""
+    handler = RecordingHandler(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else Ack())
+    await broker.consume(broker.topology.submit, handler, prefetch=1)
+    await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}", priority=priority))
+    assert [(await handler.next()).message.priority for _ in range(2)] == [priority, priority]

@@ -8,7 +8,7 @@ from tests.servers import git
 from tests.servers.git import GitServer
 
 from dashwright.common.allowed_hosts import LOOPBACK, AllowedHosts
-from dashwright.common.reach import Reach
+from dashwright.common.host_resolver import HostResolver
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote
 
@@ -25,7 +25,7 @@ async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
 
 @pytest.fixture
 def mirrors(tmp_path: Path) -> Mirrors:
-    return Mirrors(tmp_path / "mirrors", most_bytes=64 * 1024 * 1024)
+    return Mirrors(tmp_path / "mirrors", max_bytes=64 * 1024 * 1024)
 
 
 @pytest.fixture
@@ -33,6 +33,6 @@ def ask(server: GitServer) -> Ask:
     """Return a repository of the server as a worker sees it."""
 
     def ask(name: str, token: str = "", *, seconds: float = 20, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
-        return Remote(server.url(name), token, Reach(AllowedHosts.of(allowed), "the repository's"), seconds)
+        return Remote(server.url(name), token, HostResolver(AllowedHosts.parse(allowed), "the repository's"), seconds)
 
     return ask

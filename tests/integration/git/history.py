@@ -192,8 +192,8 @@ class History:
 
     def _commit(self, files: Files, parents: Sequence[pygit2.Oid]) -> pygit2.Oid:
         index = pygit2.Index()
-        whole = self._noise() | {f"{self._directory}/{path}": body for path, body in files.items()} if self._directory else files
-        for path, body in whole.items():
+        complete = self._noise() | {f"{self._directory}/{path}": body for path, body in files.items()} if self._directory else files
+        for path, body in complete.items():
             index.add(pygit2.IndexEntry(path, self._repository.create_blob(body), FileMode.BLOB))
         tree = index.write_tree(self._repository)
         return self._repository.create_commit(None, _SIGNATURE, _SIGNATURE, f"revision {self._made}", tree, list(parents))

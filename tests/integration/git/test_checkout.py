@@ -1,4 +1,4 @@
-"""One commit as a sync reads it, and the difference between two."""
+"""A commit as a sync reads it, and the difference between two commits."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.domain.objects import Difference, Entry
-from dashwright.jobs_worker.ports import CopyDamaged
+from dashwright.jobs_worker.ports import MirrorDamaged
 
 Read = Callable[..., Awaitable[GitCheckout]]
 
@@ -62,7 +62,7 @@ async def test_only_regular_files_are_read(work: Work, read: Read) -> None:
     git(work.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
     git(work.folder, "commit", "--quiet", "-m", "module")
     git(work.folder, "push", "--quiet", "origin", "HEAD:main")
-    checkout = await read(largest=1000)
+    checkout = await read(max_file_bytes=1000)
     faults = {entry.path: entry.fault for entry in await checkout.entries() if entry.fault}
     assert set(faults) == {"link.json", "module"}
     assert "symbolic link" in faults["link.json"]
@@ -82,9 +82,9 @@ async def test_names_that_are_not_utf8_are_escaped(work: Work, read: Read) -> No
 
 
 async def test_too_many_entries_are_refused(work: Work, read: Read) -> None:
-    work.commit({f"{number}.json": "{}" for number in range(11)})
+    work.commit({f"{index}.json": "{}" for index in range(11)})
     with pytest.raises(TooLarge, match="DASHWRIGHT_REPOSITORY_FILES"):
-        await (await read(most_entries=10)).entries()
+        await (await read(max_entries=10)).entries()
 
 
 async def test_a_difference_lists_all_changes(work: Work, read: Read) -> None:
@@ -117,7 +117,7 @@ async def test_a_copy_is_new_and_a_mode_changes_no_bytes(work: Work, read: Read)
 
 
 async def test_names_that_are_not_utf8_are_in_a_difference(work: Work, read: Read) -> None:
-    """They are escaped, and the directory that they leave behind is listed."""
+    """Names that are not UTF-8 are escaped, and the directory that a moved one leaves is listed."""
     place = work.folder / os.fsdecode(b"\xff")
     place.mkdir()
     (place / "a.json").write_text("{}")
@@ -130,7 +130,7 @@ async def test_names_that_are_not_utf8_are_in_a_difference(work: Work, read: Rea
 
 
 async def test_a_directory_in_place_of_a_file_is_a_difference(work: Work, read: Read) -> None:
-    """Only its own change is listed of a hidden directory, as no walk enters it."""
+    """Only the change of the path itself is listed for a hidden directory, as no walk enters it."""
     old = work.commit({"a": "1", "b/c.json": "{}", ".h/x.json": "{}", "same/d.json": "{}"})
     work.commit({"a": None, "b/c.json": None, ".h/x.json": "[]"})
     (work.folder / "b").rmdir()
@@ -147,7 +147,7 @@ async def test_equal_trees_are_not_read(work: Work, read: Read) -> None:
     work.commit({"b.json": "[]"})
     checkout = await read()
     name = git(work.folder, "rev-parse", "HEAD:same")
-    (checkout._place / "objects" / name[:2] / name[2:]).unlink()
+    (checkout._mirror_path / "objects" / name[:2] / name[2:]).unlink()
     found = await checkout.difference_since(old)
     assert found is not None
     assert found.paths == {"b.json"}
@@ -168,10 +168,10 @@ async def test_a_new_or_removed_link_makes_a_difference_impossible(work: Work, r
 
 
 async def test_a_too_large_difference_is_not_returned(work: Work, read: Read) -> None:
-    """Then everything is examined, and that reports what is too large."""
+    """Without a difference every file is examined, which reports what is too large."""
     old = work.commit({"a.json": "{}"})
-    work.commit({f"{number}.json": "{}" for number in range(11)})
-    assert await (await read(most_entries=10)).difference_since(old) is None
+    work.commit({f"{index}.json": "{}" for index in range(11)})
+    assert await (await read(max_entries=10)).difference_since(old) is None
 
 
 @pytest.mark.parametrize("since", ["0" * 40, "no commit", ""], ids=["unknown", "text", "empty"])
@@ -186,13 +186,13 @@ async def test_a_missing_object_damages_the_mirror(work: Work, read: Read, lost:
     work.commit({"in/a.json": "{}", "b.json": "{}"})
     checkout = await read()
     name = git(work.folder, "rev-parse", lost)
-    place = checkout._place
+    place = checkout._mirror_path
     (place / "objects" / name[:2] / name[2:]).unlink()
-    with pytest.raises(CopyDamaged):
+    with pytest.raises(MirrorDamaged):
         checkout.open_reader()("in/a.json") if lost.endswith(".json") else await checkout.entries()
-    again = await read()
-    assert len(await again.entries()) == 3
-    assert again.open_reader()("in/a.json").body == b"{}"
+    repeated = await read()
+    assert len(await repeated.entries()) == 3
+    assert repeated.open_reader()("in/a.json").body == b"{}"
 
 
 async def test_additional_paths_are_in_a_difference(work: Work, read: Read) -> None:
@@ -216,10 +216,10 @@ async def test_a_tree_in_millions_of_places_is_bounded(work: Work, read: Read, n
     before = work.commit({"z.json": "{}"})
     tree = git(work.folder, "mktree", lines=f"100644 blob {git(work.folder, 'hash-object', '-w', '--stdin', lines='')}\t{name}")
     for _ in range(6):
-        tree = git(work.folder, "mktree", lines="\n".join(f"040000 tree {tree}\td{number}" for number in range(30)))
+        tree = git(work.folder, "mktree", lines="\n".join(f"040000 tree {tree}\td{index}" for index in range(30)))
     bomb = git(work.folder, "commit-tree", "-p", before, "-m", "bomb", tree)
     git(work.folder, "push", "--quiet", "origin", f"{bomb}:refs/heads/main")
-    checkout = await read(most_entries=100)
+    checkout = await read(max_entries=100)
     async with asyncio.timeout(20):
         assert await checkout.difference_since(before) is None
         with pytest.raises(TooLarge):
@@ -231,8 +231,8 @@ async def test_a_directory_too_large_to_be_loaded_is_refused(work: Work, read: R
     """The refusal comes before loading, for full examinations, differences and single files: few bytes sent may unpack to any number."""
     base = work.commit({"a.json": "{}"})
     await read()
-    work.commit({f"{place}{number:060}.json": "{}" for number in range(20)})
-    monkeypatch.setattr(objects, "LARGEST", 1000)
+    work.commit({f"{place}{index:060}.json": "{}" for index in range(20)})
+    monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
     checkout = await read()
     with pytest.raises(TooLarge, match="a directory of 18"):
         await checkout.entries()
@@ -244,18 +244,18 @@ async def test_a_directory_too_large_to_be_loaded_is_refused(work: Work, read: R
 
 async def test_a_commit_too_large_to_be_loaded_is_refused(work: Work, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     work.commit({"a.json": "{}"}, message="x" * 2000)
-    monkeypatch.setattr(objects, "LARGEST", 1000)
+    monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
     with pytest.raises(TooLarge, match="a commit of 2"):
         await read()
 
 
 async def test_a_checkout_may_be_limited_to_a_directory(work: Work, read: Read) -> None:
     """Paths are relative to the directory, and the limits are those of the directory."""
-    outside = {f"{number}.json": "{" for number in range(20)}
+    outside = {f"{index}.json": "{" for index in range(20)}
     work.commit(
         {**outside, "deploy/boards/a.json": "{}", "deploy/boards/in/b.yaml": "b: 1", "deploy/boards.json": "{", "boards/c.json": "{"}
     )
-    checkout = await read("deploy/boards", most_entries=3, must_exist=True)
+    checkout = await read("deploy/boards", max_entries=3, must_exist=True)
     assert {entry.path for entry in await checkout.entries()} == {"a.json", "in/", "in/b.yaml"}
     assert checkout.open_reader()("in/b.yaml").body == b"b: 1"
     for path in ("deploy/boards/a.json", "../boards.json", "0.json"):
@@ -267,8 +267,8 @@ async def test_changes_outside_the_directory_are_ignored(work: Work, read: Read)
     """Links and submodules outside do not matter either."""
     old = work.commit({"x/a.json": "1", "b.json": "2", "xy/c.json": "3"})
     (work.folder / "link").symlink_to("b.json")
-    work.commit({"b.json": None, "xy/c.json": "{", "d/x/e.json": "4", **{f"n{number}": "" for number in range(50)}})
-    assert await (await read("x", most_entries=5)).difference_since(old) == Difference(frozenset(), [], since=old)
+    work.commit({"b.json": None, "xy/c.json": "{", "d/x/e.json": "4", **{f"n{index}": "" for index in range(50)}})
+    assert await (await read("x", max_entries=5)).difference_since(old) == Difference(frozenset(), [], since=old)
     work.commit({"x/a.json": None, "x/in/f.json": "5", "g.json": "6"})
     found = await (await read("x")).difference_since(old, ["in/f.json"])
     assert found is not None
@@ -277,7 +277,7 @@ async def test_changes_outside_the_directory_are_ignored(work: Work, read: Read)
 
 
 async def test_a_missing_directory_is_empty(work: Work, read: Read) -> None:
-    """It appears and disappears with its files, unless it must exist: then its absence is an error."""
+    """A missing directory is empty until it has files; if it must exist, its absence is an error."""
     old = work.commit({"a.json": "{}"})
     assert await (await read("x/y")).entries() == []
     new = work.commit({"x/y/a.json": "{}"})
@@ -311,11 +311,11 @@ async def test_sizes_are_returned_on_request(work: Work, read: Read) -> None:
     entries = await checkout.entries()
     assert {entry.size for entry in entries} == {0}
     assert {entry.path: entry.size for entry in await checkout.with_sizes(entries)} == {"a.json": 2, "big.md": 2000, "empty.json": 0}
-    whole = await read()
-    assert {entry.path: entry.size for entry in await whole.with_sizes(await whole.entries())} == {
+    complete = await read()
+    assert {entry.path: entry.size for entry in await complete.with_sizes(await complete.entries())} == {
         "link": 0, "x/": 0, "x/a.json": 2, "x/big.md": 2000, "x/empty.json": 0,
     }  # fmt: skip
     name = git(work.folder, "rev-parse", "HEAD:x/a.json")
-    (checkout._place / "objects" / name[:2] / name[2:]).unlink()
-    with pytest.raises(CopyDamaged):
+    (checkout._mirror_path / "objects" / name[:2] / name[2:]).unlink()
+    with pytest.raises(MirrorDamaged):
         await checkout.with_sizes(entries)

@@ -15,7 +15,7 @@ from dashwright.jobs_worker.adapters.git import commits, objects
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.commits import BranchChange
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
-from dashwright.jobs_worker.domain.objects import Draft, Edit, GitIdentity
+from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity
 
 TOKEN = "s3cret-token"
 EVE = GitIdentity("Eve Example", "eve@example.org")
@@ -45,7 +45,7 @@ def write(mirrors: Mirrors, ask: Ask) -> Write:
         edits = [Edit(path, body, None) for path, body in files.items()]
         remote = ask("r.git", token, seconds=seconds)
         return await commits.commit(
-            mirrors, "uid", remote, BranchChange(own, ref, base, [Draft(edits, EVE, "change of panels")], directory)
+            mirrors, "uid", remote, BranchChange(own, ref, base, [CommitDraft(edits, EVE, "change of panels")], directory)
         )
 
     return write
@@ -61,13 +61,13 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
     base = work.commit({"a.json": "1", "in/b.json": "2"})
     first = await write(base, {"a.json": b"11"})
     server.requests.clear()
-    made = await write(first.sha, {"a.json": b"111", "new/deep/c.json": b"3"})
+    created = await write(first.sha, {"a.json": b"111", "new/deep/c.json": b"3"})
     assert [request.split("/")[-1].partition("?")[0] for request in server.requests] == ["refs", "git-receive-pack"]
     assert hosted(server, "log", "-1", "--format=%H %P %an <%ae> %cn <%ce> %s", "main") == (
-        f"{made.sha} {first.sha} Eve Example <eve@example.org> Dashwright <noreply@dashwright.invalid> change of panels"
+        f"{created.sha} {first.sha} Eve Example <eve@example.org> Dashwright <noreply@dashwright.invalid> change of panels"
     )
     assert hosted(server, "show", "main:a.json") == "111"
-    assert {entry.path for entry in await GitCheckout(made).entries()} == {
+    assert {entry.path for entry in await GitCheckout(created).entries()} == {
         "a.json",
         "in/",
         "in/b.json",
@@ -75,12 +75,12 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
         "new/deep/",
         "new/deep/c.json",
     }
-    assert GitCheckout(made).open_reader()("new/deep/c.json").body == b"3"
+    assert GitCheckout(created).open_reader()("new/deep/c.json").body == b"3"
     hosted(server, "fsck", "--strict", "--no-dangling")
 
 
 @pytest.mark.parametrize(
-    ("by", "shown"),
+    ("by", "expected"),
     [
         (GitIdentity("Zoë Müller", "zoë@example.org"), "Zoë Müller <zoë@example.org>"),
         (GitIdentity("", ""), "Dashwright <noreply@dashwright.invalid>"),
@@ -88,13 +88,13 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
         (GitIdentity(" . ", "<>"), "Dashwright <noreply@dashwright.invalid>"),
     ],
 )
-async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, by: GitIdentity, shown: str) -> None:
+async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, by: GitIdentity, expected: str) -> None:
     """Characters that would end the name are dropped, and missing names replaced; the message keeps everything but terminal commands."""
     change = BranchChange(
-        "main", "", work.commit({"a.json": "{}"}), [Draft([Edit("b.json", b"", None)], by, "übung\x1b\n\nauthor\tz\0 <z>\x9b\n")]
+        "main", "", work.commit({"a.json": "{}"}), [CommitDraft([Edit("b.json", b"", None)], by, "übung\x1b\n\nauthor\tz\0 <z>\x9b\n")]
     )
     await commits.commit(mirrors, "uid", ask("r.git"), change)
-    assert hosted(server, "log", "-1", "--format=%an <%ae>%n%B", "main") == f"{shown}\nübung\n\nauthor\tz <z>"
+    assert hosted(server, "log", "-1", "--format=%an <%ae>%n%B", "main") == f"{expected}\nübung\n\nauthor\tz <z>"
     hosted(server, "fsck", "--strict", "--no-dangling")
 
 
@@ -121,22 +121,22 @@ async def test_other_files_do_not_change(server: GitServer, work: Work, write: W
 @pytest.mark.parametrize("name", ["ü/ß.json", "日本.yaml", "a b.json", ".keep", "-rf.json", "con'\"$(id).json", "e\u0301.json"])
 async def test_names_are_not_changed(server: GitServer, work: Work, write: Write, name: str) -> None:
     base = work.commit({"a.json": "{}"})
-    made = await write(base, {name: b"body"})
+    created = await write(base, {name: b"body"})
     assert hosted(server, "show", f"main:{name}") == "body"
-    assert GitCheckout(made).open_reader()(name).body == b"body"
+    assert GitCheckout(created).open_reader()(name).body == b"body"
 
 
 async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, write: Write) -> None:
-    """They take no more requests than one file."""
+    """A thousand files need no more requests than one file."""
     base = work.commit({"a.json": "{}"})
     await write(base, {"b.json": b"{}"})
     server.requests.clear()
-    made = await write(
-        hosted(server, "rev-parse", "main"), {f"d{number % 10}/{number}.json": b"%d" % number * 100 for number in range(1000)}
+    created = await write(
+        hosted(server, "rev-parse", "main"), {f"d{index % 10}/{index}.json": b"%d" % index * 100 for index in range(1000)}
     )
     assert len(server.requests) == 2
     assert hosted(server, "rev-list", "--count", "main") == "3"
-    assert len(await GitCheckout(made).entries()) == 1012
+    assert len(await GitCheckout(created).entries()) == 1012
 
 
 async def test_empty_directories_are_removed(server: GitServer, work: Work, write: Write) -> None:
@@ -155,21 +155,21 @@ async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work: W
     (work.folder / "run.sh").chmod(0o755)
     (work.folder / "link").symlink_to("run.sh")
     base = work.commit({"a.json": "1", "x/a.json": "2", "x/y/a.json": "3", "x/y/b.json": "4"})
-    made = await write(base, {"a.json": b"33", "b.json": None, "new/c.json": b"5"}, directory="x/y")
+    created = await write(base, {"a.json": b"33", "b.json": None, "new/c.json": b"5"}, directory="x/y")
     before, after = (set(hosted(server, "ls-tree", "-r", name).splitlines()) for name in (base, "main"))
     assert {line.partition("\t")[2] for line in before ^ after} == {"x/y/a.json", "x/y/b.json", "x/y/new/c.json"}
     assert hosted(server, "show", "main:x/y/a.json") == "33"
     with pytest.raises(NotFound, match=r"file not found: none\.json"):
-        await write(made.sha, {"none.json": None}, directory="x/y")
+        await write(created.sha, {"none.json": None}, directory="x/y")
     with pytest.raises(BadRequest, match=r"^a\.json is a file"):
-        await write(made.sha, {"a.json/b.json": b""}, directory="x/y")
+        await write(created.sha, {"a.json/b.json": b""}, directory="x/y")
     with pytest.raises(BadRequest, match=r"spec\.githost\.path"):
-        await write(made.sha, {"b.json": b""}, directory="run.sh/y")
-    assert hosted(server, "rev-parse", "main") == made.sha
+        await write(created.sha, {"b.json": b""}, directory="run.sh/y")
+    assert hosted(server, "rev-parse", "main") == created.sha
     hosted(server, "fsck", "--strict", "--no-dangling")
 
 
-async def test_the_directory_of_a_repository_is_kept(server: GitServer, work: Work, write: Write) -> None:
+async def test_an_empty_directory_is_kept_for_the_next_sync(server: GitServer, work: Work, write: Write) -> None:
     """The next sync must find it. A change without effect creates neither a commit nor a directory."""
     base = work.commit({"a.json": "1"})
     assert (await write(base, {}, directory="x/y")).sha == base
@@ -222,17 +222,17 @@ async def test_an_unchanged_write_is_not_a_commit(server: GitServer, work: Work,
 async def test_the_first_commit_of_an_empty_repository(
     server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write, own: str
 ) -> None:
-    """It is pushed to the repository's branch, or else to the one that the host's HEAD names."""
+    """The first commit is pushed to the repository's branch, or else to the one that the host's HEAD names."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/unborn")
-    made = await write("", {"a.json": b"{}"}, own=own)
-    assert hosted(server, "rev-parse", own or "unborn") == made.sha
-    assert await mirrors.fetch("uid", ask("r.git"), own) == made
+    created = await write("", {"a.json": b"{}"}, own=own)
+    assert hosted(server, "rev-parse", own or "unborn") == created.sha
+    assert await mirrors.fetch("uid", ask("r.git"), own) == created
     with pytest.raises(Conflict):
         await write("", {"b.json": b"{}"}, own=own)
 
 
 async def test_a_missing_branch_is_created(server: GitServer, work: Work, write: Write) -> None:
-    """It starts from the base, the own branch is unchanged, and later changes work like any other."""
+    """A new branch starts from the base, the own branch is unchanged, and later changes work like any other."""
     base = work.commit({"a.json": "{}"})
     first = await write(base, {"b.json": b"{}"}, ref="new/branch")
     assert hosted(server, "rev-parse", "main", "new/branch").split() == [base, first.sha]
@@ -253,14 +253,14 @@ async def test_a_branch_below_the_name_of_another_is_refused(server: GitServer, 
 async def test_the_default_branch_is_found_by_its_name(server: GitServer, work: Work, write: Write) -> None:
     base = work.commit({"a.json": "{}"}, branch="trunk")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/trunk")
-    made = await write(base, {"b.json": b"{}"}, own="")
-    assert hosted(server, "rev-parse", "trunk") == made.sha
+    created = await write(base, {"b.json": b"{}"}, own="")
+    assert hosted(server, "rev-parse", "trunk") == created.sha
 
 
 @pytest.mark.parametrize("name", ["-x", f"{'a' * 130}/{'b' * 130}"])
 @pytest.mark.parametrize("is_empty", [True, False], ids=["empty", "full"])
 async def test_a_default_branch_of_an_odd_name_is_refused(server: GitServer, work: Work, write: Write, name: str, is_empty: bool) -> None:
-    """Neither that branch nor another one is written, with commits or before the first one."""
+    """A repository with an invalid default branch receives no commit in any branch, before or after its first one."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", f"refs/heads/{name}")
     base = "" if is_empty else work.commit({"a.json": "{}"}, branch=name)
     branches = hosted(server, "for-each-ref")
@@ -272,8 +272,8 @@ async def test_a_default_branch_of_an_odd_name_is_refused(server: GitServer, wor
 async def test_a_directory_too_large_to_be_loaded_is_not_changed(
     server: GitServer, work: Work, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    base = work.commit({f"many/{number:060}.json": "{}" for number in range(20)})
-    monkeypatch.setattr(objects, "LARGEST", 1000)
+    base = work.commit({f"many/{index:060}.json": "{}" for index in range(20)})
+    monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
     with pytest.raises(TooLarge, match="a directory of"):
         await write(base, {"many/one.json": b"{}"})
     assert hosted(server, "rev-parse", "main") == base
@@ -311,25 +311,25 @@ async def test_a_moved_branch_is_a_conflict(server: GitServer, work: Work, write
 
 
 async def test_of_two_concurrent_changes_one_succeeds(server: GitServer, mirrors: Mirrors, tmp_path: Path, ask: Ask, work: Work) -> None:
-    """This also holds for workers that share no folder."""
+    """Only one change succeeds, even if the workers share no folder."""
     base = work.commit({"a.json": "{}"})
-    change = BranchChange("main", "", base, [Draft([Edit("b.json", b"1", None)], EVE, "m")])
-    apart = Mirrors(tmp_path / "apart", most_bytes=1 << 26)
+    change = BranchChange("main", "", base, [CommitDraft([Edit("b.json", b"1", None)], EVE, "m")])
+    apart = Mirrors(tmp_path / "apart", max_bytes=1 << 26)
     found = await asyncio.gather(
         *(commits.commit(each, "uid", ask("r.git"), change) for each in (mirrors, mirrors, apart)), return_exceptions=True
     )
     # Equal content in the same second makes the same commit, which git reports.
-    made = {commit.sha for commit in found if isinstance(commit, Commit)}
-    assert made == {hosted(server, "rev-parse", "main")}
+    created = {commit.sha for commit in found if isinstance(commit, Commit)}
+    assert created == {hosted(server, "rev-parse", "main")}
     assert all(isinstance(each, Commit | Conflict) for each in found)
 
 
 async def test_the_message_of_a_hook_is_returned(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write) -> None:
     """The error has the hook's first lines without secrets; nothing of the change is left in the copy."""
     base = work.commit({"a.json": "{}"})
-    kept = await mirrors.fetch("uid", ask("r.git"), "main")
-    assert kept is not None
-    before = sorted(path for path in kept.place.rglob("*") if path.is_file())
+    remaining = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert remaining is not None
+    before = sorted(path for path in remaining.mirror_path.rglob("*") if path.is_file())
     hook = server.root / "r.git" / "hooks" / "pre-receive"
     hook.write_text(f"#!/bin/sh\necho 'no {TOKEN} \033[31mon fridays'\nyes long | head -n 20000\nexit 1\n")
     hook.chmod(0o755)
@@ -337,8 +337,8 @@ async def test_the_message_of_a_hook_is_returned(server: GitServer, mirrors: Mir
         await write(base, {"b.json": b"{}"}, token=TOKEN)
     assert len(refused.value.message) < 600
     assert refused.value.message.isprintable()
-    assert sorted(path for path in kept.place.rglob("*") if path.is_file()) == before
-    assert await mirrors.fetch("uid", ask("r.git"), "main") == kept
+    assert sorted(path for path in remaining.mirror_path.rglob("*") if path.is_file()) == before
+    assert await mirrors.fetch("uid", ask("r.git"), "main") == remaining
 
 
 async def test_a_read_only_token_is_refused(server: GitServer, work: Work, write: Write) -> None:
@@ -350,7 +350,7 @@ async def test_a_read_only_token_is_refused(server: GitServer, work: Work, write
 
 @pytest.mark.parametrize("is_late", [False, True])
 async def test_a_push_without_a_response_is_checked(server: GitServer, work: Work, write: Write, is_late: bool) -> None:
-    """It counts if it arrived, even below later commits; otherwise the error is raised."""
+    """A push without a response succeeded if its commit exists at the host, even below later ones; otherwise the error is raised."""
     base = work.commit({"a.json": "{}"})
 
     async def break_off(request: web.Request) -> web.StreamResponse | None:
@@ -364,9 +364,9 @@ async def test_a_push_without_a_response_is_checked(server: GitServer, work: Wor
         return web.Response(status=502)
 
     server.fault = break_off
-    made = await write(base, {"b.json": b"{}"})
-    assert hosted(server, "rev-parse", "main~1" if is_late else "main") == made.sha
-    assert GitCheckout(made).open_reader()("b.json").body == b"{}"
+    created = await write(base, {"b.json": b"{}"})
+    assert hosted(server, "rev-parse", "main~1" if is_late else "main") == created.sha
+    assert GitCheckout(created).open_reader()("b.json").body == b"{}"
 
 
 async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: Work, write: Write) -> None:
@@ -387,14 +387,14 @@ async def test_several_drafts_are_pushed_together(server: GitServer, work: Work,
     """Each has its author, time and message; a draft without effect makes no commit."""
     base = work.commit({"a.json": "1"})
     drafts = [
-        Draft(iter([Edit("b.json", b"1", None), Edit("in/c.json", b"1", None)]), EVE, "first", datetime(2020, 1, 2, tzinfo=UTC)),
-        Draft([Edit("b.json", b"1", None)], EVE, "nothing"),
-        Draft([Edit("in/c.json", b"2", None)], GitIdentity("Ann", "ann@example.org"), "second", datetime(2021, 1, 2, tzinfo=UTC)),
+        CommitDraft(iter([Edit("b.json", b"1", None), Edit("in/c.json", b"1", None)]), EVE, "first", datetime(2020, 1, 2, tzinfo=UTC)),
+        CommitDraft([Edit("b.json", b"1", None)], EVE, "nothing"),
+        CommitDraft([Edit("in/c.json", b"2", None)], GitIdentity("Ann", "ann@example.org"), "second", datetime(2021, 1, 2, tzinfo=UTC)),
     ]
     server.requests.clear()
-    made = await commits.commit(mirrors, "uid", ask("r.git", seconds=20), BranchChange("main", "side", base, drafts))
+    created = await commits.commit(mirrors, "uid", ask("r.git", seconds=20), BranchChange("main", "side", base, drafts))
     assert sum(request.endswith("git-receive-pack") and "?" not in request for request in server.requests) == 1
     told = hosted(server, "log", "--format=%an|%as|%s", "-2", "side").splitlines()
     assert told == ["Ann|2021-01-02|second", "Eve Example|2020-01-02|first"]
-    assert hosted(server, "rev-parse", "side", "side~2") == f"{made.sha}\n{base}"
+    assert hosted(server, "rev-parse", "side", "side~2") == f"{created.sha}\n{base}"
     assert hosted(server, "show", "side:in/c.json") == "2"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dashwright.common.errors import SourceFailed
-from dashwright.jobs_worker.adapters.git.command import Program
+from dashwright.jobs_worker.adapters.git.command import GitProgram
 
 
 def install(folder: Path, version: str) -> Path:
@@ -20,7 +20,7 @@ def install(folder: Path, version: str) -> Path:
 async def test_an_outdated_git_is_reported_until_it_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The version is checked again until it is sufficient, without a restart of the worker, then no more."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    program = Program()
+    program = GitProgram()
     install(tmp_path, "2.36.9")
     for _ in range(2):
         with pytest.raises(SourceFailed, match=r"git 2\.37 or newer is needed .* 'git version 2\.36\.9"):
@@ -36,7 +36,7 @@ async def test_each_worker_checks_the_version(tmp_path: Path, monkeypatch: pytes
     """The result of one worker's check is not used by another worker."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     install(tmp_path, "2.40.1")
-    await Program().require(tmp_path)
+    await GitProgram().require(tmp_path)
     install(tmp_path, "1.9.0")
     with pytest.raises(SourceFailed, match="newer is needed"):
-        await Program().require(tmp_path)
+        await GitProgram().require(tmp_path)

@@ -26,7 +26,7 @@ class Counting:
 
     taken: int = 0
 
-    async def take(self, host: str, namespace: str, requests: int) -> None:
+    async def charge(self, host: str, namespace: str, requests: int) -> None:
         self.taken += requests
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
@@ -56,18 +56,18 @@ async def test_every_request_is_counted(remote: Remote, mirrors: Mirrors, server
     """A probe, a clone and a push cost as many requests as the host receives."""
     counting = Counting()
     counted = replace(remote, budget=counting)
-    await counted.head("main", mirrors.place())
+    await counted.head("main", mirrors.ensure_root())
     assert counting.taken == len(server.requests) == 2
     commit = await mirrors.fetch("uid", counted, "main")
     assert commit is not None
     assert counting.taken == len(server.requests) == 5
-    await counted.push(commit.sha, "other", "", folder=commit.place)
+    await counted.push(commit.sha, "other", "", directory=commit.mirror_path)
     assert counting.taken == len(server.requests) == 7
 
 
 async def test_a_host_without_budget_is_not_contacted(remote: Remote, tmp_path: Path, database: Database, server: GitServer) -> None:
     """Background work stops while a quarter is left for work that clients wait for; 0 removes the limit."""
-    asked, unasked = (replace(remote, budget=HostBudget(database, 20, yields=yields)) for yields in (False, True))
+    asked, unasked = (replace(remote, budget=HostBudget(database, 20, leaves_reserve=yields)) for yields in (False, True))
     await unasked.head("main", tmp_path)
     await leave(database, 3)
     with pytest.raises(TooManyRequests, match="DASHWRIGHT_HOST_REQUESTS"):
@@ -109,7 +109,7 @@ async def test_a_host_is_paused_as_long_as_it_requests(
 
 
 async def test_an_unavailable_host_is_not_paused(remote: Remote, tmp_path: Path, server: GitServer) -> None:
-    """Without a Retry-After header it is a failure like any other."""
+    """An error without a Retry-After header does not pause the host."""
     refusing(server, 503)
     for _ in range(2):
         with pytest.raises(SourceFailed, match="503"):
@@ -122,7 +122,7 @@ async def test_an_unavailable_host_is_not_paused(remote: Remote, tmp_path: Path,
 )
 def test_retry_after_is_parsed(text: str, seconds: float | None) -> None:
     """The header is a number of seconds or a date; anything else is ignored."""
-    assert trace.seconds(text) == seconds
+    assert trace.retry_after_seconds(text) == seconds
 
 
 @pytest.mark.parametrize("retry_after", ["9" * 60, "Fri, 31 Dec 9999 23:59:59 GMT"], ids=["digits", "date"])
@@ -130,5 +130,5 @@ async def test_a_pause_is_at_most_an_hour(remote: Remote, mirrors: Mirrors, serv
     """The largest numbers exceed any interval, and still cause no failure of the worker."""
     refusing(server, 429, **{"Retry-After": retry_after})
     with pytest.raises(TooManyRequests) as refused:
-        await remote.head("main", mirrors.place())
+        await remote.head("main", mirrors.ensure_root())
     assert refused.value.retry_after == pytest.approx(3600, abs=10)

@@ -83,12 +83,12 @@ async def test_one_walk_serves_all_lists_of_a_commit(work: Work, fetched: Any, m
         return await run(arguments, **options)
 
     monkeypatch.setattr(command, "run", counted)
-    monkeypatch.setattr(last_changes, "MOST_COMMITS", 1)
+    monkeypatch.setattr(last_changes, "MAX_COMMITS", 1)
     for _ in range(2):
-        assert set(await changes.of(commit, ["a.json", "b.json"])) == {"b.json"}
-    assert set(await changes.of(commit, ["b.json"])) == {"b.json"}
+        assert set(await changes.get(commit, ["a.json", "b.json"])) == {"b.json"}
+    assert set(await changes.get(commit, ["b.json"])) == {"b.json"}
     assert len(ran) == 1
-    assert set(await changes.of(commit, ["a.json"])) == {"a.json"}
+    assert set(await changes.get(commit, ["a.json"])) == {"a.json"}
 
 
 async def test_a_failed_walk_does_not_fail_the_list(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,4 +101,4 @@ async def test_a_failed_walk_does_not_fail_the_list(work: Work, fetched: Any, mo
         raise SourceFailed("the git host did not respond within 5 s")
 
     monkeypatch.setattr(command, "run", late)
-    assert await LastChanges().of(commit, ["a.json", "b.json"]) == {}
+    assert await LastChanges().get(commit, ["a.json", "b.json"]) == {}

@@ -1,4 +1,4 @@
-"""The log of a bare copy: bounded, whatever its commits hold."""
+"""The log of a mirror: bounded, whatever its commits contain."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from dashwright.common.errors import SourceFailed, TooLarge
 from dashwright.jobs_worker.adapters.git import objects
-from dashwright.jobs_worker.adapters.git.log import MOST_ITEMS, log
+from dashwright.jobs_worker.adapters.git.log import MAX_ITEMS, log
 from dashwright.jobs_worker.adapters.git.mirrors import Commit
 
 BRANCH = "refs/heads/main"
@@ -25,13 +25,13 @@ def commit(repository: pygit2.Repository, message: str, *, at: int, who: str = "
 async def test_the_log_has_the_newest_commits(tmp_path: Path) -> None:
     """The limit holds also if all commits are of one second."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
-    names = [commit(repository, str(number), at=1_700_000_000) for number in range(MOST_ITEMS + 5)]
+    names = [commit(repository, str(index), at=1_700_000_000) for index in range(MAX_ITEMS + 5)]
     found = await log(Commit(tmp_path, names[-1]), "")
-    assert [item.ref for item in found] == names[: -MOST_ITEMS - 1 : -1]
+    assert [item.ref for item in found] == names[: -MAX_ITEMS - 1 : -1]
 
 
 async def test_a_common_parent_is_listed_once(tmp_path: Path) -> None:
-    """It comes after both, although it is the last."""
+    """The common parent of two branches follows both, although it is the last."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     first = commit(repository, "first", at=1_700_000_000)
     tree, who = repository[first].peel(pygit2.Tree).id, pygit2.Signature("A", "a@example.org", 1_700_000_001, 0)
@@ -42,7 +42,7 @@ async def test_a_common_parent_is_listed_once(tmp_path: Path) -> None:
 
 
 async def test_a_commit_has_authors_time_and_message(tmp_path: Path) -> None:
-    """It has author and committer if they differ, a time in milliseconds, and a message of limited length, whatever its bytes."""
+    """A commit has author and, if it differs, committer, a time in milliseconds, and a message of limited length."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     name = commit(repository, "a" * 20_000, at=1_700_000_000, who="Ä", by="B")
     (found,) = await log(Commit(tmp_path, name), "")
@@ -61,10 +61,10 @@ async def test_a_mirror_without_a_commit_is_damaged(tmp_path: Path) -> None:
 
 
 async def test_a_commit_too_large_to_be_loaded_ends_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its place in the history does not matter."""
+    """The log ends at such a commit wherever it is in the history."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     names = [commit(repository, message, at=1_700_000_000) for message in ("first", "x" * 2000, "last")]
-    monkeypatch.setattr(objects, "LARGEST", 1000)
+    monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
     with pytest.raises(TooLarge, match="a commit of 2"):
         await log(Commit(tmp_path, names[-1]), "")
 
@@ -82,7 +82,7 @@ def test_commits_that_wait_are_not_in_memory(tmp_path: Path) -> None:
     """A commit may have thousands of ancestors of many megabytes each: only the names of waiting ones are kept."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     tree, who = repository.TreeBuilder().write(), pygit2.Signature("A", "a@example.org", 1_700_000_000, 0)
-    before = [repository.create_commit(None, who, who, f"{number}" + "x" * 1_000_000, tree, []) for number in range(200)]
+    before = [repository.create_commit(None, who, who, f"{index}" + "x" * 1_000_000, tree, []) for index in range(200)]
     merged = repository.create_commit(None, who, who, "merged", tree, before)
     told = objects.history(pygit2.Repository(str(tmp_path)), str(merged))
     next(told)

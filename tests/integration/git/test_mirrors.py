@@ -1,4 +1,4 @@
-"""Copies of repositories over http from git's own back end: the fetched commits, the number of requests, and the text of every failure."""
+"""Mirrors of repositories over HTTP from git's own back end: the fetched commits, the number of requests, and every error message."""
 
 import asyncio
 import os
@@ -13,13 +13,13 @@ from tests.servers.git import GitServer, git
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge, TooManyRequests
-from dashwright.common.reach import Reach
+from dashwright.common.host_resolver import HostResolver
 from dashwright.jobs_worker.adapters.git import command
 from dashwright.jobs_worker.adapters.git import mirrors as mirrors_room
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote, error_for
-from dashwright.jobs_worker.ports import CopyDamaged
+from dashwright.jobs_worker.ports import MirrorDamaged
 
 TOKEN = "s3cret-token"
 
@@ -40,7 +40,7 @@ async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirro
 
 
 async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """It is the one its HEAD names, also after that changed."""
+    """The default branch is the one that the host's HEAD names, also after a change."""
     work = server.make("r.git")
     work.commit({"a.json": "{}"})
     other = work.commit({"b.json": "{}"}, branch="trunk")
@@ -48,12 +48,12 @@ async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors
     commit = await mirrors.fetch("uid", ask("r.git"), "")
     assert commit is not None
     assert commit.sha == other
-    assert await ask("r.git").default_branch(commit.place) == "trunk"
-    assert await ask("r.git").head("main", commit.place) != other
+    assert await ask("r.git").default_branch(commit.mirror_path) == "trunk"
+    assert await ask("r.git").head("main", commit.mirror_path) != other
 
 
 async def test_an_empty_repository_has_no_commit(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """This is not an error, whichever branch is meant."""
+    """An empty repository is not an error, whichever branch is requested."""
     server.make("empty.git")
     assert await mirrors.fetch("uid", ask("empty.git"), "main") is None
     assert await mirrors.fetch("uid", ask("empty.git"), "") is None
@@ -79,46 +79,46 @@ async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors
     assert await GitCheckout(commit).difference_since(old) is None
 
 
-async def test_the_token_is_sent_and_appears_nowhere(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """Neither the folder nor an error contains it."""
+async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """Neither the folder nor an error contains the token."""
     server.make("r.git").commit({"a.json": "{}"})
     server.token = TOKEN
     commit = await mirrors.fetch("uid", ask("r.git", TOKEN), "main")
     assert commit is not None
-    for path in commit.place.rglob("*"):
+    for path in commit.mirror_path.rglob("*"):
         assert not path.is_file() or TOKEN.encode() not in path.read_bytes(), path
-    for token in ("", "wrong"):
+    for token in ("", "other-t0ken"):
         with pytest.raises(Forbidden) as refused:
             await mirrors.fetch("uid", ask("r.git", token), "main")
-        assert "wrong" not in refused.value.message.replace("it is wrong", "")
+        assert "t0ken" not in refused.value.message
 
 
 @pytest.mark.parametrize("damage", ["head", "pack", "empty", "foreign"])
 async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors, ask: Ask, damage: str) -> None:
     """Whatever is missing or broken, the next fetch returns the commit."""
     work = server.make("r.git")
-    work.commit({f"{number}.json": str(number) * 100 for number in range(50)})
+    work.commit({f"{index}.json": str(index) * 100 for index in range(50)})
     commit = await mirrors.fetch("uid", ask("r.git"), "main")
     assert commit is not None
-    packs = list((commit.place / "objects" / "pack").glob("*.pack"))
+    packs = list((commit.mirror_path / "objects" / "pack").glob("*.pack"))
     if damage == "head":
-        (commit.place / "HEAD").unlink()
+        (commit.mirror_path / "HEAD").unlink()
     elif damage == "pack" and packs:
         packs[0].chmod(0o600)
         packs[0].write_bytes(b"PACK nothing")
     elif damage == "empty":
-        shutil.rmtree(commit.place / "objects")
+        shutil.rmtree(commit.mirror_path / "objects")
     else:
-        (commit.place / "HEAD").write_text("no reference")
+        (commit.mirror_path / "HEAD").write_text("no reference")
     newer = work.commit({"new.json": "{}"})
-    again = await mirrors.fetch("uid", ask("r.git"), "main")
-    assert again is not None
-    assert again.sha == newer
-    assert len(await GitCheckout(again).entries()) == 51
+    repeated = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert repeated is not None
+    assert repeated.sha == newer
+    assert len(await GitCheckout(repeated).entries()) == 51
 
 
 async def test_concurrent_fetches_wait_for_each_other(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """Both end with the commit, and the copy is whole."""
+    """Both fetches end with the commit, and the mirror is complete."""
     sha = server.make("r.git").commit({"a.json": "{}"})
     found = await asyncio.gather(*(mirrors.fetch("uid", ask("r.git"), "main") for _ in range(4)))
     assert {commit.sha for commit in found if commit is not None} == {sha}
@@ -127,7 +127,7 @@ async def test_concurrent_fetches_wait_for_each_other(server: GitServer, mirrors
 async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Path, ask: Ask) -> None:
     """The download is ended, and the error names the setting."""
     server.make("r.git").commit({"big.bin": os.urandom(200_000)})
-    small = Mirrors(tmp_path / "small", most_bytes=100_000)
+    small = Mirrors(tmp_path / "small", max_bytes=100_000)
     with pytest.raises(TooLarge, match="DASHWRIGHT_REPOSITORY_BYTES"):
         await small.fetch("uid", ask("r.git"), "main")
 
@@ -150,7 +150,7 @@ async def test_a_refusal_of_the_host_is_one_sentence(
 
 
 async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """Its target was not checked, so the error names it instead."""
+    """The target of a redirect is not a checked address, so the error names it."""
     server.make("r.git").commit({"a.json": "{}"})
 
     async def elsewhere(request: web.Request) -> web.StreamResponse:
@@ -214,15 +214,15 @@ async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mi
     server.make("r.git").commit({"a.json": "{}"})
     found = [await mirrors.fetch(uid, ask("r.git"), "main") for uid in ("stays", "goes")]
     assert await mirrors.keep_only(["stays"]) == 1
-    assert [commit is not None and commit.place.exists() for commit in found] == [True, False]
+    assert [commit is not None and commit.mirror_path.exists() for commit in found] == [True, False]
     assert await mirrors.keep_only(["stays"]) == 0
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1%2elocalhost", "b\u00fccher.example", "-localhost", "fe80::1%25lo"])
 async def test_an_ambiguous_host_is_refused(server: GitServer, mirrors: Mirrors, host: str) -> None:
     """The checked host must be the one connected to, or a token could be sent elsewhere."""
-    reach = Reach(AllowedHosts.of(["10.0.0.0/8", "127.0.0.0/8"]), "the repository's")
-    remote = Remote(f"http://{f'[{host}]' if ':' in host else host}:{server.port}/r.git", TOKEN, reach)
+    resolver = HostResolver(AllowedHosts.parse(["10.0.0.0/8", "127.0.0.0/8"]), "the repository's")
+    remote = Remote(f"http://{f'[{host}]' if ':' in host else host}:{server.port}/r.git", TOKEN, resolver)
     with pytest.raises(BadRequest, match="plain letters"):
         await mirrors.fetch("uid", remote, "main")
     assert server.requests == []
@@ -230,23 +230,25 @@ async def test_an_ambiguous_host_is_refused(server: GitServer, mirrors: Mirrors,
 
 async def test_unpacking_is_limited_in_memory(tmp_path: Path) -> None:
     """The memory of the program is limited."""
-    limits = await command.run(["-c", "alias.limit=!ulimit -v", "limit"], folder=tmp_path, settings={}, seconds=10)
+    limits = await command.run(["-c", "alias.limit=!ulimit -v", "limit"], directory=tmp_path, settings={}, timeout_seconds=10)
     assert int(limits) == 2 * 1024 * 1024
 
 
 async def test_the_output_of_git_is_bounded(tmp_path: Path) -> None:
     """A host may list any number of references."""
-    answer = await command.run(["-c", "alias.talk=!head -c 9000000 /dev/zero", "talk"], folder=tmp_path, settings={}, seconds=20)
-    assert len(answer) == 8 * 1024 * 1024
+    response = await command.run(
+        ["-c", "alias.talk=!head -c 9000000 /dev/zero", "talk"], directory=tmp_path, settings={}, timeout_seconds=20
+    )
+    assert len(response) == 8 * 1024 * 1024
 
 
 async def test_the_machines_configuration_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the configuration of users nor variables of git have an effect."""
+    """Neither configuration files of users nor environment variables of git have an effect."""
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = somebody\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_DIR", str(tmp_path))
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
-    listed = await command.run(["config", "--list", "--name-only"], folder=tmp_path, settings={"a.b": "c"}, seconds=10)
+    listed = await command.run(["config", "--list", "--name-only"], directory=tmp_path, settings={"a.b": "c"}, timeout_seconds=10)
     assert b"user.name" not in listed
     assert b"a.b" in listed
     assert not (tmp_path / "trace").exists()
@@ -264,10 +266,10 @@ async def test_the_machines_configuration_is_ignored(tmp_path: Path, monkeypatch
     ids=["name", "certificate", "token", "missing", "nothing"],
 )
 def test_errors_of_git_contain_no_secrets(stderr: str, error: type[DashwrightError]) -> None:
-    made = error_for(stderr)
-    assert type(made) is error
-    assert "pw" not in made.message
-    assert made.message
+    created = error_for(stderr)
+    assert type(created) is error
+    assert "pw" not in created.message
+    assert created.message
 
 
 def test_a_disguised_secret_is_redacted() -> None:
@@ -297,8 +299,8 @@ async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirro
     assert await mirrors.fetch("uid", ask("r.git"), "side")
     commit = await mirrors.fetch("uid", ask("r.git"), "main")
     assert commit is not None
-    answers = {sha: await commit.descends_from(sha) for sha in (first, second, third, side, "0" * 40, "main")}
-    assert answers == {first: True, second: True, third: True, side: False, "0" * 40: False, "main": False}
+    responses = {sha: await commit.descends_from(sha) for sha in (first, second, third, side, "0" * 40, "main")}
+    assert responses == {first: True, second: True, third: True, side: False, "0" * 40: False, "main": False}
     assert not await replace(commit, sha=first).descends_from(third)
     git(work.folder, "checkout", "--quiet", "main")
     git(work.folder, "merge", "--quiet", "--no-edit", "side")
@@ -315,23 +317,23 @@ async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors:
     first, lost, *_ = [work.commit({"a.json": text}) for text in "1234"]
     commit = await mirrors.fetch("uid", ask("r.git"), "main")
     assert commit is not None
-    (commit.place / "objects" / lost[:2] / lost[2:]).unlink()
-    with pytest.raises(CopyDamaged, match="damaged"):
+    (commit.mirror_path / "objects" / lost[:2] / lost[2:]).unlink()
+    with pytest.raises(MirrorDamaged, match="damaged"):
         await commit.descends_from(first)
-    again = await mirrors.fetch("uid", ask("r.git"), "main")
-    assert again is not None
-    assert await again.descends_from(first)
+    repeated = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert repeated is not None
+    assert await repeated.descends_from(first)
 
 
 async def test_mirrors_are_maintained(server: GitServer, mirrors: Mirrors, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs of many fetches become one, leftovers of a killed program are deleted, and the copy is read as before."""
-    monkeypatch.setitem(mirrors_room._TIDYING, "gc.auto", "1")
+    monkeypatch.setitem(mirrors_room._GC_SETTINGS, "gc.auto", "1")
     work = server.make("r.git")
-    for number in range(3):
-        work.commit({f"{number}-{each}.json": f"{number}{each}" for each in range(20)})
+    for index in range(3):
+        work.commit({f"{index}-{each}.json": f"{index}{each}" for each in range(20)})
         commit = await mirrors.fetch("uid", ask("r.git"), "main")
     assert commit is not None
-    objects = commit.place / "objects"
+    objects = commit.mirror_path / "objects"
     (objects / "pack" / "tmp_pack_x").write_bytes(b"half a pack")
     assert await mirrors.keep_only(["uid"]) == 0
     assert len(list(objects.glob("pack/*.pack"))) == 1

@@ -11,16 +11,16 @@ from tests.servers.certificates import Issued
 from tests.servers.git import GitServer
 
 from dashwright.common.errors import BadRequest, Conflict, Forbidden, NotFound, SourceFailed, TooLarge
-from dashwright.common.kinds.repository import token_place
+from dashwright.common.kinds.repository import token_owner
 from dashwright.common.models.provisioning import RepositorySpec
-from dashwright.common.secrets import SecretBox
+from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import load
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.domain.objects import Edit, GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkouts as Port
 
 EVE = GitIdentity("Eve", "eve@example.org")
-BOX = SecretBox.of("of tests only")
+CIPHER = SecretCipher.from_keys("of tests only")
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +37,11 @@ async def behind_tls(tmp_path: Path, issued: Issued) -> AsyncIterator[GitServer]
 
 
 def worker(folder: Path, **settings: Any) -> Port:
-    return RepositoryCheckouts(load(data_dir=folder, secret_key="of tests only", allowed_hosts="127.0.0.0/8", **settings), BOX)
+    return RepositoryCheckouts(load(data_dir=folder, secret_key="of tests only", allowed_hosts="127.0.0.0/8", **settings), CIPHER)
 
 
 def hosted(server: GitServer, branch: str = "main", token: str = "") -> Repository:
-    sealed = base64.b64encode(BOX.seal(token, token_place("default", "team"))).decode() if token else None
+    sealed = base64.b64encode(CIPHER.encrypt(token, token_owner("default", "team"))).decode() if token else None
     block = {"url": server.url("r.git"), "branch": branch, "encryptedToken": sealed}
     return Repository("default", "team", "uid", 1, _spec("githost", block))
 
@@ -84,9 +84,9 @@ async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -
     server.requests.clear()
     assert await second.difference_since(first.commit) is not None
     assert server.requests == []
-    again = await worker(tmp_path).at(hosted(server), "")
-    assert again is not None
-    assert again.commit == second.commit
+    repeated = await worker(tmp_path).at(hosted(server), "")
+    assert repeated is not None
+    assert repeated.commit == second.commit
     with pytest.raises(Conflict):
         await opened.commit(hosted(server), first.commit, "", [Edit("c.json", b"", None)], EVE, "late")
     with pytest.raises(BadRequest):
@@ -94,7 +94,7 @@ async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -
 
 
 async def test_a_local_folder_is_changed_in_place(tmp_path: Path) -> None:
-    """It has no branches, and must be permitted."""
+    """A local folder has no branches and must be permitted."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
     checkout = await opened.commit(local(), "", "", [Edit("d/a.json", b"1", None)], EVE, "")
@@ -118,9 +118,9 @@ async def test_a_change_is_limited(server: GitServer, tmp_path: Path, is_local: 
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",), **bounds)
     repository = local() if is_local else hosted(server)
     for edits in (
-        [Edit(f"{number}.json", b"", None) for number in range(1001)],
+        [Edit(f"{index}.json", b"", None) for index in range(1001)],
         [Edit("b.json", b"x" * 1001, None)],
-        [Edit(f"{number}.json", b"x" * 1000, None) for number in range(101)],
+        [Edit(f"{index}.json", b"x" * 1000, None) for index in range(101)],
     ):
         with pytest.raises(TooLarge):
             await opened.commit(repository, base, "", edits, EVE, "m")
@@ -155,13 +155,13 @@ async def test_a_change_cannot_leave_the_repository(server: GitServer, tmp_path:
 async def test_a_host_of_a_private_authority(
     behind_tls: GitServer, issued: Issued, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is trusted with GIT_AUTHORITIES, also as a relative path; without it the error names the setting, and no token is sent."""
+    """A host's certificate is trusted with GIT_AUTHORITIES, also a relative path. Otherwise the error names it, and no token is sent."""
     base = behind_tls.make("r.git").commit({"a.json": "{}"})
     behind_tls.token = "s3cret"
     monkeypatch.chdir(issued.authority.parent)
     trusting = worker(tmp_path / "data", git_authorities=Path(issued.authority.name))
-    made = await trusting.commit(hosted(behind_tls, token="s3cret"), base, "", [Edit("b.json", b"{}", None)], EVE, "m")
-    assert git.git(behind_tls.root / "r.git", "rev-parse", "main") == made.commit
+    created = await trusting.commit(hosted(behind_tls, token="s3cret"), base, "", [Edit("b.json", b"{}", None)], EVE, "m")
+    assert git.git(behind_tls.root / "r.git", "rev-parse", "main") == created.commit
     behind_tls.requests.clear()
     (tmp_path / "empty.pem").write_text("")
     for authorities in (None, tmp_path / "none.pem", tmp_path / "empty.pem"):

@@ -25,7 +25,7 @@ from dashwright.jobs_worker.actions.sync import SyncJob, SyncTools, sync
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.spool import FileSpool
-from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.adapters.store import DatabaseObjectStore
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.stored_repositories import repository_of
 
@@ -46,19 +46,21 @@ class Side:
         self._namespace = namespace
 
     async def make(self) -> None:
-        made = resources.Write(REPOSITORY, "team", SPEC, "v0alpha1", extract=Extract("Team"))
+        created = resources.Write(REPOSITORY, "team", SPEC, "v0alpha1", extract=Extract("Team"))
         async with self._database.transaction() as connection:
-            await resources.create(await resources.lock(connection), self._namespace, made, actor="user:1", now=Clock().now())
+            await resources.create(
+                await resources.lock(connection, self._namespace), self._namespace, created, actor="user:1", now=Clock().now()
+            )
 
     async def sync(self, checkout: GitCheckout, *, incremental: bool) -> tuple[JobProgress, bool]:
         """Sync and return the progress, and whether the difference was enough."""
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, self._namespace, "team")
-            kept = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
-        objects = self._objects(repository_of(stored), kept.edition)
+            remaining = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
+        objects = self._objects(repository_of(stored), remaining.edition)
         difference = None
-        if incremental and kept.commit:
-            difference = await checkout.difference_since(kept.commit, [item.path for item in await objects.quarantined()])
+        if incremental and remaining.commit:
+            difference = await checkout.difference_since(remaining.commit, [item.path for item in await objects.quarantined()])
         job = SyncJob(self._namespace, "team", "Team", SyncTarget.FOLDER, enabled=True)
         with FileSpool() as spool:
             tools = SyncTools(spool, AdmissionSettings())
@@ -75,8 +77,8 @@ class Side:
             )
         return {f"{row['resource']}/{row['name']}": {**row, "spec": json.loads(row["spec"])} for row in rows}
 
-    def _objects(self, repository: Repository, edition: int) -> StoredResources:
-        return StoredResources(self._database, Clock(), QuotaRules(), repository=repository, edition=edition)
+    def _objects(self, repository: Repository, edition: int) -> DatabaseObjectStore:
+        return DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=repository, edition=edition)
 
 
 @pytest.mark.parametrize(("seed", "directory"), [(1, ""), (2, ""), (3, "ops/boards")], ids=["1", "2", "3-of-a-directory"])
@@ -89,8 +91,8 @@ async def test_stored_objects_equal_each_revision(
     """
     server.make("team.git")
     history = History(server.root / "team.git", seed, directory)
-    whole, quick = Side(database, "default"), Side(database, "org-2")
-    await whole.make()
+    complete, quick = Side(database, "default"), Side(database, "org-2")
+    await complete.make()
     await quick.make()
     by_difference = clean = 0
     for revision in range(REVISIONS):
@@ -98,14 +100,14 @@ async def test_stored_objects_equal_each_revision(
         commit = await mirrors.fetch("team", ask("team.git"), "main")
         assert commit is not None
         checkout = GitCheckout(commit, directory)
-        progress, _ = await whole.sync(checkout, incremental=False)
+        progress, _ = await complete.sync(checkout, incremental=False)
         other, was_enough = await quick.sync(checkout, incremental=True)
         assert sorted(progress.errors) == sorted(other.errors), what
-        assert await whole.stored() == await quick.stored(), what
+        assert await complete.stored() == await quick.stored(), what
         by_difference += was_enough
         if not progress.error_count and not any(entry.warning for entry in progress.summary()):
             clean += 1
-            found, wanted = by_path(await whole.stored()), expected(history.files)
+            found, wanted = by_path(await complete.stored()), expected(history.files)
             there = {f"folders:{directory.rstrip('/')}" for path in history.files for directory in paths.directories(path)}
             assert {place: row for place, row in found.items() if place in wanted or place not in there} == wanted, what
     assert by_difference > REVISIONS / 4

@@ -8,7 +8,7 @@ from tests.integration.host.host_access import HostAccess, open_host_access
 
 
 @pytest.fixture
-async def asked(tmp_path: Path) -> AsyncIterator[HostAccess]:
+async def host_access(tmp_path: Path) -> AsyncIterator[HostAccess]:
     """Yield the repository ``team/boards`` with one pull request, as a worker sees it."""
-    async with open_host_access(tmp_path) as asked:
-        yield asked
+    async with open_host_access(tmp_path) as host_access:
+        yield host_access

@@ -10,10 +10,10 @@ from tests.servers import git_host
 from tests.servers.git_host import ApiDescription, GitHost
 
 from dashwright.common.allowed_hosts import LOOPBACK, AllowedHosts
-from dashwright.common.kinds.repository import token_place
+from dashwright.common.host_resolver import HostResolver
+from dashwright.common.kinds.repository import token_owner
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
-from dashwright.common.reach import Reach
-from dashwright.common.secrets import SecretBox
+from dashwright.common.secrets import SecretCipher
 from dashwright.jobs_worker.adapters.host.client import HostClient
 from dashwright.jobs_worker.adapters.host.host import RestHost
 from dashwright.jobs_worker.domain.objects import Repository
@@ -56,11 +56,11 @@ async def open_host_access(folder: Path, description: ApiDescription | None = No
         work.commit({"kept.json": "{}", "gone.json": "what goes", "old/moved.json": '{"title": "moved"}\n' * 9})
         moved = {"old/moved.json": None, "new/moved.json": '{"title": "moved"}\n' * 9}
         head = work.commit({"new.json": "what comes", "kept.json": '{"a": 1}', "gone.json": None, **moved}, branch="change")
-        box = SecretBox.of("a key of the test's own")
-        client = HostClient(Reach(AllowedHosts.of(LOOPBACK), "the repository's"), seconds=5)
-        sealed = base64.b64encode(box.seal(TOKEN, token_place("default", "boards"))).decode()
+        cipher = SecretCipher.from_keys("a key of the test's own")
+        client = HostClient(HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's"), seconds=5)
+        sealed = base64.b64encode(cipher.encrypt(TOKEN, token_owner("default", "boards"))).decode()
         number = server.open_pull("team/boards", "change")
         try:
-            yield HostAccess(server, RestHost(client, box, {}), client, server.url("team/boards"), sealed, number, head)
+            yield HostAccess(server, RestHost(client, cipher, {}), client, server.url("team/boards"), sealed, number, head)
         finally:
             await client.close()

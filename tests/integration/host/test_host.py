@@ -9,8 +9,8 @@ from tests.integration.host.host_access import TOKEN, HostAccess
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, TooManyRequests
-from dashwright.common.reach import Reach
-from dashwright.common.secrets import SecretBox
+from dashwright.common.host_resolver import HostResolver
+from dashwright.common.secrets import SecretCipher
 from dashwright.jobs_worker.adapters.host.client import HostClient
 from dashwright.jobs_worker.adapters.host.host import RestHost
 from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitState, CommitStatus, FileStatus, HookSpec
@@ -26,7 +26,7 @@ class Counted:
         self.wishes: list[float | None] = []
         self._spent = spent
 
-    async def take(self, host: str, namespace: str, requests: int) -> None:
+    async def charge(self, host: str, namespace: str, requests: int) -> None:
         if self._spent:
             raise TooManyRequests("spent", retry_after=9)
         self.taken += [(namespace, host)] * requests
@@ -36,19 +36,19 @@ class Counted:
         return TooManyRequests("paused", retry_after=retry_after)
 
 
-async def test_a_pull_request_has_its_branches_and_commits(asked: HostAccess) -> None:
-    """They are as the git of the host has them at this moment."""
-    told = await asked.host.pull_request(asked.repository, asked.number)
-    assert (told.number, told.base, told.head, told.head_commit) == (asked.number, "main", "change", asked.head)
-    assert (told.is_open, told.is_merged, told.is_from_elsewhere, told.files) == (True, False, False, 4)
-    asked.server.merge("team/boards", asked.number)
-    merged = await asked.host.pull_request(asked.repository, asked.number)
-    assert (merged.is_open, merged.is_merged, merged.base_commit) == (False, True, asked.head)
+async def test_a_pull_request_has_its_branches_and_commits(host_access: HostAccess) -> None:
+    """The branches and commits are those of the host's git at the time of the request."""
+    told = await host_access.host.pull_request(host_access.repository, host_access.number)
+    assert (told.number, told.base, told.head, told.head_commit) == (host_access.number, "main", "change", host_access.head)
+    assert (told.is_open, told.is_merged, told.is_from_fork, told.changed_file_count) == (True, False, False, 4)
+    host_access.server.merge("team/boards", host_access.number)
+    merged = await host_access.host.pull_request(host_access.repository, host_access.number)
+    assert (merged.is_open, merged.is_merged, merged.base_commit) == (False, True, host_access.head)
 
 
-async def test_changed_files_have_their_type_of_change(asked: HostAccess) -> None:
+async def test_changed_files_have_their_type_of_change(host_access: HostAccess) -> None:
     """A renamed file has its former path."""
-    assert set(await asked.host.changed_files(asked.repository, asked.number)) == {
+    assert set(await host_access.host.changed_files(host_access.repository, host_access.number)) == {
         ChangedFile("new.json", FileStatus.ADDED),
         ChangedFile("kept.json", FileStatus.MODIFIED),
         ChangedFile("gone.json", FileStatus.REMOVED),
@@ -56,52 +56,52 @@ async def test_changed_files_have_their_type_of_change(asked: HostAccess) -> Non
     }
 
 
-async def test_files_are_read_page_by_page_up_to_a_thousand(asked: HostAccess) -> None:
+async def test_files_are_read_page_by_page_up_to_a_thousand(host_access: HostAccess) -> None:
     """The host's pages may be shorter than requested."""
-    asked.server.page = 3
-    assert len(await asked.host.changed_files(asked.repository, asked.number)) == 4
-    asked.server.page = 100
-    work = asked.server.make("team/many")
+    host_access.server.page = 3
+    assert len(await host_access.host.changed_files(host_access.repository, host_access.number)) == 4
+    host_access.server.page = 100
+    work = host_access.server.make("team/many")
     work.commit({"one.json": "{}"})
     work.commit({f"{number:04}.json": "{}" for number in range(1100)}, branch="many")
-    number = asked.server.open_pull("team/many", "many")
-    many = await asked.host.changed_files(asked.at(asked.server.url("team/many.git")), number)
+    number = host_access.server.open_pull("team/many", "many")
+    many = await host_access.host.changed_files(host_access.at(host_access.server.url("team/many.git")), number)
     assert [file.path for file in many] == [f"{number:04}.json" for number in range(1000)]
 
 
-async def test_a_comment_is_created_once_and_then_changed(asked: HostAccess) -> None:
+async def test_a_comment_is_created_once_and_then_changed(host_access: HostAccess) -> None:
     """Comments of others are kept, also those that quote it; another repository has a comment of its own."""
-    comments = asked.server.repositories["team/boards"].pulls[asked.number].comments
+    comments = host_access.server.repositories["team/boards"].pulls[host_access.number].comments
     comments[1000] = "> <!-- dashwright:uid-of-boards -->\n> said before"
-    first = await asked.host.comment(asked.repository, asked.number, "one")
-    assert await asked.host.comment(asked.repository, asked.number, "two") == first
-    await asked.host.comment(replace(asked.repository, uid="another"), asked.number, "of another")
+    first = await host_access.host.comment(host_access.repository, host_access.number, "one")
+    assert await host_access.host.comment(host_access.repository, host_access.number, "two") == first
+    await host_access.host.comment(replace(host_access.repository, uid="another"), host_access.number, "of another")
     said = [body.partition("\n")[2] for body in comments.values()]
     assert said == ["> said before", "two", "of another"]
 
 
-async def test_a_comment_of_another_account_with_our_mark_is_not_in_the_way(asked: HostAccess) -> None:
+async def test_a_comment_of_another_account_with_our_mark_is_not_in_the_way(host_access: HostAccess) -> None:
     """A comment that the host does not allow to change is left, and a new one created."""
-    comments = asked.server.repositories["team/boards"].pulls[asked.number].comments
+    comments = host_access.server.repositories["team/boards"].pulls[host_access.number].comments
     comments[1000] = "<!-- dashwright:uid-of-boards -->\nmine"
 
     async def refuse(request: web.Request) -> web.Response | None:
         return web.json_response({"message": "Must have admin rights"}, status=403) if request.path.endswith("/1000") else None
 
-    asked.server.api_fault = refuse
-    await asked.host.comment(asked.repository, asked.number, "ours")
-    await asked.host.comment(asked.repository, asked.number, "ours again")
+    host_access.server.api_fault = refuse
+    await host_access.host.comment(host_access.repository, host_access.number, "ours")
+    await host_access.host.comment(host_access.repository, host_access.number, "ours again")
     assert [body.partition("\n")[2] for body in comments.values()] == ["mine", "ours again"]
 
 
-async def test_a_commit_status_has_the_repositorys_name(asked: HostAccess) -> None:
-    """Its text is cut to the length that hosts accept."""
-    await asked.host.set_commit_status(
-        asked.repository, CommitStatus(asked.head, CommitState.FAILURE, "x" * 200, "https://boards.example.org/p")
+async def test_a_commit_status_has_the_repositorys_name(host_access: HostAccess) -> None:
+    """The description is truncated to the length that hosts accept."""
+    await host_access.host.set_commit_status(
+        host_access.repository, CommitStatus(host_access.head, CommitState.FAILURE, "x" * 200, "https://boards.example.org/p")
     )
-    assert asked.server.repositories["team/boards"].statuses == [
+    assert host_access.server.repositories["team/boards"].statuses == [
         (
-            asked.head,
+            host_access.head,
             {
                 "state": "failure",
                 "description": "x" * 140,
@@ -112,16 +112,16 @@ async def test_a_commit_status_has_the_repositorys_name(asked: HostAccess) -> No
     ]
 
 
-async def test_hooks_are_created_changed_listed_and_removed(asked: HostAccess) -> None:
-    hook = await asked.host.make_hook(asked.repository, HOOK)
+async def test_hooks_are_created_changed_listed_and_removed(host_access: HostAccess) -> None:
+    hook = await host_access.host.create_hook(host_access.repository, HOOK)
     assert (hook.url, hook.events, hook.is_active) == (HOOK.url, HOOK.events, True)
-    changed = await asked.host.change_hook(asked.repository, hook.id, replace(HOOK, events=frozenset({"push"})))
-    assert await asked.host.hooks(asked.repository) == [changed]
-    assert asked.server.repositories["team/boards"].hooks[hook.id]["config"]["secret"] == HOOK.secret
-    await asked.host.remove_hook(asked.repository, hook.id)
-    assert await asked.host.hooks(asked.repository) == []
+    changed = await host_access.host.update_hook(host_access.repository, hook.id, replace(HOOK, events=frozenset({"push"})))
+    assert await host_access.host.hooks(host_access.repository) == [changed]
+    assert host_access.server.repositories["team/boards"].hooks[hook.id]["config"]["secret"] == HOOK.secret
+    await host_access.host.delete_hook(host_access.repository, hook.id)
+    assert await host_access.host.hooks(host_access.repository) == []
     with pytest.raises(NotFound):
-        await asked.host.remove_hook(asked.repository, hook.id)
+        await host_access.host.delete_hook(host_access.repository, hook.id)
 
 
 @pytest.mark.parametrize(
@@ -143,38 +143,38 @@ async def test_hooks_are_created_changed_listed_and_removed(asked: HostAccess) -
         (403, {}, "You have exceeded a secondary rate limit", TooManyRequests),
     ],
 )
-async def test_refusals_become_product_errors(
-    asked: HostAccess, status: int, headers: dict[str, str], message: str, expected: type
+async def test_error_responses_become_product_errors(
+    host_access: HostAccess, status: int, headers: dict[str, str], message: str, expected: type
 ) -> None:
-    """One request is made, no redirect followed, and an echoed token is hidden."""
+    """One request is made, no redirect followed, and an echoed token is removed."""
 
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({"message": f"{message} {TOKEN}"}, status=status, headers=headers)
 
-    asked.server.api_fault = refuse
+    host_access.server.api_fault = refuse
     with pytest.raises(DashwrightError) as raised:
-        await asked.host.pull_request(asked.repository, 1)
+        await host_access.host.pull_request(host_access.repository, 1)
     assert type(raised.value) is expected
     assert TOKEN not in str(raised.value)
-    assert len(asked.server.calls) == 1
+    assert len(host_access.server.calls) == 1
     if "Retry-After" in headers:
         assert raised.value.retry_after == 7
 
 
 @pytest.mark.parametrize("body", ["", "null", "[]", "not JSON", '{"number": 1}', "[" * 100_000])
-async def test_an_invalid_response_is_an_error_of_the_host(asked: HostAccess, body: str) -> None:
+async def test_an_invalid_response_is_an_error_of_the_host(host_access: HostAccess, body: str) -> None:
     async def handle(_: web.Request) -> web.Response:
         return web.Response(text=body)
 
-    asked.server.api_fault = handle
+    host_access.server.api_fault = handle
     with pytest.raises(SourceFailed):
-        await asked.host.pull_request(asked.repository, 1)
+        await host_access.host.pull_request(host_access.repository, 1)
     if body != "[]":
         with pytest.raises(SourceFailed):
-            await asked.host.hooks(asked.repository)
+            await host_access.host.hooks(host_access.repository)
 
 
-async def test_an_endless_response_is_cut_off(asked: HostAccess) -> None:
+async def test_an_endless_response_is_cut_off(host_access: HostAccess) -> None:
     """The limit also holds for compressed responses."""
 
     async def handle(_: web.Request) -> web.Response:
@@ -182,58 +182,62 @@ async def test_an_endless_response_is_cut_off(asked: HostAccess) -> None:
         response.enable_compression()
         return response
 
-    asked.server.api_fault = handle
+    host_access.server.api_fault = handle
     with pytest.raises(SourceFailed, match="more than"):
-        await asked.host.pull_request(asked.repository, 1)
+        await host_access.host.pull_request(host_access.repository, 1)
 
 
-async def test_requests_are_counted_and_pauses_reported(asked: HostAccess) -> None:
+async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess) -> None:
     """Requests count for the organization and the API's address; if the budget refuses, none is sent."""
-    reach, box, counted = Reach(AllowedHosts.of(["127.0.0.1"])), SecretBox.of("a key of the test's own"), Counted()
-    client = HostClient(reach, counted)
-    await RestHost(client, box, {}).hooks(asked.repository)
-    assert counted.taken == [("default", f"127.0.0.1:{asked.server.port}")]
+    resolver, cipher, counted = (
+        HostResolver(AllowedHosts.parse(["127.0.0.1"])),
+        SecretCipher.from_keys("a key of the test's own"),
+        Counted(),
+    )
+    client = HostClient(resolver, counted)
+    await RestHost(client, cipher, {}).hooks(host_access.repository)
+    assert counted.taken == [("default", f"127.0.0.1:{host_access.server.port}")]
 
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({}, status=429, headers={"Retry-After": "11"})
 
-    asked.server.api_fault = refuse
+    host_access.server.api_fault = refuse
     with pytest.raises(TooManyRequests, match="paused"):
-        await RestHost(client, box, {}).hooks(asked.repository)
+        await RestHost(client, cipher, {}).hooks(host_access.repository)
     assert counted.wishes == [11]
-    asked.server.calls.clear()
-    spent = HostClient(reach, Counted(spent=True))
+    host_access.server.calls.clear()
+    spent = HostClient(resolver, Counted(spent=True))
     with pytest.raises(TooManyRequests, match="spent"):
-        await RestHost(spent, box, {}).hooks(asked.repository)
-    assert asked.server.calls == []
+        await RestHost(spent, cipher, {}).hooks(host_access.repository)
+    assert host_access.server.calls == []
     await client.close()
 
 
-async def test_only_allowed_hosts_are_contacted(asked: HostAccess) -> None:
+async def test_only_allowed_hosts_are_contacted(host_access: HostAccess) -> None:
     """The host of an API is checked like that of a repository."""
-    client = HostClient(Reach(AllowedHosts.of([]), "the repository's"))
+    client = HostClient(HostResolver(AllowedHosts.parse([]), "the repository's"))
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
-        await RestHost(client, SecretBox.of("a key of the test's own"), {}).hooks(asked.repository)
-    assert asked.server.calls == []
+        await RestHost(client, SecretCipher.from_keys("a key of the test's own"), {}).hooks(host_access.repository)
+    assert host_access.server.calls == []
 
 
-async def test_a_broken_or_unreachable_host_is_an_error(asked: HostAccess) -> None:
-    """It fails within the client's time limit."""
+async def test_a_broken_or_unreachable_host_is_an_error(host_access: HostAccess) -> None:
+    """The call fails within the client's time limit."""
 
     async def break_off(request: web.Request) -> web.Response:
         assert request.transport is not None
         request.transport.abort()
         return web.Response()
 
-    asked.server.api_fault = break_off
+    host_access.server.api_fault = break_off
     with pytest.raises(SourceFailed, match="closed the connection"):
-        await asked.host.make_hook(asked.repository, HOOK)
+        await host_access.host.create_hook(host_access.repository, HOOK)
     with pytest.raises(SourceFailed, match="cannot be reached"):
-        await asked.host.hooks(asked.at("http://127.0.0.1:1/team/boards"))
-    assert len(asked.server.calls) == 1
+        await host_access.host.hooks(host_access.at("http://127.0.0.1:1/team/boards"))
+    assert len(host_access.server.calls) == 1
 
 
-async def test_a_silent_host_times_out(asked: HostAccess) -> None:
+async def test_a_silent_host_times_out(host_access: HostAccess) -> None:
     """No request is repeated: the result of the first is unknown."""
     answered = asyncio.Event()
 
@@ -241,20 +245,20 @@ async def test_a_silent_host_times_out(asked: HostAccess) -> None:
         await answered.wait()
         return web.Response()
 
-    asked.server.api_fault = wait
-    client = HostClient(Reach(AllowedHosts.of(["127.0.0.1"])), seconds=0.2)
+    host_access.server.api_fault = wait
+    client = HostClient(HostResolver(AllowedHosts.parse(["127.0.0.1"])), seconds=0.2)
     with pytest.raises(SourceFailed, match="did not respond in time"):
-        await RestHost(client, SecretBox.of("a key of the test's own"), {}).make_hook(asked.repository, HOOK)
+        await RestHost(client, SecretCipher.from_keys("a key of the test's own"), {}).create_hook(host_access.repository, HOOK)
     answered.set()
-    assert len(asked.server.calls) == 1
+    assert len(host_access.server.calls) == 1
     await client.close()
 
 
-async def test_an_operator_configures_addresses_of_apis(asked: HostAccess) -> None:
-    box, place = SecretBox.of("a key of the test's own"), f"127.0.0.1:{asked.server.port}"
-    elsewhere = RestHost(asked.client, box, {"git.example.org": f"http://{place}/api/v3"})
-    assert await elsewhere.hooks(asked.at("https://git.example.org/team/boards.git")) == []
+async def test_an_operator_configures_addresses_of_apis(host_access: HostAccess) -> None:
+    cipher, place = SecretCipher.from_keys("a key of the test's own"), f"127.0.0.1:{host_access.server.port}"
+    elsewhere = RestHost(host_access.client, cipher, {"git.example.org": f"http://{place}/api/v3"})
+    assert await elsewhere.hooks(host_access.at("https://git.example.org/team/boards.git")) == []
     with pytest.raises(BadRequest, match="DASHWRIGHT_GIT_HOST_APIS"):
-        await RestHost(asked.client, box, {place: ""}).hooks(asked.repository)
+        await RestHost(host_access.client, cipher, {place: ""}).hooks(host_access.repository)
     with pytest.raises(BadRequest, match="owner/name"):
-        await asked.host.hooks(asked.at(f"http://{place}/team/sub/boards"))
+        await host_access.host.hooks(host_access.at(f"http://{place}/team/sub/boards"))

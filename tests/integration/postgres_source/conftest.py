@@ -13,9 +13,9 @@ import pytest
 from tests.servers.databases import with_database
 
 from dashwright.common.allowed_hosts import AllowedHosts
+from dashwright.common.host_resolver import HostResolver
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
-from dashwright.common.reach import Reach
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
@@ -72,11 +72,11 @@ class Warehouse:
 @pytest.fixture(scope="session")
 def warehouse(postgres_dsn: str) -> Iterator[Warehouse]:
     mark = token_hex(6)
-    made = Warehouse(with_database(postgres_dsn, f"warehouse_{mark}"), f"warehouse_{mark}", f"reader_{mark}")
-    asyncio.run(_run(postgres_dsn, f"create database {made.database}", f"create role {made.reader} login password '{PASSWORD}'"))
-    asyncio.run(_run(made.owner, _CONTENT, _RIGHTS.format(made.reader)))
-    yield made
-    asyncio.run(_run(postgres_dsn, f"drop database {made.database} with (force)", f"drop role {made.reader}"))
+    created = Warehouse(with_database(postgres_dsn, f"warehouse_{mark}"), f"warehouse_{mark}", f"reader_{mark}")
+    asyncio.run(_run(postgres_dsn, f"create database {created.database}", f"create role {created.reader} login password '{PASSWORD}'"))
+    asyncio.run(_run(created.owner, _CONTENT, _RIGHTS.format(created.reader)))
+    yield created
+    asyncio.run(_run(postgres_dsn, f"drop database {created.database} with (force)", f"drop role {created.reader}"))
 
 
 async def _run(url: str, *statements: str) -> None:
@@ -96,15 +96,15 @@ async def owner(warehouse: Warehouse) -> AsyncIterator["asyncpg.Connection[async
 
 
 @pytest.fixture
-def reach(warehouse: Warehouse) -> Reach:
-    return Reach(AllowedHosts.of((str(urlsplit(warehouse.owner).hostname), "127.0.0.0/8")))
+def resolver(warehouse: Warehouse) -> HostResolver:
+    return HostResolver(AllowedHosts.parse((str(urlsplit(warehouse.owner).hostname), "127.0.0.0/8")))
 
 
 @pytest.fixture
-async def connections(reach: Reach) -> AsyncIterator[Connections]:
-    made = Connections(reach, PoolLimits(connections=1))
-    yield made
-    await made.close()
+async def connections(resolver: HostResolver) -> AsyncIterator[Connections]:
+    created = Connections(resolver, PoolLimits(connections=1))
+    yield created
+    await created.close()
 
 
 Ask = Callable[..., Awaitable[Frame]]
@@ -114,12 +114,12 @@ Ask = Callable[..., Awaitable[Frame]]
 def ask(warehouse: Warehouse, connections: Connections) -> Ask:
     """Return a function that returns the frame of a statement, as a table by default. All queries of a test share a connection."""
 
-    async def asked(sql: str, limits: Limits | None = None, record: SourceRecord | None = None, **query: Any) -> Frame:
+    async def query_frame(sql: str, limits: Limits | None = None, record: SourceRecord | None = None, **query: Any) -> Frame:
         source = Postgres(record or warehouse.record, connections)
         (frame,) = await source.query(a_query(sql, **query), RANGE, limits or patient())
         return frame
 
-    return asked
+    return query_frame
 
 
 def patient(**limits: Any) -> Limits:
@@ -133,11 +133,11 @@ def a_query(sql: str, **query: Any) -> SourceQuery:
 
 def values(frame: Frame) -> dict[str, list[Any]]:
     """Return values by column, with None for null."""
-    made = {}
+    created = {}
     for item in frame.fields:
         nulls = [False] * len(item) if item.nulls is None else item.nulls.tolist()
-        made[item.name] = [None if null else value for value, null in zip(item.values.tolist(), nulls, strict=True)]
-    return made
+        created[item.name] = [None if null else value for value, null in zip(item.values.tolist(), nulls, strict=True)]
+    return created
 
 
 async def until(holds: Callable[[], Awaitable[object]]) -> None:

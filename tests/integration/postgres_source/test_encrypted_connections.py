@@ -134,8 +134,8 @@ async def opened(warehouse: Warehouse, folder: Path) -> AsyncIterator[TlsServer]
 
 @pytest.fixture
 async def tls_server(warehouse: Warehouse, tmp_path: Path) -> AsyncIterator[TlsServer]:
-    async with opened(warehouse, tmp_path) as made:
-        yield made
+    async with opened(warehouse, tmp_path) as created:
+        yield created
 
 
 def changed(record: SourceRecord, mode: str, **secrets: str) -> SourceRecord:
@@ -152,7 +152,7 @@ async def check(record: SourceRecord) -> str:
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
-async def test_a_known_certificate_is_verified_for_the_configured_name(tls_server: TlsServer, mode: str) -> None:
+async def test_a_certificate_is_verified_for_the_configured_name(tls_server: TlsServer, mode: str) -> None:
     """The certificate is verified for the configured name, although the connection is made to the checked address."""
     assert await check(changed(tls_server.record, mode, tlsCACert=AUTHORITY.pem)) == "Database Connection OK"
     assert tls_server.proxy.asked_for == ["db.test"]
@@ -179,7 +179,7 @@ async def test_an_unknown_certificate_or_name_is_refused(
 
 @pytest.mark.parametrize(("mode", "name"), [("require", "other.test"), ("verify-ca", "other.test")])
 async def test_the_name_is_verified_only_if_configured(tls_server: TlsServer, mode: str, name: str) -> None:
-    """Without a configured authority, ``require`` encrypts and verifies nothing."""
+    """The mode ``require`` without an authority encrypts and verifies nothing."""
     record = changed(tls_server.record, mode, **({"tlsCACert": AUTHORITY.pem} if mode == "verify-ca" else {}))
     assert await check(replace(record, url=record.url.replace("db.test", name))) == "Database Connection OK"
 

@@ -152,7 +152,7 @@ async def test_an_accepted_statement_has_no_lasting_effect(ask: Ask, owner: Owne
         await ask(sql)
     assert values(await ask(session)) == before
     await _check_nothing_changed(owner)
-    assert (await ask("select name from pg_prepared_statements where name = 'ghost'")).rows == 0
+    assert (await ask("select name from pg_prepared_statements where name = 'ghost'")).row_count == 0
     await owner.execute("notify x, 'the end'")
     await _wait_for_notification(notifications)
     assert notifications == ["the end"]
@@ -197,7 +197,7 @@ async def test_a_large_result_is_cancelled(ask: Ask, sql: str) -> None:
 
 
 async def test_rows_beyond_the_limit_are_omitted_with_a_notice(ask: Ask) -> None:
-    """Only as many rows as the limit are read, even of an endless result."""
+    """A result, also an endless one, is read up to the limit of rows."""
     frame = await ask("select generate_series(1, 1000000000000) as n", patient(source_rows=25_000))
     assert values(frame)["n"] == list(range(1, 25_001))
     assert frame.meta
@@ -207,7 +207,7 @@ async def test_rows_beyond_the_limit_are_omitted_with_a_notice(ask: Ask) -> None
         "text": "the statement returned more rows than the 25000 allowed (setting DASHWRIGHT_SOURCE_ROWS); the rest was omitted",
     }
     exact = await ask("select n from generate_series(1, 25000) n", patient(source_rows=25_000))
-    assert exact.rows == 25_000
+    assert exact.row_count == 25_000
     assert "notices" not in (exact.meta or {})
 
 
@@ -217,7 +217,7 @@ async def test_cells_beyond_the_limit_are_refused(ask: Ask) -> None:
         await ask("select n, n, n from generate_series(1, 400) n", patient(query_points=1000))
 
 
-async def test_a_role_may_end_only_its_own_session(ask: Ask) -> None:
+async def test_a_role_may_end_only_its_sessions(ask: Ask) -> None:
     """A role may end its own sessions; the error is the server's, and the next statement works."""
     with pytest.raises(DashwrightError) as caught:
         await ask("select pg_terminate_backend(pg_backend_pid())")

@@ -1,8 +1,4 @@
-"""The reference page is true: its recipe creates a suitable role, its macros expand as shown, and its queries return the shown results.
-
-Fenced blocks: ``sql owner`` runs as the owner of a database, ``json source`` is a data source (here with another address and no TLS),
-and each ``json query`` returns the lines of the next ``text answer``, one per column.
-"""
+"""The reference page is correct: its recipe creates a suitable role, its macros expand as shown, and its queries return its results."""
 
 import json
 import re
@@ -20,7 +16,7 @@ from tests.servers.databases import with_database
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import FieldType, Frame
-from dashwright.expressions.engine.timerange import time_range
+from dashwright.expressions.engine.timerange import parse_time_range
 from dashwright.expressions.sources.postgres.connections import Connections
 from dashwright.expressions.sources.postgres.macros import MacroContext, expand
 from dashwright.expressions.sources.postgres.source import Postgres
@@ -30,14 +26,14 @@ _FENCE = re.compile(r"^```(\w+ \w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MACRO = re.compile(r"^\| `(\$__[^`]+)` \| `([^`]+)` \|$", re.MULTILINE)
 
 
-def test_macros_expand_as_shown() -> None:
-    """The page shows every macro."""
+def test_macros_expand_as_on_the_page() -> None:
+    """The page has every macro with its expansion."""
     rows = _MACRO.findall(PAGE.read_text())
     assert {row[0]: expand(row[0], MacroContext(RANGE, 60_000)).sql for row in rows} == dict(rows)
     assert len(rows) == 18
 
 
-async def test_the_recipe_creates_the_shown_source(warehouse: Warehouse, owner: Any, connections: Connections) -> None:
+async def test_the_recipe_creates_the_source_of_the_page(warehouse: Warehouse, owner: Any, connections: Connections) -> None:
     """The recipe is followed from the role to the frames, in a database for this test."""
     database, role = f"{warehouse.database}_page", f"{warehouse.reader}_page"
     await owner.execute(f"create database {database}")
@@ -74,7 +70,7 @@ def _record(text: str, warehouse: Warehouse, database: str) -> SourceRecord:
 
 
 async def _frame(source: Postgres, query: dict[str, Any]) -> Frame:
-    span = time_range("2020-01-01", query.pop("to", "2020-01-01T01"), datetime.now(UTC))
+    span = parse_time_range("2020-01-01", query.pop("to", "2020-01-01T01"), datetime.now(UTC))
     asked = SourceQuery.model_validate({"refId": "A", "datasource": {"type": "postgres", "uid": "page"}, **query})
     (frame,) = await source.query(asked, span, patient())
     return frame

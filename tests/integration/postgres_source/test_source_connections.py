@@ -11,8 +11,8 @@ from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Ask, War
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, DeadlineExceeded, SourceFailed, Unavailable
+from dashwright.common.host_resolver import HostResolver
 from dashwright.common.models.data_sources import SourceRecord
-from dashwright.common.reach import Reach
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.postgres.connections import Connections, PoolLimits
@@ -22,13 +22,13 @@ Open = Callable[..., Connections]
 
 
 @pytest.fixture
-async def opened(reach: Reach) -> AsyncIterator[Open]:
+async def opened(resolver: HostResolver) -> AsyncIterator[Open]:
     async with AsyncExitStack() as stack:
 
-        def open_(reach: Reach = reach, **sizes: Any) -> Connections:
-            made = Connections(reach, PoolLimits(**sizes))
-            stack.push_async_callback(made.close)
-            return made
+        def open_(resolver: HostResolver = resolver, **sizes: Any) -> Connections:
+            created = Connections(resolver, PoolLimits(**sizes))
+            stack.push_async_callback(created.close)
+            return created
 
         yield open_
 
@@ -68,10 +68,10 @@ async def test_a_waiting_query_survives_a_change_of_the_record(warehouse: Wareho
     source = Postgres(warehouse.record, connections)
     working = asyncio.create_task(source.query(a_query("select pg_sleep(600)"), RANGE, patient()))
     await until(lambda: _count(owner, warehouse, 1))
-    waiting = asyncio.create_task(source.query(a_query("select 1 as x"), RANGE, patient()))
+    task = asyncio.create_task(source.query(a_query("select 1 as x"), RANGE, patient()))
     await pid_of(replace(warehouse.record, version=2), connections)
     working.cancel()
-    assert [values(frame) for frame in await waiting] == [{"x": [1]}]
+    assert [values(frame) for frame in await task] == [{"x": [1]}]
     await asyncio.gather(working, return_exceptions=True)
 
 
@@ -88,9 +88,9 @@ async def test_the_number_of_connections_is_limited(warehouse: Warehouse, opened
     with pytest.raises(DeadlineExceeded, match=r"none of the 2 connections .* \(setting DASHWRIGHT_SOURCE_CONNECTIONS\) became free"):
         await source.query(a_query("select 1 as x"), RANGE, Limits(deadline=Deadline(0.2)))
     assert len(await backends(owner, warehouse)) == 2
-    waiting = asyncio.create_task(source.query(a_query("select 1 as x"), RANGE, patient()))
+    task = asyncio.create_task(source.query(a_query("select 1 as x"), RANGE, patient()))
     working[0].cancel()
-    assert [values(frame) for frame in await waiting] == [{"x": [1]}]
+    assert [values(frame) for frame in await task] == [{"x": [1]}]
     working[1].cancel()
     await asyncio.gather(*working, return_exceptions=True)
 
@@ -113,8 +113,8 @@ async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, op
 
 
 async def test_unused_connections_are_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """They are closed after a time, and the next statement opens a new one."""
-    connections = opened(idle=0.05)
+    """A connection is closed after a time without use, and the next statement opens a new one."""
+    connections = opened(idle_timeout=0.05)
     await pid_of(warehouse.record, connections)
     await until(lambda: _none(owner, warehouse))
     await pid_of(warehouse.record, connections)
@@ -125,15 +125,15 @@ async def _none(owner: Any, warehouse: Warehouse) -> bool:
 
 
 async def test_the_least_recently_used_pool_is_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """Any number of data sources share a bounded number of pools."""
-    connections = opened(sources=2)
-    first, second, third = (replace(warehouse.record, id=number, uid=str(number)) for number in range(3))
+    """Any number of data sources share a limited number of pools."""
+    connections = opened(pools=2)
+    first, second, third = (replace(warehouse.record, id=index, uid=str(index)) for index in range(3))
     gone = await pid_of(first, connections)
-    kept = await pid_of(second, connections)
+    remaining = await pid_of(second, connections)
     await pid_of(third, connections)
-    assert connections.pools == 2
+    assert connections.pool_count == 2
     await until(lambda: _lacks(owner, warehouse, gone))
-    assert await pid_of(second, connections) == kept
+    assert await pid_of(second, connections) == remaining
 
 
 async def _lacks(owner: Any, warehouse: Warehouse, pid: int) -> bool:
@@ -142,7 +142,7 @@ async def _lacks(owner: Any, warehouse: Warehouse, pid: int) -> bool:
 
 async def test_busy_pools_are_not_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
     """If all pools are busy, the next query gets an error with a time to retry."""
-    connections = opened(sources=1)
+    connections = opened(pools=1)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
     await until(lambda: _count(owner, warehouse, 1))
     with pytest.raises(Unavailable, match="1 data sources are queried at the same time"):
@@ -153,7 +153,7 @@ async def test_busy_pools_are_not_closed(warehouse: Warehouse, opened: Open, own
 
 
 async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """It is a 502, and the next statement succeeds."""
+    """A terminated session is a 502, and the next statement succeeds."""
     connections = opened()
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
     await until(lambda: _count(owner, warehouse, 1))
@@ -174,7 +174,7 @@ async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehou
     ],
 )
 async def test_a_refused_login_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, change: Any, message: str) -> None:
-    """It is a 502 that says what to check, without secrets."""
+    """A rejected login is a 502 that says what to check, without secrets."""
     source = Postgres(replace(warehouse.record, **change), opened())
     for asked in (source.health(), source.query(a_query("select 1 as x"), RANGE, patient())):
         with pytest.raises(SourceFailed, match=message) as caught:
@@ -194,13 +194,13 @@ async def test_the_environments_password_is_not_used(warehouse: Warehouse, opene
 async def test_only_allowed_hosts_are_contacted(warehouse: Warehouse, opened: Open) -> None:
     """A data source cannot name a server of this machine or network unless it is allowed."""
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
-        await Postgres(warehouse.record, opened(Reach(AllowedHosts.of(())))).health()
+        await Postgres(warehouse.record, opened(HostResolver(AllowedHosts.parse(())))).health()
 
 
 async def test_a_silent_server_times_out(warehouse: Warehouse, opened: Open) -> None:
     """The server accepts the connection and sends nothing."""
     async with _silent() as port:
-        source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), opened(connect=0.2))
+        source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), opened(connect_timeout=0.2))
         with pytest.raises(SourceFailed, match=r"did not respond within 0\.2 s; check host, port and the network between"):
             await source.health()
 

@@ -56,11 +56,11 @@ class Description:
         """Raise AssertionError for a response that differs from the description."""
         found = self._operation(method, path)
         assert found is not None, f"{method} {path} is not in the description"
-        answer = self._whole(found[1]["responses"][str(status)])
-        if "content" not in answer:
+        response = self._whole(found[1]["responses"][str(status)])
+        if "content" not in response:
             assert body is None, f"{method} {path} answers {status} without a body"
             return
-        faults = list(self._faults(_schema(answer["content"]["application/json"]["schema"]), body))
+        faults = list(self._faults(_schema(response["content"]["application/json"]["schema"]), body))
         assert not faults, f"{method} {path}: {faults}"
 
     def _fault_of_parameters(self, operation: Mapping[str, Any], path: str, template: str, query: Mapping[str, str]) -> str | None:
@@ -90,7 +90,7 @@ class Description:
     def _reached(self) -> dict[str, Any]:
         """Return the schemas that the used calls refer to."""
         schemas, found = self._document["components"]["schemas"], dict[str, Any]()
-        responses = [self._whole(answer) for operation in self._operations.values() for answer in operation["responses"].values()]
+        responses = [self._whole(response) for operation in self._operations.values() for response in operation["responses"].values()]
         waiting = [*_named([list(self._operations.values()), responses])]
         while waiting:
             if (name := waiting.pop()) not in found:
@@ -101,8 +101,8 @@ class Description:
     def _faults(self, schema: Any, value: Any) -> Iterator[str]:
         key = orjson.dumps(schema)
         if key not in self._validators:
-            whole = {**schema, "$defs": self._definitions}
-            self._validators[key] = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+            complete = {**schema, "$defs": self._definitions}
+            self._validators[key] = jsonschema_rs.Draft202012Validator(complete, validate_formats=True)
         validator = self._validators[key]
         return (f"{'.'.join(map(str, error.instance_path))}: {error.message[:200]}" for error in validator.iter_errors(value))
 

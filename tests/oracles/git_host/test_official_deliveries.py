@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.deliveries import deliver, hooked
+from tests.contract.api.deliveries import create_hooked_repository, deliver
 from tests.oracles.git_host.packages import package
 
 from dashwright.api.repositories.domain.deliveries import decide
@@ -54,10 +54,10 @@ async def test_every_delivery_is_handled_over_http(api: Api, deliveries: dict[st
     """Each signed delivery over HTTP gets the status and the job that were decided for it."""
     known: dict[str, str] = {}
     for event, payloads in deliveries.items():
-        for number, payload in enumerate(payloads):
+        for index, payload in enumerate(payloads):
             full_name = payload.get("repository", {}).get("full_name", "missing/missing")
             if full_name not in known:
                 known[full_name] = f"boards-{len(known)}"
-                await hooked(api, known[full_name], full_name, branch="")
-            status, body = await deliver(api, payload, name=known[full_name], event=event, number=f"{event}-{number}")
-            assert (status, body.get("job", {}).get("action")) == _decided(event, payload), (event, number, body)
+                await create_hooked_repository(api, known[full_name], full_name, branch="")
+            status, body = await deliver(api, payload, name=known[full_name], event=event, number=f"{event}-{index}")
+            assert (status, body.get("job", {}).get("action")) == _decided(event, payload), (event, index, body)

@@ -40,9 +40,9 @@ async def test_every_call_is_as_described(tmp_path: Path, description: Descripti
         for state in CommitState:
             await host.set_commit_status(repository, CommitStatus(asked.head, state, "what was found", "https://boards.example.org/p"))
         await host.set_commit_status(repository, CommitStatus(asked.head, CommitState.SUCCESS, "", ""))
-        hook = await host.make_hook(repository, _HOOK)
-        assert await host.change_hook(repository, hook.id, replace(_HOOK, events=frozenset({"push"}))) in await host.hooks(repository)
-        await host.remove_hook(repository, hook.id)
+        hook = await host.create_hook(repository, _HOOK)
+        assert await host.update_hook(repository, hook.id, replace(_HOOK, events=frozenset({"push"}))) in await host.hooks(repository)
+        await host.delete_hook(repository, hook.id)
         asked.server.merge("team/boards", asked.number)
         assert (await host.pull_request(repository, asked.number)).is_merged
     assert description.seen == USED

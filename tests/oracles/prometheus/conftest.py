@@ -106,13 +106,13 @@ async def oracle(database: Database, database_url: str, tmp_path: Path) -> Async
             async with session.post(f"{address}/api/datasources", json=record, headers=CREDENTIALS) as response:
                 assert response.status == 200, await response.text()
         end = int(time.time())
-        made = Oracle(session, address, server.url, end - 60, end)
+        created = Oracle(session, address, server.url, end - 60, end)
 
         async def scraped() -> bool:
-            made.end = int(time.time())
-            seen = await made.prometheus_data("query", query="count_over_time(up[1m]) > 2", time=made.end)
+            created.end = int(time.time())
+            seen = await created.prometheus_data("query", query="count_over_time(up[1m]) > 2", time=created.end)
             return len(seen["result"]) == 2
 
         await until(scraped, seconds=60)
-        made.start = made.end - 60
-        yield made
+        created.start = created.end - 60
+        yield created

@@ -18,8 +18,8 @@ Labels = tuple[tuple[str, str], ...]
 GATEWAY: Labels = (("job", "gateway"),)
 
 
-def query(ref_id: str, expr: str, **more: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "datasource": PROM, "expr": expr, "interval": "1s", **more}
+def query(ref_id: str, expr: str, **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": PROM, "expr": expr, "interval": "1s", **fields}
 
 
 def labels(pairs: dict[str, str] | None) -> Labels:
@@ -110,9 +110,9 @@ async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None
     assert gateway_series(results["M"]) == {GATEWAY: points}
     assert results["R"]["frames"][0]["data"]["values"] == [[greatest]]
     assert results["H"]["frames"][0]["data"]["values"] == [[float(greatest > 100)]]
-    most = {job: max(value for _, value in prometheus_series(data)[(("job", job),)]) for job in WEIGHTS}
+    maximum = {job: max(value for _, value in prometheus_series(data)[(("job", job),)]) for job in WEIGHTS}
     jobs = sorted(WEIGHTS)
-    assert results["S"]["frames"][0]["data"]["values"] == [jobs, [most[job] * WEIGHTS[job] for job in jobs]]
+    assert results["S"]["frames"][0]["data"]["values"] == [jobs, [maximum[job] * WEIGHTS[job] for job in jobs]]
     fired = {frame["schema"]["fields"][-1]["labels"]["job"]: frame["data"]["values"] for frame in results["N"]["frames"]}
-    assert fired == {job: [[float(most[job] * WEIGHTS[job] > 100)]] for job in jobs}
+    assert fired == {job: [[float(maximum[job] * WEIGHTS[job] > 100)]] for job in jobs}
     assert body["meta"]["explain"]["nodes"]["A"]["cache"] == "miss"

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession, DummyCookieJar
+from tests import light_passwords
 
 from dashwright.api.auth.basic import BasicAuthenticator
 from dashwright.api.auth.identity_cache import IdentityCache
 from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
-from dashwright.api.auth.schemes import Schemes
+from dashwright.api.auth.schemes import SchemeAuthenticator
 from dashwright.api.domain.access import permissions_of
-from dashwright.api.http.origins import OWN, OriginPolicy
+from dashwright.api.http.origins import DEFAULT_ORIGIN_POLICY, OriginPolicy
 from dashwright.api.http.routing import Route
 from dashwright.api.http.server import Limits, Server
 from dashwright.common.clock import Clock
@@ -50,19 +51,19 @@ class Accounts:
         if login not in self.hashes:
             return None
         roles = self.roles.get(login, {1: Role.VIEWER})
-        wanted = org_id if org_id is not None else next(iter(roles))
-        role = roles.get(wanted)
-        identity = None if role is None else Identity(f"user:{login}", login, wanted, role, permissions=permissions_of(role))
+        body = org_id if org_id is not None else next(iter(roles))
+        role = roles.get(body)
+        identity = None if role is None else Identity(f"user:{login}", login, body, role, permissions=permissions_of(role))
         return Account(self.hashes[login], login in self.disabled, identity, salt=self.salts.get(login), login=login)
 
-    async def replace_password(self, user_id: int, *, old: str, new: str) -> bool:
-        logins = [login for login, stored in self.hashes.items() if stored == old]
+    async def replace_password_hash(self, user_id: int, *, old_hash: str, new_hash: str) -> bool:
+        logins = [login for login, stored in self.hashes.items() if stored == old_hash]
         for login in logins:
-            self.hashes[login] = new
+            self.hashes[login] = new_hash
             self.salts.pop(login, None)
         return bool(logins)
 
-    async def seen_in(self, identity: Identity, org_id: int) -> Identity:
+    async def identity_in(self, identity: Identity, org_id: int) -> Identity:
         role = self.roles.get(identity.login, {1: Role.VIEWER}).get(org_id, Role.NONE)
         return replace(identity, org_id=org_id, role=role, permissions=permissions_of(role))
 
@@ -100,7 +101,12 @@ def passwords() -> Passwords:
 
 
 @pytest.fixture
-async def accounts(passwords: Passwords) -> Accounts:
+def _light_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    light_passwords.make_light(monkeypatch)
+
+
+@pytest.fixture
+async def accounts(passwords: Passwords, _light_passwords: None) -> Accounts:
     """``ann`` (Admin), ``ed`` (Editor) and ``vic`` (Viewer), each with the password ``pw``; ``ann`` edits organization 2, too."""
     hashed = await passwords.hash("pw")
     return Accounts(
@@ -110,18 +116,20 @@ async def accounts(passwords: Passwords) -> Accounts:
 
 
 @pytest.fixture
-def authenticator(accounts: Accounts, passwords: Passwords) -> Schemes:
+def authenticator(accounts: Accounts, passwords: Passwords) -> SchemeAuthenticator:
     identities = IdentityCache(Clock())
-    identities.begin()
-    return Schemes({"basic": BasicAuthenticator(accounts, passwords, LoginThrottle())}, accounts, identities)
+    identities.resume()
+    return SchemeAuthenticator({"basic": BasicAuthenticator(accounts, passwords, LoginThrottle())}, accounts, identities)
 
 
 @pytest.fixture
-async def serve(authenticator: Schemes) -> AsyncIterator[Serve]:
+async def serve(authenticator: SchemeAuthenticator) -> AsyncIterator[Serve]:
     """Starts a gateway over routes, with limits of the test's own."""
     async with AsyncExitStack() as stack:
 
-        async def start(routes: Sequence[Route], limits: Limits | None = None, origins: OriginPolicy = OWN, **options: Any) -> Gateway:
+        async def start(
+            routes: Sequence[Route], limits: Limits | None = None, origins: OriginPolicy = DEFAULT_ORIGIN_POLICY, **options: Any
+        ) -> Gateway:
             server = Server(routes, authenticator, limits or Limits(drain_seconds=2.0, linger_seconds=0.2), origins=origins)
             port = await server.start("127.0.0.1", 0, **options)
             stack.push_async_callback(server.stop)

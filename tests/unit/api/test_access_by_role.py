@@ -40,7 +40,7 @@ def test_a_higher_role_may_do_all_that_a_lower_one_may() -> None:
     ],
 )
 def test_an_action_needs_this_role(action: str, lowest: Role | None) -> None:
-    """From the lowest role that may, upward; None is for server admins only."""
+    """Each action needs the listed role or a higher one, and None means server admins only."""
     order = list(Role)
     allowed = [role for role in order if may(role, action)]
     assert allowed == ([] if lowest is None else order[order.index(lowest) :])

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
-from dashwright.api.domain.access.scopes import grants_of, with_grants
-from dashwright.api.domain.access.tree import Level, Rule, Rules, Tree
-from dashwright.api.domain.access.view import View, demand
+from dashwright.api.domain.access.scopes import scopes_by_action, with_grants
+from dashwright.api.domain.access.tree import AccessTree, Level, Rule, Rules
+from dashwright.api.domain.access.view import AccessView, demand
 from dashwright.common.errors import Forbidden
-from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.identity import CallerType, Identity, Role
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
 
@@ -21,13 +21,13 @@ KINDS = (DASHBOARD, FOLDER, LIBRARY_PANEL)
 
 
 def caller(role: Role, *grants: tuple[str, str], user_id: int = 1, teams: tuple[int, ...] = (), **members: Any) -> Identity:
-    granted = grants_of(grants)
+    granted = scopes_by_action(grants)
     permissions = with_grants(permissions_of(role), granted)
     return Identity("user:1", "vic", 1, role, user_id, permissions=permissions, granted=granted, teams=frozenset(teams), **members)
 
 
 # a: no rules; b: below a, team 7 edits; closed: an empty list of its own; inner: below it, Viewers view.
-TREE = Tree(
+TREE = AccessTree(
     {"a": None, "b": "a", "c": "b", "closed": None, "inner": "closed", "lost": "gone", "round": "circle", "circle": "round"},
     {
         ("folders", "b"): [Rule(Level.EDIT, team_id=7)],
@@ -57,8 +57,8 @@ TREE = Tree(
         (caller(Role.VIEWER), DASHBOARD, "d", None, Level.ADMIN),
         (caller(Role.VIEWER, user_id=2), DASHBOARD, "d", None, Level.NONE),
         (caller(Role.VIEWER, user_id=2), DASHBOARD, "d", "a", Level.VIEW),
-        (caller(Role.EDITOR, user_id=0, kind=Caller.API_KEY), DASHBOARD, "d", None, Level.EDIT),
-        (caller(Role.VIEWER, user_id=0, kind=Caller.API_KEY), DASHBOARD, "d", None, Level.NONE),
+        (caller(Role.EDITOR, user_id=0, kind=CallerType.API_KEY), DASHBOARD, "d", None, Level.EDIT),
+        (caller(Role.VIEWER, user_id=0, kind=CallerType.API_KEY), DASHBOARD, "d", None, Level.NONE),
         (caller(Role.EDITOR), LIBRARY_PANEL, "d", None, Level.EDIT),
         (caller(Role.EDITOR), LIBRARY_PANEL, "p", "closed", Level.NONE),
         (caller(Role.EDITOR), DASHBOARD, "x", "lost", Level.NONE),
@@ -68,7 +68,7 @@ TREE = Tree(
 )
 def test_the_highest_level_counts(who: Identity, kind: Kind, name: str, folder: str | None, level: Level) -> None:
     """Rules of an object's own replace what the role gives at the root only; below it they add. A role's rule is one for higher roles."""
-    view = View(who, TREE)
+    view = AccessView(who, TREE)
     assert view.level(kind, name, folder) == level
     for verb, needed in (("read", Level.VIEW), ("create", Level.EDIT), ("write", Level.EDIT), ("delete", Level.EDIT)):
         assert view.may(f"{kind.area}:{verb}", kind, name, folder) is (level >= needed)
@@ -89,23 +89,21 @@ def test_the_highest_level_counts(who: Identity, kind: Kind, name: str, folder: 
         ("*", DASHBOARD, "d", "lost", True),
     ],
 )
-def test_an_explicit_grant_adds_its_own_action_whatever_the_rules_say(
-    scope: str, kind: Kind, name: str, folder: str | None, is_covered: bool
-) -> None:
-    """It applies to the object, a folder and all below it, the root, or everything; it adds no other action."""
-    view = View(caller(Role.NONE, ("dashboards:read", scope), user_id=2), TREE)
+def test_an_explicit_grant_adds_its_action(scope: str, kind: Kind, name: str, folder: str | None, is_covered: bool) -> None:
+    """A grant for an object, a folder, the root or everything adds its action there, independent of the rules."""
+    view = AccessView(caller(Role.NONE, ("dashboards:read", scope), user_id=2), TREE)
     assert view.may("dashboards:read", kind, name, folder) is is_covered
-    assert view.scope(kind).holds(name, folder) is is_covered
+    assert view.scope(kind).includes(name, folder) is is_covered
     assert not view.may("dashboards:write", kind, name, folder)
     assert view.level(kind, name, folder) == Level.NONE
 
 
 def test_permissions_alone_decide_outside_of_folders() -> None:
     """A repository has no access rules."""
-    assert View(caller(Role.EDITOR), TREE).scope(REPOSITORY) == EVERYTHING
-    assert View(caller(Role.VIEWER), TREE).scope(REPOSITORY) == NOTHING
-    assert View(caller(Role.EDITOR), TREE).may("repositories:read", REPOSITORY, "r", None)
-    assert not View(caller(Role.EDITOR), TREE).may("repositories:write", REPOSITORY, "r", None)
+    assert AccessView(caller(Role.EDITOR), TREE).scope(REPOSITORY) == EVERYTHING
+    assert AccessView(caller(Role.VIEWER), TREE).scope(REPOSITORY) == NOTHING
+    assert AccessView(caller(Role.EDITOR), TREE).may("repositories:read", REPOSITORY, "r", None)
+    assert not AccessView(caller(Role.EDITOR), TREE).may("repositories:write", REPOSITORY, "r", None)
 
 
 @pytest.mark.parametrize(
@@ -126,25 +124,25 @@ def test_permissions_alone_decide_outside_of_folders() -> None:
 )
 def test_a_right_on_any_object_passes_the_first_check(who: Identity, action: str, is_held: bool) -> None:
     """A role, a rule on some object or a grant suffices; the object itself is checked afterwards."""
-    assert View(who, TREE).holds(action) is is_held
+    assert AccessView(who, TREE).may_on_any(action) is is_held
 
 
 def test_without_rules_all_is_as_the_role_has_it() -> None:
     """The scope is everything or nothing, whatever folders there are; one list of rules ends that for callers who are not Admins."""
-    bare = Tree({"a": None, "b": "a"})
+    bare = AccessTree({"a": None, "b": "a"})
     for who, scope in ((caller(Role.VIEWER), EVERYTHING), (caller(Role.NONE), NOTHING), (caller(Role.ADMIN), EVERYTHING)):
-        view = View(who, bare)
+        view = AccessView(who, bare)
         assert {view.scope(kind) for kind in KINDS} == {scope}
-    assert View(caller(Role.VIEWER), TREE).scope(FOLDER) not in (EVERYTHING, NOTHING)
-    assert View(caller(Role.ADMIN), TREE).scope(FOLDER) == EVERYTHING
+    assert AccessView(caller(Role.VIEWER), TREE).scope(FOLDER) not in (EVERYTHING, NOTHING)
+    assert AccessView(caller(Role.ADMIN), TREE).scope(FOLDER) == EVERYTHING
 
 
 def test_a_refusal_names_object_caller_and_action() -> None:
     with pytest.raises(Forbidden, match=r'^dashboards.dashboard.grafana.app "x" is forbidden: vic needs dashboards:write$') as refusal:
-        demand(View(caller(Role.VIEWER), TREE), "dashboards:write", DASHBOARD, "x", None, login="vic")
+        demand(AccessView(caller(Role.VIEWER), TREE), "dashboards:write", DASHBOARD, "x", None, login="vic")
     assert refusal.value.details == {"name": "x", "group": "dashboard.grafana.app", "kind": "dashboards"}
     with pytest.raises(Forbidden, match=r"^folders.folder.grafana.app is forbidden: vic needs folders:create$"):
-        demand(View(caller(Role.VIEWER), TREE), "folders:create", FOLDER, "", None, login="vic")
+        demand(AccessView(caller(Role.VIEWER), TREE), "folders:create", FOLDER, "", None, login="vic")
 
 
 FOLDERS = [f"f{number}" for number in range(6)]
@@ -167,16 +165,16 @@ callers = st.builds(
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> Tree:
+def trees(draw: st.DrawFn) -> AccessTree:
     """Return folders below earlier ones or the root, some without a path to the root, and rules on any of them and on dashboards."""
     parents: dict[str, str | None] = {}
     for index, name in enumerate(FOLDERS):
         parents[name] = draw(st.sampled_from([None, *FOLDERS[:index], *(["missing", name] if index == 5 else [])]))
     listed = st.sampled_from([*(("folders", name) for name in FOLDERS), ("dashboards", "d1"), ("dashboards", "d2")])
-    return Tree(parents, draw(st.dictionaries(listed, rules, max_size=5)))
+    return AccessTree(parents, draw(st.dictionaries(listed, rules, max_size=5)))
 
 
-def walked(who: Identity, tree: Tree, kind: Kind, name: str, folder: str | None) -> Level:
+def walked(who: Identity, tree: AccessTree, kind: Kind, name: str, folder: str | None) -> Level:
     """Return the level by a naive walk from the root down."""
 
     def given_by(listed: Rules) -> Level:
@@ -194,17 +192,17 @@ def walked(who: Identity, tree: Tree, kind: Kind, name: str, folder: str | None)
     way: list[tuple[str, str]] = [(kind.plural, name)]
     while folder is not None:
         if ("folders", folder) in way[1:] or folder not in tree.parents:
-            return given_by(tree.lists.get((kind.plural, name), []))
+            return given_by(tree.rules_by_object.get((kind.plural, name), []))
         way.append(("folders", folder))
         folder = tree.parents[folder]
     defaults: Mapping[Role, Level] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT}
-    level = Level.NONE if way[-1] in tree.lists else defaults[who.role]
+    level = Level.NONE if way[-1] in tree.rules_by_object else defaults[who.role]
     for step in reversed(way):
-        level = max(level, given_by(tree.lists.get(step, [])))
+        level = max(level, given_by(tree.rules_by_object.get(step, [])))
     return level
 
 
-def places(tree: Tree) -> list[tuple[Kind, str, str | None]]:
+def places(tree: AccessTree) -> list[tuple[Kind, str, str | None]]:
     """Return every folder, and dashboards and panels with and without rules, at the root and in every folder."""
     found: list[tuple[Kind, str, str | None]] = [(FOLDER, name, tree.parents[name]) for name in FOLDERS]
     for kind in (DASHBOARD, LIBRARY_PANEL):
@@ -213,51 +211,51 @@ def places(tree: Tree) -> list[tuple[Kind, str, str | None]]:
 
 
 @given(who=callers, tree=trees())
-def test_levels_are_what_a_naive_walk_finds(who: Identity, tree: Tree) -> None:
-    """Without any list the role decides alone; with one, the way to the root does."""
-    view = View(who, tree)
+def test_levels_equal_a_naive_walk(who: Identity, tree: AccessTree) -> None:
+    """Without any rules the role decides alone; with rules, those on the path to the root do."""
+    view = AccessView(who, tree)
     for kind, name, folder in places(tree):
-        if tree.lists or view.level(kind, name, folder) == Level.ADMIN:
+        if tree.rules_by_object or view.level(kind, name, folder) == Level.ADMIN:
             assert view.level(kind, name, folder) == walked(who, tree, kind, name, folder), (kind.plural, name, folder)
 
 
 @given(who=callers, tree=trees())
-def test_a_list_holds_exactly_what_is_open_one_by_one(who: Identity, tree: Tree) -> None:
-    """The scope for statements, the check of a single object and the first check agree."""
-    view = View(who, tree)
+def test_a_list_equals_the_single_checks(who: Identity, tree: AccessTree) -> None:
+    """The scope for SQL, the check of a single object and the first check agree."""
+    view = AccessView(who, tree)
     for kind, name, folder in places(tree):
         for verb in ("get", "update"):
             is_open = view.may(kind.actions[verb], kind, name, folder)
-            assert view.scope(kind, verb).holds(name, folder) is is_open, (verb, kind.plural, name, folder)
+            assert view.scope(kind, verb).includes(name, folder) is is_open, (verb, kind.plural, name, folder)
             if is_open:
-                assert view.holds(kind.actions[verb])
+                assert view.may_on_any(kind.actions[verb])
 
 
 @given(who=callers, before=trees(), after=trees())
-def test_views_that_agree_show_the_same(who: Identity, before: Tree, after: Tree) -> None:
+def test_views_that_agree_show_the_same(who: Identity, before: AccessTree, after: AccessTree) -> None:
     """Objects that both views know are visible in both; equal trees agree."""
-    first, second = View(who, before), View(who, after)
-    assert View(who, before).agrees(first)
-    assert View(who, Tree(dict(before.parents), dict(before.lists))).agrees(first)
-    if first.agrees(second):
+    first, second = AccessView(who, before), AccessView(who, after)
+    assert AccessView(who, before).shows_same_objects(first)
+    assert AccessView(who, AccessTree(dict(before.parents), dict(before.rules_by_object))).shows_same_objects(first)
+    if first.shows_same_objects(second):
         for kind, name, folder in places(before):
             if kind is not FOLDER or before.parents[name] == after.parents[name]:
                 seen = first.may(kind.actions["get"], kind, name, folder)
                 assert second.may(kind.actions["get"], kind, name, folder) is seen, (kind.plural, name, folder)
 
 
-def test_what_comes_and_goes_does_not_end_a_watch() -> None:
-    """A new folder or a deleted hidden one keeps the agreement. A move to a hidden place, a new rule and a deleted visible
-    folder end it.
-    """
+def test_changes_that_keep_the_visibility() -> None:
+    """A new folder or a deleted hidden one keeps the visibility; a move out of view, a new rule or a deleted visible folder does not."""
     who = caller(Role.VIEWER)
     lists = {("folders", "closed"): ()}
-    view = View(who, Tree({"a": None, "closed": None, "in": "closed"}, lists))
-    assert view.agrees(View(who, Tree({"a": None, "closed": None, "in": "closed", "new": "a"}, lists)))
-    assert view.agrees(View(who, Tree({"a": None, "closed": None}, lists)))
-    assert not view.agrees(View(who, Tree({"closed": None, "in": "closed"}, lists)))
-    assert not view.agrees(View(who, Tree({"a": None, "in": None})))
-    assert View(who, Tree({"a": None})).agrees(View(who))
-    assert not view.agrees(View(who, Tree({"a": "closed", "closed": None}, lists)))
-    assert not view.agrees(View(who, Tree({"a": None, "closed": None}, {**lists, ("folders", "a"): ()})))
-    assert View(caller(Role.ADMIN), Tree({"a": None})).agrees(View(caller(Role.ADMIN), Tree({"a": "closed", "closed": None}, lists)))
+    view = AccessView(who, AccessTree({"a": None, "closed": None, "in": "closed"}, lists))
+    assert view.shows_same_objects(AccessView(who, AccessTree({"a": None, "closed": None, "in": "closed", "new": "a"}, lists)))
+    assert view.shows_same_objects(AccessView(who, AccessTree({"a": None, "closed": None}, lists)))
+    assert not view.shows_same_objects(AccessView(who, AccessTree({"closed": None, "in": "closed"}, lists)))
+    assert not view.shows_same_objects(AccessView(who, AccessTree({"a": None, "in": None})))
+    assert AccessView(who, AccessTree({"a": None})).shows_same_objects(AccessView(who))
+    assert not view.shows_same_objects(AccessView(who, AccessTree({"a": "closed", "closed": None}, lists)))
+    assert not view.shows_same_objects(AccessView(who, AccessTree({"a": None, "closed": None}, {**lists, ("folders", "a"): ()})))
+    assert AccessView(caller(Role.ADMIN), AccessTree({"a": None})).shows_same_objects(
+        AccessView(caller(Role.ADMIN), AccessTree({"a": "closed", "closed": None}, lists))
+    )

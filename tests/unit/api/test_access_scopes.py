@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.api.domain.access import permissions_of, queue_identity
-from dashwright.api.domain.access.assignment import may_assign, not_assignable
-from dashwright.api.domain.access.metadata import Subject, access_control
-from dashwright.api.domain.access.scopes import KNOWN, Grant, grants_of, normalise, with_grants
+from dashwright.api.domain.access.assignment import may_assign, unassignable_grants
+from dashwright.api.domain.access.metadata import ScopedType, access_control
+from dashwright.api.domain.access.scopes import ACTIONS, Grant, canonical_grant, scopes_by_action, with_grants
 from dashwright.common.errors import BadRequest
-from dashwright.common.identity import Caller, Identity, Role, covers
+from dashwright.common.identity import CallerType, Identity, Role, covers
 
 PARTS = st.lists(st.sampled_from(["teams", "id", "*", "1", "12", "a*", ""]), min_size=1, max_size=4)
 SCOPES = PARTS.map(":".join)
@@ -24,22 +24,22 @@ def holder(role: Role = Role.NONE, **scopes: set[str]) -> Identity:
 
 
 @given(SCOPES, SCOPES)
-def test_a_grant_covers_what_it_names(granted: str, scope: str) -> None:
-    """Part by part: the same, or the same up to a last part that is a star, which stands for anything at all."""
-    parts, wanted = granted.split(":"), scope.split(":")
-    same = parts == wanted
-    pattern = parts[-1] == "*" and (parts == ["*"] or (len(wanted) >= len(parts) and wanted[: len(parts) - 1] == parts[:-1]))
+def test_a_grant_covers_its_scope(granted: str, scope: str) -> None:
+    """A scope covers an equal one, and with a star as last part every one with the same first parts."""
+    parts, body = granted.split(":"), scope.split(":")
+    same = parts == body
+    pattern = parts[-1] == "*" and (parts == ["*"] or (len(body) >= len(parts) and body[: len(parts) - 1] == parts[:-1]))
     assert covers(granted, scope) == (same or pattern)
 
 
 @given(st.sets(SCOPES, max_size=5), SCOPES)
-def test_an_identity_may_what_one_of_its_grants_covers(granted: set[str], scope: str) -> None:
-    """Grants add up and none takes away; an action that is not granted covers nothing."""
+def test_an_identity_may_do_what_any_grant_covers(granted: set[str], scope: str) -> None:
+    """Grants add permissions and never remove any; an action without a grant is not allowed."""
     identity = holder(teams_read=granted)
     assert identity.may("teams:read", scope) == any(covers(one, scope) for one in granted)
-    assert identity.holds("teams:read") == bool(granted)
+    assert identity.has_action("teams:read") == bool(granted)
     assert not identity.may("teams:write", scope)
-    assert not identity.holds("teams:write")
+    assert not identity.has_action("teams:write")
 
 
 @given(st.sets(st.sampled_from(["*", "teams:*", "teams:id:*", "teams:id:1", "teams:id:23", "teams:id:007", "teams:uid:4", "team:id:5"])))
@@ -84,8 +84,8 @@ def test_the_numbers_of_a_list_are_those_that_may_be_read_one_by_one(granted: se
 )
 def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant: tuple[str, str]) -> None:
     """Older names mean the same, and what is stored is normalised once more to itself."""
-    assert normalise(action, scope) == grant
-    assert normalise(*grant) == grant
+    assert canonical_grant(action, scope) == grant
+    assert canonical_grant(*grant) == grant
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant
 def test_a_grant_of_nothing_is_refused_by_name(action: str, scope: str, named: str) -> None:
     """An unknown action or a scope that no object of the action has is the caller's mistake, and the text says which."""
     with pytest.raises(BadRequest) as refusal:
-        normalise(action, scope)
+        canonical_grant(action, scope)
     assert named in refusal.value.message
     assert len(refusal.value.message) < 500
 
@@ -126,25 +126,25 @@ def test_explicit_grants_add_to_a_role() -> None:
     """Unknown actions are ignored, old names count, and the role's own table is unchanged."""
     role = permissions_of(Role.VIEWER)
     rows = [("users.quotas:read", "global.users:id:7"), ("perm:orgs:invalid", "*"), ("dashboards:read", "*"), ("teams:read", "teams:id:1")]
-    merged = with_grants(role, grants_of(rows))
+    merged = with_grants(role, scopes_by_action(rows))
     assert merged["users.quotas:list"] == {"global.users:7"}
     assert merged["teams:read"] == {"teams:id:1"}
     assert set(merged) - set(role) == {"users.quotas:list", "teams:read"}
-    assert with_grants(role, grants_of([("nothing:known", "*")])) is role
+    assert with_grants(role, scopes_by_action([("nothing:known", "*")])) is role
     assert isinstance(role, MappingProxyType)
 
 
-@pytest.mark.parametrize("subject", Subject)
-def test_access_metadata_has_allowed_actions(subject: Subject) -> None:
-    """It has only allowed actions on this object; without any the member is missing."""
+@pytest.mark.parametrize("subject", ScopedType)
+def test_access_metadata_has_allowed_actions(subject: ScopedType) -> None:
+    """The metadata has only allowed actions on the object; without any it is missing."""
     boss = Identity("user:1", "x", 1, Role.NONE, permissions=permissions_of(Role.NONE, is_server_admin=True))
     assert access_control(boss, subject, 5) == dict.fromkeys(subject.actions, True)
     first = subject.actions[0]
     partial = Identity("user:1", "x", 1, Role.NONE, permissions={first: frozenset({f"{subject.prefix}5"})})
     assert access_control(partial, subject, 5) == {first: True}
     assert access_control(partial, subject, 6) is None
-    assert set(subject.actions) <= KNOWN
-    assert normalise(first, f"{subject.prefix}5") == (first, f"{subject.prefix}5")
+    assert set(subject.actions) <= ACTIONS
+    assert canonical_grant(first, f"{subject.prefix}5") == (first, f"{subject.prefix}5")
 
 
 def test_assignments_stop_at_the_own_rights() -> None:
@@ -155,27 +155,27 @@ def test_assignments_stop_at_the_own_rights() -> None:
     assert may_assign(Identity("user:1", "x", 1, Role.NONE, is_server_admin=True), Role.ADMIN)
     owner = holder(teams_read={"teams:id:1", "teams:id:2"})
     one, all_of_them, other = Grant("teams:read", "teams:id:1"), Grant("teams:read", "teams:*"), Grant("teams:write", "teams:id:1")
-    assert not_assignable(owner, [one, all_of_them, other]) == (all_of_them, other)
-    assert not_assignable(holder(teams_read={"teams:*"}), [one, all_of_them]) == ()
+    assert unassignable_grants(owner, [one, all_of_them, other]) == (all_of_them, other)
+    assert unassignable_grants(holder(teams_read={"teams:*"}), [one, all_of_them]) == ()
 
 
 def test_the_queue_is_not_a_user() -> None:
-    """A message without credentials may submit jobs and nothing else."""
+    """A message without credentials may submit jobs, also in batches, and nothing else."""
     queue = queue_identity(2)
-    assert (queue.kind, queue.user_id) == (Caller.QUEUE, 0)
-    assert set(queue.permissions) == {"jobs:create"}
+    assert (queue.kind, queue.user_id) == (CallerType.QUEUE, 0)
+    assert set(queue.permissions) == {"jobs:create", "batches:create", "batches:write"}
 
 
-def test_what_rules_may_narrow_down_is_handed_on_by_admins_only() -> None:
-    """A role's right on dashboards and folders does not cover each of them; an explicit grant does."""
-    wanted = [Grant("dashboards:read", "dashboards:uid:x"), Grant("dashboards:read", "*"), Grant("datasources:query", "*")]
-    granted = grants_of([("dashboards:read", "dashboards:uid:x")])
+def test_actions_limited_by_rules_are_granted_by_admins_only() -> None:
+    """A role's permission for dashboards and folders may be limited by rules, so it cannot be passed on; an explicit grant can."""
+    body = [Grant("dashboards:read", "dashboards:uid:x"), Grant("dashboards:read", "*"), Grant("datasources:query", "*")]
+    granted = scopes_by_action([("dashboards:read", "dashboards:uid:x")])
     for identity, refused in (
         (Identity("user:1", "x", 1, Role.ADMIN, permissions=permissions_of(Role.ADMIN)), ()),
-        (Identity("user:1", "x", 1, Role.EDITOR, permissions=permissions_of(Role.EDITOR)), tuple(wanted[:2])),
+        (Identity("user:1", "x", 1, Role.EDITOR, permissions=permissions_of(Role.EDITOR)), tuple(body[:2])),
         (
             Identity("user:1", "x", 1, Role.EDITOR, permissions=with_grants(permissions_of(Role.EDITOR), granted), granted=granted),
-            tuple(wanted[1:2]),
+            tuple(body[1:2]),
         ),
     ):
-        assert not_assignable(identity, wanted) == refused
+        assert unassignable_grants(identity, body) == refused

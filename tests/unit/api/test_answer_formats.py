@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dashwright.api.http.call import Call
 from dashwright.api.resources import formats
-from dashwright.api.resources.formats import Form, Format, IncludeObjectPolicy, format_of
+from dashwright.api.resources.formats import Format, IncludeObjectPolicy, Representation, format_of
 from dashwright.api.resources.watching.lines import bookmark_line, event_line
 from dashwright.common.errors import BadRequest, NotAcceptable
 from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY
@@ -20,8 +20,8 @@ from dashwright.common.yaml import read_yaml
 
 JSON = Format()
 YAML = Format(is_yaml=True)
-TABLE = Format(Form.TABLE)
-METADATA = Format(Form.METADATA)
+TABLE = Format(Representation.TABLE)
+METADATA = Format(Representation.METADATA)
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 AS_METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -42,8 +42,8 @@ STORED = StoredObject(
 WITHOUT_BODY = replace(STORED, spec="")
 
 
-class Asked:
-    """As much of a request as negotiation looks at."""
+class FakeRequest:
+    """The part of a request that negotiation reads."""
 
     def __init__(self, accept: str, include: str = "") -> None:
         self.accept = accept
@@ -51,11 +51,11 @@ class Asked:
 
 
 def asked(accept: str, include: str = "", *, streamed: bool = False) -> Format:
-    return format_of(cast("Call", Asked(accept, include)), streamed=streamed)
+    return format_of(cast("Call", FakeRequest(accept, include)), json_only=streamed)
 
 
 @pytest.mark.parametrize(
-    ("accept", "wanted"),
+    ("accept", "expected"),
     [
         ("", JSON),
         ("*/*", JSON),
@@ -68,7 +68,7 @@ def asked(accept: str, include: str = "", *, streamed: bool = False) -> Format:
         ("application/yaml;q=x, application/json;q=0.1", JSON),
         (f"{PROTOBUF},application/json", JSON),
         (f"{AS_TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", TABLE),
-        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io", replace(TABLE, meta="v1beta1")),
+        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io", replace(TABLE, meta_version="v1beta1")),
         ("application/yaml;as=Table;v=v1;g=meta.k8s.io", replace(TABLE, is_yaml=True)),
         (f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{AS_METADATA},application/json", METADATA),
         ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", METADATA),
@@ -76,9 +76,9 @@ def asked(accept: str, include: str = "", *, streamed: bool = False) -> Format:
         ("application/json;as=Chart;v=v1;g=meta.k8s.io,application/yaml", YAML),
     ],
 )
-def test_the_heaviest_range_that_there_is_wins(accept: str, wanted: Format) -> None:
+def test_the_heaviest_range_that_there_is_wins(accept: str, expected: Format) -> None:
     """The first of equal weights wins; unknown types and weight 0 count as missing."""
-    assert asked(accept) == wanted
+    assert asked(accept) == expected
 
 
 @pytest.mark.parametrize(
@@ -107,16 +107,16 @@ def test_any_header_is_understood_or_not_acceptable(accept: str, streamed: bool)
     assert not (streamed and found.is_yaml)
 
 
-def test_a_watch_knows_json_only() -> None:
-    """There is no stream of YAML documents; a client that takes both gets JSON."""
+def test_a_watch_is_always_json() -> None:
+    """A watch has no YAML form; a client that accepts both receives JSON."""
     assert asked("application/yaml, application/json;q=0.1", streamed=True) == JSON
     with pytest.raises(NotAcceptable, match=r"accepted: application/json;"):
         asked("application/yaml", streamed=True)
 
 
 @pytest.mark.parametrize("included", IncludeObjectPolicy)
-def test_rows_hold_what_was_asked_for(included: IncludeObjectPolicy) -> None:
-    """``includeObject`` counts for tables, in its three words."""
+def test_rows_contain_the_requested_object(included: IncludeObjectPolicy) -> None:
+    """The three values of ``includeObject`` apply to tables."""
     assert asked(AS_TABLE, included.value).include_object is included
     assert asked("application/json", "rubbish") == JSON
     with pytest.raises(BadRequest, match="None, Metadata, Object"):
@@ -135,8 +135,8 @@ def test_rows_hold_what_was_asked_for(included: IncludeObjectPolicy) -> None:
         (replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, True),
     ],
 )
-def test_bodies_are_read_only_where_they_are_shown(form: Format, kind: Any, *, needed: bool) -> None:
-    """Names, titles, types, times and states of columns are known without the spec."""
+def test_specs_are_read_only_if_needed(form: Format, kind: Any, *, needed: bool) -> None:
+    """Columns of names, titles, types, times and states need no spec."""
     assert form.needs_body(kind) is needed
 
 
@@ -145,30 +145,30 @@ def tree_of(body: bytes | Any) -> Any:
     return json.loads(body)
 
 
-def test_an_object_is_shown_as_it_is_stored() -> None:
-    """The numbers of a body are those that were sent, in JSON and in YAML."""
-    answer = formats.one(JSON, DASHBOARD, "v1beta1", STORED, 201, {"Warning": "x"})
-    assert (answer.status, answer.content_type) == (201, "application/json")
-    assert dict(answer.headers) == {"Vary": "Accept", "Warning": "x"}
-    assert answer.body == STORED.encode("v1beta1")
-    in_yaml = formats.one(YAML, DASHBOARD, "v1beta1", STORED)
+def test_an_object_keeps_its_digits() -> None:
+    """Numbers of a spec have the stored digits in JSON and YAML."""
+    response = formats.object_response(JSON, DASHBOARD, "v1beta1", STORED, 201, {"Warning": "x"})
+    assert (response.status, response.content_type) == (201, "application/json")
+    assert dict(response.headers) == {"Vary": "Accept", "Warning": "x"}
+    assert response.body == STORED.encode("v1beta1")
+    in_yaml = formats.object_response(YAML, DASHBOARD, "v1beta1", STORED)
     assert in_yaml.content_type == "application/yaml"
     assert b"rate: 1.10\n" in cast("bytes", in_yaml.body)
-    assert read_yaml(cast("bytes", in_yaml.body).decode()) == tree_of(answer.body)
+    assert read_yaml(cast("bytes", in_yaml.body).decode()) == tree_of(response.body)
 
 
 async def test_a_large_object_is_converted_in_a_thread() -> None:
     """Other requests proceed during the conversion; the result is the same."""
     large = replace(STORED, spec=json.dumps({"texts": ["no"] * 20_000}))
-    answer = formats.one(YAML, DASHBOARD, "v2alpha1", large)
-    assert not isinstance(answer.body, bytes)
-    written = b"".join([piece async for piece in answer.body]).decode()
+    response = formats.object_response(YAML, DASHBOARD, "v2alpha1", large)
+    assert not isinstance(response.body, bytes)
+    written = b"".join([piece async for piece in response.body]).decode()
     assert read_yaml(written) == tree_of(large.encode("v2alpha1"))
 
 
 def test_a_table_needs_no_body() -> None:
     """Cells are columns of the store; the row has the metadata with the version."""
-    table = tree_of(formats.one(TABLE, DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
+    table = tree_of(formats.object_response(TABLE, DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
     assert (table["kind"], table["apiVersion"], table["metadata"]) == ("Table", "meta.k8s.io/v1", {"resourceVersion": "7"})
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Created At"]
     assert [(column["type"], column["format"]) for column in table["columnDefinitions"]] == [
@@ -189,7 +189,7 @@ def test_a_table_needs_no_body() -> None:
 
 def test_the_type_of_a_panel_is_a_column() -> None:
     """Library panels show it between title and time."""
-    table = tree_of(formats.one(TABLE, LIBRARY_PANEL, "v2alpha1", replace(WITHOUT_BODY, kind=LIBRARY_PANEL)).body)
+    table = tree_of(formats.object_response(TABLE, LIBRARY_PANEL, "v2alpha1", replace(WITHOUT_BODY, kind=LIBRARY_PANEL)).body)
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]
     assert table["rows"][0]["cells"] == ["cpu", "CPU", "timeseries", "2026-11-21T10:00:00Z"]
 
@@ -197,36 +197,38 @@ def test_the_type_of_a_panel_is_a_column() -> None:
 def test_cells_without_a_source_are_read_from_the_object() -> None:
     """A path leads through spec and status; what is missing there is null."""
     repository = replace(STORED, kind=REPOSITORY, spec='{"title":"R","type":"local"}', status='{"health":{"healthy":true}}')
-    row = tree_of(formats.one(TABLE, REPOSITORY, "v0alpha1", repository).body)["rows"][0]
+    row = tree_of(formats.object_response(TABLE, REPOSITORY, "v0alpha1", repository).body)["rows"][0]
     assert row["cells"] == ["cpu", "CPU", "local", True, "2026-11-21T10:00:00Z"]
-    row = tree_of(formats.one(TABLE, REPOSITORY, "v0alpha1", replace(repository, status=None)).body)["rows"][0]
+    row = tree_of(formats.object_response(TABLE, REPOSITORY, "v0alpha1", replace(repository, status=None)).body)["rows"][0]
     assert row["cells"][3] is None
 
 
 def test_a_status_cell_needs_no_body() -> None:
     """The state of a job is a cell of its row."""
     job = replace(WITHOUT_BODY, kind=JOB, status='{"state":"working","message":"half of it"}')
-    row = tree_of(formats.one(TABLE, JOB, "v0alpha1", job).body)["rows"][0]
+    row = tree_of(formats.object_response(TABLE, JOB, "v0alpha1", job).body)["rows"][0]
     assert row["cells"] == ["cpu", "working", "half of it", "2026-11-21T10:00:00Z"]
 
 
 def test_rows_without_and_with_their_objects() -> None:
     """A row has only cells, or the whole object in the requested version."""
-    bare = tree_of(formats.one(replace(TABLE, include_object=IncludeObjectPolicy.NONE), DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
+    bare = tree_of(
+        formats.object_response(replace(TABLE, include_object=IncludeObjectPolicy.NONE), DASHBOARD, "v2alpha1", WITHOUT_BODY).body
+    )
     assert bare["rows"] == [{"cells": ["cpu", "CPU", "2026-11-21T10:00:00Z"]}]
-    full = tree_of(formats.one(replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, "v0alpha1", STORED).body)
+    full = tree_of(formats.object_response(replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, "v0alpha1", STORED).body)
     assert full["rows"][0]["object"] == tree_of(STORED.encode("v0alpha1"))
 
 
-def test_encoded_objects_are_shown_in_every_form() -> None:
-    """Objects given as JSON become tables and metadata, too; their cells are read by path."""
-    made = STORED.encode("v2alpha1")
-    assert formats.one(JSON, DASHBOARD, "v2alpha1", made).body == made
-    table = tree_of(formats.one(TABLE, DASHBOARD, "v2alpha1", made).body)
+def test_encoded_objects_have_every_format() -> None:
+    """Objects given as JSON can become tables and metadata; their cells are read by path."""
+    created = STORED.encode("v2alpha1")
+    assert formats.object_response(JSON, DASHBOARD, "v2alpha1", created).body == created
+    table = tree_of(formats.object_response(TABLE, DASHBOARD, "v2alpha1", created).body)
     assert table["rows"][0]["cells"] == ["cpu", "in the body", "2026-11-21T10:00:00Z"]
     assert table["metadata"]["resourceVersion"] == "7"
-    assert tree_of(formats.one(METADATA, DASHBOARD, "v2alpha1", made).body) == tree_of(
-        formats.one(METADATA, DASHBOARD, "v2alpha1", STORED).body
+    assert tree_of(formats.object_response(METADATA, DASHBOARD, "v2alpha1", created).body) == tree_of(
+        formats.object_response(METADATA, DASHBOARD, "v2alpha1", STORED).body
     )
 
 
@@ -237,12 +239,12 @@ def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[lis
     listing = formats.ListEncoder(form, DASHBOARD, "v2alpha1")
     text = listing.head({"resourceVersion": "9"}) + b"".join(listing.items(piece) for piece in pieces) + listing.tail()
     read = read_yaml(text.decode()) if form.is_yaml else tree_of(text)
-    found = read["rows" if form.form is Form.TABLE else "items"]
+    found = read["rows" if form.representation is Representation.TABLE else "items"]
     assert len(found) == sum(map(len, pieces))
     assert read["metadata"] == {"resourceVersion": "9"}
-    names = {Form.WHOLE: "DashboardList", Form.TABLE: "Table", Form.METADATA: "PartialObjectMetadataList"}
-    assert read["kind"] == names[form.form]
-    if found and form.form is Form.WHOLE:
+    names = {Representation.OBJECT: "DashboardList", Representation.TABLE: "Table", Representation.METADATA: "PartialObjectMetadataList"}
+    assert read["kind"] == names[form.representation]
+    if found and form.representation is Representation.OBJECT:
         assert found[0] == tree_of(STORED.encode("v2alpha1"))
 
 
@@ -250,14 +252,14 @@ def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[lis
     ("form", "kind"), [(JSON, "Dashboard"), (METADATA, "PartialObjectMetadata"), (TABLE, "Table")], ids=["whole", "metadata", "table"]
 )
 def test_an_event_is_a_line(form: Format, kind: str) -> None:
-    """Its object has the form that was asked for."""
+    """A watch event is one line whose object has the requested format."""
     line = event_line(form, DASHBOARD, "v2alpha1", "MODIFIED", STORED, with_columns=True)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
     assert (tree_of(line)["type"], tree_of(line)["object"]["kind"]) == ("MODIFIED", kind)
 
 
-def test_columns_come_once() -> None:
+def test_columns_are_sent_once() -> None:
     """The first event of a watched table has the columns; later ones have null."""
     first, later = (event_line(TABLE, DASHBOARD, "v2alpha1", "ADDED", STORED, with_columns=is_first) for is_first in (True, False))
     assert len(tree_of(first)["object"]["columnDefinitions"]) == 3
@@ -265,8 +267,8 @@ def test_columns_come_once() -> None:
     assert tree_of(later)["object"]["metadata"] == {"resourceVersion": "7"}
 
 
-def test_an_error_stays_a_status() -> None:
-    """The end of a watch is never a table."""
+def test_an_error_is_a_status() -> None:
+    """The error at the end of a watch is never a table."""
     status = b'{"kind":"Status"}'
     assert tree_of(event_line(TABLE, DASHBOARD, "v2alpha1", "ERROR", status, with_columns=True)) == {
         "type": "ERROR",
@@ -275,10 +277,10 @@ def test_an_error_stays_a_status() -> None:
 
 
 @pytest.mark.parametrize(("form", "path"), [(JSON, ()), (METADATA, ()), (TABLE, ("rows", 0, "object"))], ids=["whole", "metadata", "table"])
-def test_a_bookmark_names_a_version(form: Format, path: tuple[Any, ...]) -> None:
-    """In the metadata of an object without content; the annotation is there at the end of the initial events only."""
+def test_a_bookmark_has_a_version(form: Format, path: tuple[Any, ...]) -> None:
+    """A bookmark is an object with a version only; its annotation is set at the end of initial events."""
     for ends in (False, True):
-        line = tree_of(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial=ends))
+        line = tree_of(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial_events=ends))
         assert line["type"] == "BOOKMARK"
         found = line["object"]
         assert found["metadata"]["resourceVersion"] == "12"

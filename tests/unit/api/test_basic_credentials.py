@@ -114,15 +114,15 @@ async def test_every_wrong_credential_is_refused_with_the_same_words(
     assert refusal.value.message_id == "password-auth.failed"
 
 
-async def test_every_refusal_costs_one_verification(authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted) -> None:
+async def test_every_rejection_needs_one_verification(authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted) -> None:
     """Unknown, wrong, disabled, without password, throttled: the response time reveals nothing."""
     accounts.hashes |= {"locked": accounts.hashes["ann"], "remote": None}
     accounts.disabled.add("locked")
-    for number, (login, password) in enumerate(
+    for index, (login, password) in enumerate(
         [("nobody", "pw"), ("locked", "pw"), ("remote", "pw"), ("ann", "a"), ("ann", "b"), ("ann", "c"), ("ann", "pw")], start=1
     ):
         await refuse(authenticator, login, password)
-        assert len(counted.verifications) == number
+        assert len(counted.verifications) == index
     assert [stored is None for stored in counted.verifications] == [True, True, True, False, False, False, True]
 
 
@@ -138,7 +138,7 @@ async def test_a_password_is_verified_once_while_it_is_used(
 
 
 async def test_a_changed_password_ends_the_old_one(authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted) -> None:
-    """That a password fitted counts only while the account has the same hash."""
+    """A cached verification counts only while the account has the same hash."""
     await ask(authenticator, "ann", "pw")
     accounts.hashes["ann"] = await counted.hash("new")
     await refuse(authenticator, "ann", "pw")
@@ -176,19 +176,17 @@ async def test_guessing_locks_out_only_the_guessing_client(authenticator: BasicA
     await refuse(authenticator, "ann", "other")
 
 
-async def test_a_user_who_logged_in_lately_is_not_locked_out(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
+async def test_a_recent_login_is_not_locked_out(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
     """The user can still log in at an address from which another client guesses at their login."""
     assert await ask(authenticator, "ann", "pw") == "Admin"
     for password in ("a", "b", "c", "d"):
         await refuse(authenticator, "ann", password)
-    assert throttle.refuses("ann", HERE)
+    assert throttle.is_blocked("ann", HERE)
     assert await ask(authenticator, "ann", "pw") == "Admin"
 
 
-async def test_a_login_in_use_elsewhere_cannot_be_guessed_at_without_end(
-    authenticator: BasicAuthenticator, throttle: LoginThrottle
-) -> None:
-    """That its owner was let in at their address does not let in the right guess at one that is refused."""
+async def test_a_cached_login_does_not_help_guessing(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
+    """A throttled address is rejected even with the right password of a user who is logged in elsewhere."""
     assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
     for password in ("a", "b", "c", "pw"):
         await refuse(authenticator, "ann", password)
@@ -197,7 +195,7 @@ async def test_a_login_in_use_elsewhere_cannot_be_guessed_at_without_end(
 
 async def test_concurrent_guesses_are_counted_when_they_begin(authenticator: BasicAuthenticator) -> None:
     """No more are checked than one after the other: the right one, if it comes late, is refused with the rest."""
-    guesses = [*(f"wrong {number}" for number in range(5)), "pw"]
+    guesses = [*(f"wrong {index}" for index in range(5)), "pw"]
     outcomes = await asyncio.gather(*(ask(authenticator, "ann", password) for password in guesses), return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [Unauthorized] * len(guesses)
 
@@ -214,20 +212,20 @@ async def test_failures_by_login_and_by_mail_are_of_one_account(
     accounts.aliases["ann@example.org"] = "ann"
     for name in ("ann", "ann@example.org", "ann"):
         await refuse(authenticator, name, "wrong")
-    assert throttle.refuses("ann", HERE)
+    assert throttle.is_blocked("ann", HERE)
     await refuse(authenticator, "ann@example.org", "pw")
 
 
 async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
     """A script with an old password spoils its own login, not its whole address."""
-    for number in range(40):
-        await refuse(authenticator, "ann", f"old {number}")
-    assert not throttle.refuses_address(HERE)
+    for index in range(40):
+        await refuse(authenticator, "ann", f"old {index}")
+    assert not throttle.is_address_blocked(HERE)
     assert await ask(authenticator, "ed", "pw") == "Editor"
 
 
 async def test_an_address_with_failures_waits_behind_the_others(authenticator: BasicAuthenticator, counted: Counted) -> None:
-    """Its verifications are those of a suspect."""
+    """The verifications of an address with failures have the low priority."""
     await refuse(authenticator, "ann", "wrong")
     assert counted.suspects == 0
     await refuse(authenticator, "ed", "wrong")
@@ -239,7 +237,7 @@ async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
     authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted
 ) -> None:
     """The hash is replaced once, also by many concurrent logins; a wrong password replaces nothing."""
-    imported = key_material.stored("old secret", "salt")
+    imported = key_material.hash_secret("old secret", "salt")
     accounts.hashes["ann"], accounts.salts["ann"] = imported, "salt"
     await refuse(authenticator, "ann", "pw")
     assert accounts.hashes["ann"] == imported
@@ -261,8 +259,8 @@ async def test_a_login_succeeds_if_its_hash_cannot_be_replaced(
     async def away(*_: object, **__: object) -> bool:
         raise Unavailable("away")
 
-    accounts.hashes["ann"], accounts.salts["ann"] = key_material.stored("pw", "salt"), "salt"
-    monkeypatch.setattr(accounts, "replace_password", away)
+    accounts.hashes["ann"], accounts.salts["ann"] = key_material.hash_secret("pw", "salt"), "salt"
+    monkeypatch.setattr(accounts, "replace_password_hash", away)
     assert await ask(authenticator, "ann", "pw") == "Admin"
 
 
@@ -277,8 +275,8 @@ async def test_a_token_may_replace_a_password(
     accounts: Accounts, counted: Counted, throttle: LoginThrottle, tokens: BearerAuthenticator
 ) -> None:
     """The login api_key takes a token, also if passwords are disabled; then no response reveals if a password would match."""
-    for is_open in (True, False):
-        authenticator = BasicAuthenticator(accounts, counted, throttle, tokens=tokens, is_open=is_open)
+    for accepts_passwords in (True, False):
+        authenticator = BasicAuthenticator(accounts, counted, throttle, bearer=tokens, accepts_passwords=accepts_passwords)
         with pytest.raises(Unauthorized) as refusal:
             await ask(authenticator, "api_key", TOKEN)
         assert refusal.value.message_id == "api-key.invalid"
@@ -289,7 +287,7 @@ async def test_a_token_may_replace_a_password(
 
 
 async def test_failures_are_logged_without_the_password(authenticator: BasicAuthenticator) -> None:
-    """With their number while they are counted."""
+    """The log has the number of failures while they are counted."""
     with capture_logs() as lines:
         for login in ("ann", "ANN", "ann", "Ann"):
             await refuse(authenticator, login, "hunter2")
@@ -301,14 +299,14 @@ async def test_failures_are_logged_without_the_password(authenticator: BasicAuth
 async def test_no_password_is_cached(authenticator: BasicAuthenticator) -> None:
     """Cache keys are digests that only this process can compute."""
     await ask(authenticator, "ann", "pw")
-    assert [len(key) for key in authenticator._verified._entries] == [16]
+    assert [len(key) for key in authenticator._verified_hashes._entries] == [16]
 
 
 async def test_concurrent_password_checks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the bound a caller is asked to retry; the places are free again afterwards."""
     release = threading.Event()
     monkeypatch.setattr(password_hashes, "_verify", lambda *_: release.wait(5))
-    bounded = Passwords(threads=1, waiting=2)
+    bounded = Passwords(threads=1, max_pending=2)
     running = [asyncio.create_task(bounded.verify("hash", "x")) for _ in range(2)]
     await asyncio.sleep(0)
     with pytest.raises(TooManyRequests):
@@ -321,7 +319,7 @@ async def test_concurrent_password_checks_are_bounded(monkeypatch: pytest.Monkey
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), max_size=40))
 def test_a_ttl_cache_holds_fresh_values_up_to_its_size(steps: list[tuple[int, int]]) -> None:
-    """Against a plain dict with times: nothing stale is given, nothing fresh among the newest is lost, the bound holds."""
+    """The cache equals a dict with times: it returns no expired value, keeps the newest ones and respects its size."""
     time = Time()
     memory: TtlCache[int, float] = TtlCache(3, 5.0, time)
     written: dict[int, float] = {}

@@ -15,7 +15,7 @@ from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.http.authentication import Credentials
 from dashwright.common.clock import Clock
 from dashwright.common.errors import TooManyRequests, Unauthorized
-from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.identity import CallerType, Identity, Role
 
 TOKEN = "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248"
 LEGACY = base64.b64encode(b'{"k":"secret","n":"ci key","id":7}').decode()
@@ -31,7 +31,7 @@ class Now(Clock):
 
 @dataclass(frozen=True)
 class Key:
-    stored: str
+    secret_hash: str
     identity: Identity
     is_revoked: bool = False
     is_disabled: bool = False
@@ -45,9 +45,9 @@ class Keys:
     names: dict[tuple[int, str], Key] = field(default_factory=dict)
     lookups: list[object] = field(default_factory=list)
 
-    async def by_hash(self, stored: str) -> Key | None:
-        self.lookups.append(stored)
-        return self.hashes.get(stored)
+    async def by_hash(self, secret_hash: str) -> Key | None:
+        self.lookups.append(secret_hash)
+        return self.hashes.get(secret_hash)
 
     async def by_name(self, org_id: int, name: str) -> Key | None:
         self.lookups.append((org_id, name))
@@ -61,9 +61,9 @@ class Counted(KeyHashes):
         super().__init__()
         self.computed = 0
 
-    async def stored(self, secret: str, salt: str, *, is_suspect: bool = False) -> str:
+    async def hash_secret(self, secret: str, salt: str, *, is_suspect: bool = False) -> str:
         self.computed += 1
-        return await super().stored(secret, salt, is_suspect=is_suspect)
+        return await super().hash_secret(secret, salt, is_suspect=is_suspect)
 
 
 @dataclass
@@ -79,14 +79,14 @@ class Setup:
 
     def put(self, text: str, **changes: object) -> None:
         """Records a key as it would be in a database."""
-        material = key_material.read(text)
+        material = key_material.parse(text)
         assert material is not None
-        stored = key_material.stored(material.secret, material.salt)
+        stored = key_material.hash_secret(material.secret, material.salt)
         if isinstance(material, key_material.LegacyKeyMaterial):
-            identity = Identity("api-key:3", material.name, material.org_id, Role.VIEWER, kind=Caller.API_KEY, key_id=3)
+            identity = Identity("api-key:3", material.name, material.org_id, Role.VIEWER, kind=CallerType.API_KEY, key_id=3)
             self.keys.names[(material.org_id, material.name)] = replace(Key(stored, identity), **changes)  # type: ignore[arg-type]
         else:
-            identity = Identity("service-account:9", "sa-1-x", 1, Role.ADMIN, 9, kind=Caller.SERVICE_ACCOUNT, key_id=4)
+            identity = Identity("service-account:9", "sa-1-x", 1, Role.ADMIN, 9, kind=CallerType.SERVICE_ACCOUNT, key_id=4)
             self.keys.hashes[stored] = replace(Key(stored, identity), **changes)  # type: ignore[arg-type]
 
     def expire(self, at: int) -> None:
@@ -106,7 +106,7 @@ class Setup:
 async def setup() -> AsyncIterator[Setup]:
     clock = Now()
     identities = IdentityCache(clock)
-    identities.begin()
+    identities.resume()
     keys, hashes, throttle = Keys(), Counted(), LoginThrottle(1)
     yield Setup(keys, hashes, throttle, identities, clock, BearerAuthenticator(keys, hashes, throttle, identities, clock))
     hashes.close()
@@ -124,10 +124,10 @@ async def test_a_token_is_found_by_its_hash_and_a_legacy_key_by_its_name(setup: 
 
 
 async def test_an_invalid_credential_costs_nothing(setup: Setup) -> None:
-    """Neither a hash nor a look at the database nor a failure of the address."""
+    """A malformed credential causes no hash, no query and no failure of its address."""
     for text in ("", "invalid", "glsa_x_00000000", "***"):
         assert await setup.refusal(text) == INVALID
-    assert (setup.hashes.computed, setup.keys.lookups, setup.throttle.suspects("192.0.2.1")) == (0, [], False)
+    assert (setup.hashes.computed, setup.keys.lookups, setup.throttle.is_suspect("192.0.2.1")) == (0, [], False)
 
 
 async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> None:
@@ -135,12 +135,12 @@ async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> 
     setup.put(LEGACY)
     wrong = base64.b64encode(b'{"k":"guess","n":"ci key","id":7}').decode()
     unknown = base64.b64encode(b'{"k":"secret","n":"other","id":7}').decode()
-    for number, text in enumerate((TOKEN, wrong, unknown), start=1):
+    for index, text in enumerate((TOKEN, wrong, unknown), start=1):
         assert await setup.refusal(text) == INVALID
-        assert setup.hashes.computed == number
+        assert setup.hashes.computed == index
 
 
-async def test_refusals_come_in_their_order(setup: Setup) -> None:
+async def test_the_order_of_rejections(setup: Setup) -> None:
     """Expired, revoked, of another organization, disabled: the first that applies is reported, and only to a client with the secret."""
     setup.put(TOKEN, is_revoked=True, is_disabled=True)
     setup.expire(at=1000)
@@ -157,8 +157,8 @@ async def test_refusals_come_in_their_order(setup: Setup) -> None:
     assert (await setup.ask(TOKEN, 1)).key_id == 4
 
 
-async def test_a_token_that_was_found_is_hashed_once(setup: Setup) -> None:
-    """Its row is read each time, so that a change shows; its hash cannot change."""
+async def test_a_known_token_is_hashed_once(setup: Setup) -> None:
+    """A token's row is read for each request so that changes apply; its hash is cached because it cannot change."""
     setup.put(TOKEN)
     for _ in range(3):
         await setup.ask(TOKEN)
@@ -173,12 +173,12 @@ async def test_an_unknown_token_is_looked_for_once_until_something_changes(setup
         assert await setup.refusal(TOKEN) == INVALID
     assert (setup.hashes.computed, len(setup.keys.lookups)) == (1, 1)
     setup.put(TOKEN)
-    setup.identities.forget("key:4")
+    setup.identities.invalidate("key:4")
     assert (await setup.ask(TOKEN)).key_id == 4
 
 
 async def test_unknown_credentials_are_not_cached_without_notifications(setup: Setup) -> None:
-    """Without notifications a token that is made elsewhere gets in all the same."""
+    """Without notifications a token created at another gateway is accepted too."""
     setup.identities.suspend()
     assert await setup.refusal(TOKEN) == INVALID
     setup.put(TOKEN)
@@ -199,17 +199,17 @@ async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(setup: S
     assert await setup.refusal(key_material.new_token(), address="192.0.2.2") == INVALID
 
 
-async def test_refused_known_tokens_are_not_a_flood(setup: Setup) -> None:
-    """An expired token is not a guess: its holder gets the reason as often as they send it."""
+async def test_expired_tokens_are_not_throttled(setup: Setup) -> None:
+    """An expired token is not a guess, so its owner receives the reason each time."""
     setup.put(TOKEN)
     setup.expire(at=1)
     for _ in range(20):
         assert (await setup.refusal(TOKEN))[0] == "api-key.expired"
-    assert not setup.throttle.suspects("192.0.2.1")
+    assert not setup.throttle.is_suspect("192.0.2.1")
 
 
 async def test_no_secret_is_logged(setup: Setup) -> None:
-    """Not of a token that is unknown, nor of one that is refused."""
+    """The log contains the secret of neither unknown nor rejected tokens."""
     setup.put(LEGACY, is_revoked=True)
     with capture_logs() as lines:
         await setup.refusal(TOKEN)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dashwright.api.http.addresses import Addresses
+from dashwright.api.http.addresses import TrustedProxies
 
 TRUSTED = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
@@ -32,9 +32,9 @@ TRUSTED = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
 )
 def test_the_last_untrusted_address_is_the_caller(peer: str | None, forwarded: Sequence[str], caller: str) -> None:
     """Addresses that a client sends itself are further left, and are not believed."""
-    assert Addresses(TRUSTED).of(peer, forwarded) == caller
+    assert TrustedProxies(TRUSTED).client_address(peer, forwarded) == caller
 
 
 def test_without_trusted_proxies_the_peer_is_the_caller() -> None:
     """No client can choose its address by a header."""
-    assert Addresses().of("10.0.0.1", ["203.0.113.9"]) == "10.0.0.1"
+    assert TrustedProxies().client_address("10.0.0.1", ["203.0.113.9"]) == "10.0.0.1"

@@ -1,4 +1,4 @@
-"""The change buffer of a gateway, and the waking of watchers."""
+"""The change buffer of a gateway, and notifying watchers."""
 
 import asyncio
 import uuid
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.api.changes.buffer import ChangeBuffer
-from dashwright.api.changes.cursor import Cursor, Wake
+from dashwright.api.changes.cursor import Cursor, WakeReason
 from dashwright.api.changes.timers import BOOKMARK_SECONDS, GRACE_SECONDS, WatchTimers
 from dashwright.api.resources.watching.transitions import transition_of
 from dashwright.common.identity import Identity, Role
@@ -31,7 +31,11 @@ def change(version: int, happened: str = "ADDED", new: ObjectState | None = None
 class IdleStream:
     """A change stream without changes."""
 
-    boundary = 0
+    is_following = True
+    index = 0
+
+    def boundary(self, namespace: str) -> int:
+        return 0
 
 
 def cursor() -> Cursor:
@@ -39,38 +43,32 @@ def cursor() -> Cursor:
     return Cursor(stream, DASHBOARD, "default", None, SOMEBODY)
 
 
-@given(
-    st.lists(st.integers(1, 3), max_size=30),
-    st.integers(1, 10),
-    st.integers(0, 100),
-    st.integers(0, 100),
-)
-def test_a_buffer_returns_all_changes_or_none(steps: list[int], most: int, version: int, until: int) -> None:
-    """The buffer returns every change above a version, or None if it has dropped some of them."""
-    buffer, versions = ChangeBuffer(changes=most), [sum(steps[: index + 1]) for index in range(len(steps))]
-    for each in versions:
-        buffer.append(change(each))
-    held = buffer.after(version, until=until)
-    wanted = [each for each in versions if version < each <= until]
-    if held is None:
-        assert version < versions[-most - 1]
+@given(st.integers(0, 30), st.integers(1, 10), st.integers(0, 40), st.integers(0, 40))
+def test_a_buffer_returns_all_changes_or_none(count: int, limit: int, index: int, until: int) -> None:
+    """The buffer returns every change after an index, in the order of arrival, or None if it has discarded some of them."""
+    buffer = ChangeBuffer(max_changes=limit)
+    for version in range(count, 0, -1):
+        buffer.append(change(version))
+    found = buffer.changes_after(index, until=until)
+    if found is None:
+        assert index < count - limit
     else:
-        assert [each.resource_version for each in held] == wanted
+        assert [count - change.resource_version + 1 for change in found] == list(range(index + 1, min(count, until) + 1))
 
 
 def test_a_buffer_is_bounded_by_bytes() -> None:
-    """Large changes push out more of the older ones."""
-    buffer = ChangeBuffer(size=10_000)
+    """Large changes push out more of the older ones. After clearing, earlier positions are unknown."""
+    buffer = ChangeBuffer(max_bytes=10_000)
     for version in range(1, 6):
         buffer.append(change(version))
     buffer.append(change(6, new=state(size=9_000)))
-    assert (buffer.start, buffer.after(5, until=6) is not None, buffer.after(4, until=6)) == (5, True, None)
-    buffer.clear(6)
-    assert buffer.after(6, until=6) == []
+    assert (buffer.last_index, buffer.changes_after(5, until=6) is not None, buffer.changes_after(4, until=6)) == (6, True, None)
+    buffer.clear()
+    assert (buffer.changes_after(6, until=7), buffer.changes_after(7, until=7)) == (None, [])
 
 
 @pytest.mark.parametrize(
-    ("happened", "was", "is_now", "told_as", "shown"),
+    ("happened", "was", "is_now", "told_as", "expected"),
     [
         ("ADDED", None, "in", "ADDED", "in"),
         ("ADDED", None, "out", None, None),
@@ -84,29 +82,29 @@ def test_a_buffer_is_bounded_by_bytes() -> None:
         ("DELETED", None, "out", None, None),
     ],
 )
-def test_a_watcher_sees_its_selection_alone(happened: str, was: str | None, is_now: str, told_as: str | None, shown: str | None) -> None:
+def test_a_watcher_sees_its_selection_alone(happened: str, was: str | None, is_now: str, told_as: str | None, expected: str | None) -> None:
     """An object that enters the selection is added, one that leaves it is deleted with its old content; others are not reported."""
     event = transition_of(change(1, happened, state(is_now), None if was is None else state(was)), lambda each: each.labels == "in")
-    assert (told_as, shown) == ((None, None) if event is None else (event.type, event.state.labels))
+    assert (told_as, expected) == ((None, None) if event is None else (event.type, event.state.labels))
 
 
 async def test_a_waiting_watcher_is_woken_once_for_all_reasons() -> None:
-    """And what came while it was busy is not lost."""
+    """Several reasons wake a waiting watcher once, and changes while it is busy are not lost."""
     waiting = cursor()
     task = asyncio.create_task(waiting.wait())
     await asyncio.sleep(0)
-    waiting.wake(Wake.CHANGES)
-    waiting.wake(Wake.BOOKMARK)
+    waiting.wake(WakeReason.CHANGES)
+    waiting.wake(WakeReason.BOOKMARK)
     await task
-    assert waiting.take() == Wake.CHANGES | Wake.BOOKMARK
-    waiting.wake(Wake.TIME)
+    assert waiting.take_wake_reasons() == WakeReason.CHANGES | WakeReason.BOOKMARK
+    waiting.wake(WakeReason.TIMEOUT)
     await waiting.wait()
-    assert (waiting.take(), waiting.take()) == (Wake.TIME, Wake.NOTHING)
+    assert (waiting.take_wake_reasons(), waiting.take_wake_reasons()) == (WakeReason.TIMEOUT, WakeReason.NOTHING)
 
 
 @pytest.mark.looptime
-async def test_bookmarks_come_each_minute() -> None:
-    """To those who want them, not to all in the same second."""
+async def test_bookmarks_are_sent_every_minute() -> None:
+    """Watchers that requested bookmarks receive them every minute, spread over time."""
     turns, wanting, not_wanting = WatchTimers(), [cursor() for _ in range(BOOKMARK_SECONDS)], cursor()
     for each in wanting:
         turns.add(each, seconds=1000, bookmarks=True)
@@ -115,10 +113,10 @@ async def test_bookmarks_come_each_minute() -> None:
         counts = []
         for _ in range(BOOKMARK_SECONDS):
             await asyncio.sleep(1)
-            counts.append(sum(Wake.BOOKMARK in each.take() for each in wanting))
+            counts.append(sum(WakeReason.BOOKMARK in each.take_wake_reasons() for each in wanting))
         assert sum(counts) == BOOKMARK_SECONDS
         assert max(counts) <= 2
-    assert not_wanting.take() == Wake.NOTHING
+    assert not_wanting.take_wake_reasons() == WakeReason.NOTHING
     turns.close()
 
 
@@ -129,11 +127,11 @@ async def test_a_watcher_is_woken_at_its_timeout_and_later_cancelled() -> None:
     for each in (staying, gone):
         turns.add(each, seconds=5, bookmarks=False)
     stuck = asyncio.create_task(asyncio.Event().wait())
-    staying.attach(stuck)
+    staying.attach_task(stuck)
     await asyncio.sleep(4)
-    assert staying.take() == Wake.NOTHING
+    assert staying.take_wake_reasons() == WakeReason.NOTHING
     await asyncio.sleep(2)
-    assert (staying.take(), gone.take()) == (Wake.TIME, Wake.TIME)
+    assert (staying.take_wake_reasons(), gone.take_wake_reasons()) == (WakeReason.TIMEOUT, WakeReason.TIMEOUT)
     turns.remove(gone)
     await asyncio.sleep(GRACE_SECONDS - 4)
     assert not stuck.cancelled()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.api.http.compression import zstd
-from dashwright.api.http.decoding import FAULTS, MOST_FRAMES, STEP, TAKEN, Unpacker
+from dashwright.api.http.decoding import DECOMPRESSION_ERRORS, INPUT_STEP_BYTES, MAX_FRAMES, OUTPUT_STEP_BYTES, Decompressor
 from dashwright.common.errors import BadRequest
 
 Pack = Callable[[bytes], bytes]
@@ -26,14 +26,14 @@ PACKED = [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", raw),
 
 @pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
 @given(data=st.binary(max_size=300), size=st.integers(1, 40))
-def test_what_went_in_comes_out(coding: str, pack: Pack, data: bytes, size: int) -> None:
-    """In pieces of any size; it is complete at the last of them, and not before."""
-    unpacker, packed = Unpacker(coding), pack(data)
+def test_decompression_restores_the_body(coding: str, pack: Pack, data: bytes, size: int) -> None:
+    """A body in chunks of any size is restored; it is complete after the last one and not before."""
+    decompressor, packed = Decompressor(coding), pack(data)
     unpacked = b""
     for start in range(0, len(packed), size):
-        assert start == 0 or not unpacker.is_complete
-        unpacked += b"".join(unpacker.unpack(packed[start : start + size]))
-    assert (unpacked, unpacker.is_complete) == (data, True)
+        assert start == 0 or not decompressor.is_complete
+        unpacked += b"".join(decompressor.decompress(packed[start : start + size]))
+    assert (unpacked, decompressor.is_complete) == (data, True)
 
 
 FRAMED = pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("zstd", zstd.compress)], ids=["gzip", "zstd"])
@@ -42,33 +42,33 @@ FRAMED = pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), (
 @FRAMED
 def test_members_follow_one_another(coding: str, pack: Pack) -> None:
     """A body may be several, one after the other, as command line tools make them."""
-    assert b"".join(Unpacker(coding).unpack(pack(b"a") + pack(b"b"))) == b"ab"
+    assert b"".join(Decompressor(coding).decompress(pack(b"a") + pack(b"b"))) == b"ab"
 
 
 @pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
-@pytest.mark.parametrize("size", [0, 1, STEP - 1, STEP, STEP + 1, 10**7])
+@pytest.mark.parametrize("size", [0, 1, OUTPUT_STEP_BYTES - 1, OUTPUT_STEP_BYTES, OUTPUT_STEP_BYTES + 1, 10**7])
 def test_a_step_is_small(coding: str, pack: Pack, size: int) -> None:
     """However much a piece holds, it comes out by little and little, and whole."""
     data = random.Random(1).randbytes(min(size, 300_000)).ljust(size, b"\0")
-    steps = list(Unpacker(coding).unpack(pack(data)))
-    assert max(map(len, steps)) <= STEP
+    steps = list(Decompressor(coding).decompress(pack(data)))
+    assert max(map(len, steps)) <= OUTPUT_STEP_BYTES
     assert b"".join(steps) == data
 
 
 @FRAMED
 def test_a_step_takes_little(coding: str, pack: Pack) -> None:
     """Highly compressed data is not decompressed in one step either."""
-    packed = pack(b"") * (MOST_FRAMES - 1) + pack(random.Random(1).randbytes(300_000))
-    assert len(list(Unpacker(coding).unpack(packed))) >= 300_000 // TAKEN
+    packed = pack(b"") * (MAX_FRAMES - 1) + pack(random.Random(1).randbytes(300_000))
+    assert len(list(Decompressor(coding).decompress(packed))) >= 300_000 // INPUT_STEP_BYTES
 
 
 @pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
 def test_a_body_is_not_many_frames(coding: str, pack: Pack) -> None:
     """Each costs the making of a decompressor, though nothing comes out: so many are refused, in one piece or several."""
-    unpacker, packed = Unpacker(coding), pack(b"")
-    assert b"".join(unpacker.unpack(packed * MOST_FRAMES)) == b""
-    with pytest.raises(BadRequest, match=f"more than {MOST_FRAMES} frames of {coding}"):
-        list(unpacker.unpack(packed))
+    decompressor, packed = Decompressor(coding), pack(b"")
+    assert b"".join(decompressor.decompress(packed * MAX_FRAMES)) == b""
+    with pytest.raises(BadRequest, match=f"more than {MAX_FRAMES} frames of {coding}"):
+        list(decompressor.decompress(packed))
 
 
 def test_a_frame_without_data_is_refused() -> None:
@@ -76,20 +76,20 @@ def test_a_frame_without_data_is_refused() -> None:
     skippable = bytes.fromhex("502A4D1800000000")
     for packed in (skippable, zstd.compress(b"a") + skippable):
         with pytest.raises(BadRequest, match="skippable"):
-            list(Unpacker("zstd").unpack(packed))
+            list(Decompressor("zstd").decompress(packed))
 
 
 @FRAMED
-def test_what_is_in_no_coding_is_refused(coding: str, pack: Pack) -> None:
-    """Also behind what is."""
+def test_invalid_data_is_rejected(coding: str, pack: Pack) -> None:
+    """Invalid data is rejected, also after valid data."""
     for packed in (b"garbage", pack(b"a") + b"garbage"):
-        with pytest.raises(FAULTS):
-            list(Unpacker(coding).unpack(packed))
+        with pytest.raises(DECOMPRESSION_ERRORS):
+            list(Decompressor(coding).decompress(packed))
 
 
 def test_a_frame_that_needs_much_memory_is_refused() -> None:
     """A window of 64 MiB would be set aside for a few bytes."""
     parameters = {int(zstd.CompressionParameter.window_log): 26, int(zstd.CompressionParameter.content_size_flag): 0}
     packer = zstd.ZstdCompressor(options=parameters)
-    with pytest.raises(FAULTS):
-        list(Unpacker("zstd").unpack(packer.compress(b"a") + packer.flush()))
+    with pytest.raises(DECOMPRESSION_ERRORS):
+        list(Decompressor("zstd").decompress(packer.compress(b"a") + packer.flush()))

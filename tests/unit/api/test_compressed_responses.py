@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dashwright.api.http.call import Call
-from dashwright.api.http.compression import LEAST, preferred_coding, zstd
+from dashwright.api.http.compression import MIN_BYTES, preferred_coding, zstd
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
 
 from .conftest import Serve
 
-TEXT = b"0123456789" * LEAST
+TEXT = b"0123456789" * MIN_BYTES
 UNPACK = {"gzip": lambda packed: zlib.decompress(packed, 16 + zlib.MAX_WBITS), "zstd": zstd.decompress}
 
 
@@ -34,8 +34,8 @@ UNPACK = {"gzip": lambda packed: zlib.decompress(packed, 16 + zlib.MAX_WBITS), "
         ("gzip;q=x", None),
     ],
 )
-def test_the_coding_is_the_one_that_the_client_likes_best(accept: str, coding: str | None) -> None:
-    """By its weights, and of equal ones the one that costs less; none where it takes neither."""
+def test_the_preferred_coding_is_used(accept: str, coding: str | None) -> None:
+    """The coding has the client's highest weight, and of equal ones the lower cost; there may be none."""
     assert preferred_coding(accept) == coding
 
 
@@ -53,8 +53,8 @@ async def pieces() -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
-async def test_the_whole_body_is_compressed(serve: Serve, coding: str, *, is_streamed: bool) -> None:
-    """The body is complete, whole or in pieces; caches learn that it depends on the request."""
+async def test_the_complete_body_is_compressed(serve: Serve, coding: str, *, is_streamed: bool) -> None:
+    """The body is complete, in one or several chunks, and the header Vary names the request's header."""
     answer = Response(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
     client = (await serve(route(answer))).client
     async with client.get("/api/text", headers={"Accept-Encoding": coding}, auto_decompress=False) as response:
@@ -68,7 +68,7 @@ async def test_the_whole_body_is_compressed(serve: Serve, coding: str, *, is_str
     ("answer", "accept", "varies"),
     [
         (Response(200, TEXT, "text/plain"), "gzip", False),
-        (Response(200, TEXT[: LEAST - 1], "text/plain", may_compress=True), "gzip", True),
+        (Response(200, TEXT[: MIN_BYTES - 1], "text/plain", may_compress=True), "gzip", True),
         (Response(200, TEXT, "text/plain", may_compress=True), "br", True),
         (Response(304, may_compress=True), "gzip", True),
     ],

@@ -3,14 +3,14 @@
 import asyncio
 import ipaddress
 
-from dashwright.api.http.addresses import Addresses
+from dashwright.api.http.addresses import TrustedProxies
 from dashwright.api.http.connections import ConnectionLimiter
 from dashwright.api.http.server import Limits
 
 from .conftest import Serve
 
 STRANGER, PROXY, OWN = "192.0.2.1", "10.0.0.1", "127.0.0.1"
-PROXIES = Addresses([ipaddress.ip_network("10.0.0.0/8")])
+PROXIES = TrustedProxies([ipaddress.ip_network("10.0.0.0/8")])
 
 
 def test_an_address_has_so_many_connections() -> None:
@@ -19,22 +19,22 @@ def test_an_address_has_so_many_connections() -> None:
     assert [limiter.admit(STRANGER) for _ in range(3)] == [True, True, False]
     assert limiter.admit("192.0.2.2")
     assert all(limiter.admit(peer) for peer in (PROXY, OWN) for _ in range(10))
-    limiter.close(STRANGER, has_begun=False)
+    limiter.record_close(STRANGER, has_sent_request=False)
     assert limiter.admit(STRANGER)
 
 
-def test_an_address_has_so_many_connections_without_a_request() -> None:
-    """This machine, too. A request makes place for another one."""
-    limiter = ConnectionLimiter(100, PROXIES, most_unfinished=2)
+def test_idle_connections_of_an_address_are_limited() -> None:
+    """The limit of connections without a request applies to local addresses too; a request makes room."""
+    limiter = ConnectionLimiter(100, PROXIES, unfinished_limit=2)
     for peer in (STRANGER, OWN):
         assert [limiter.admit(peer) for _ in range(3)] == [True, True, False]
-        limiter.has_begun(peer)
+        limiter.record_request(peer)
         assert limiter.admit(peer)
     assert all(limiter.admit(PROXY) for _ in range(10))
 
 
-async def test_a_connection_without_a_whole_head_ends(serve: Serve) -> None:
-    """A connection that sends its request in time is kept open for others."""
+async def test_a_connection_without_a_complete_head_is_closed(serve: Serve) -> None:
+    """A connection that sends its request in time is kept open."""
     gateway = await serve([], Limits(head_seconds=0.1, drain_seconds=1))
     unfinished, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     finished, other = await asyncio.open_connection("127.0.0.1", gateway.port)

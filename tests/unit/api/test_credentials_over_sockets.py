@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import ClientSession
 
-from dashwright.api.http.addresses import Addresses
+from dashwright.api.http.addresses import TrustedProxies
 from dashwright.api.http.authentication import Credentials
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
@@ -25,7 +25,7 @@ class Recorder:
         self.seen.append(credentials)
         return Identity("user:1", "ann", org_id or 1, Role.VIEWER, 1)
 
-    async def seen_in(self, identity: Identity, org_id: int) -> Identity:
+    async def identity_in(self, identity: Identity, org_id: int) -> Identity:
         return identity
 
 
@@ -43,8 +43,8 @@ async def test_two_credentials_are_refused() -> None:
     port = await server.start("127.0.0.1", 0)
     async with ClientSession(f"http://127.0.0.1:{port}") as client:
         for given, status in ((["Bearer a"], 200), (["Bearer a", "Bearer a"], 401), (["", "Bearer a"], 401), ([""], 401), ([], 401)):
-            async with client.get("/api/x", headers=[("Authorization", each) for each in given]) as answer:
-                assert answer.status == status, given
+            async with client.get("/api/x", headers=[("Authorization", each) for each in given]) as response:
+                assert response.status == status, given
     assert recorder.seen == [Credentials("Bearer a", "127.0.0.1")]
     await server.stop()
 
@@ -59,12 +59,12 @@ async def test_two_credentials_are_refused() -> None:
     ],
 )
 async def test_a_trusted_proxy_names_the_caller(trusted: str, forwarded: list[str], caller: str) -> None:
-    """To the authenticator and to the handler alike; anybody else's header is not believed."""
+    """The header of a trusted proxy sets the address for authenticator and handler; other clients' headers are ignored."""
     recorder = Recorder()
-    server = Server([ROUTE], recorder, addresses=Addresses(load(trusted_proxies=trusted).trusted_proxies))
+    server = Server([ROUTE], recorder, proxies=TrustedProxies(load(trusted_proxies=trusted).trusted_proxies))
     port = await server.start("127.0.0.1", 0)
     headers = [("Authorization", "Bearer a"), *(("X-Forwarded-For", each) for each in forwarded)]
-    async with ClientSession(f"http://127.0.0.1:{port}") as client, client.get("/api/x", headers=headers) as answer:
-        assert (await answer.json())["address"] == caller
+    async with ClientSession(f"http://127.0.0.1:{port}") as client, client.get("/api/x", headers=headers) as response:
+        assert (await response.json())["address"] == caller
     assert [credentials.address for credentials in recorder.seen] == [caller]
     await server.stop()

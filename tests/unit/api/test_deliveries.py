@@ -1,4 +1,4 @@
-"""What a delivery of a git host asks for, by its event and the repository it comes to."""
+"""Jobs that a webhook delivery requests, by its event and its repository."""
 
 from typing import Any
 
@@ -31,14 +31,14 @@ def pull(action: str, *, base: str = "main") -> dict[str, Any]:
 SYNC = JobSpec.model_validate({"action": "sync", "repository": "boards", "sync": {"incremental": True}})
 
 
-def test_a_ping_is_answered_whatever_it_holds() -> None:
-    """Hosts that are not of one repository ping without naming one."""
+def test_a_ping_is_accepted_with_any_body() -> None:
+    """Webhooks of organizations send pings without a repository."""
     assert decided("ping", {"zen": "x", "hook_id": 1}) == Decision(200, "ping received")
     assert decided("ping", []) == Decision(200, "ping received")
 
 
-def test_a_push_to_the_branch_asks_for_an_incremental_sync() -> None:
-    """Also where nothing in it looks like a dashboard: that is for the sync to find out. The name of a repository has no case."""
+def test_a_push_to_the_branch_requests_an_incremental_sync() -> None:
+    """A push is synced even if no path looks like a dashboard. Repository names ignore case."""
     commits = [{"added": ["README.txt"], "modified": [], "removed": []}]
     pushed = decided("push", {"ref": "refs/heads/main", "after": COMMIT, "repository": OWN, "commits": commits})
     assert pushed == Decision(202, "push received", SYNC)
@@ -60,8 +60,8 @@ def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
         ({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}),
     ],
 )
-def test_other_pushes_ask_for_nothing(payload: dict[str, Any], options: dict[str, Any]) -> None:
-    """Other branches, tags, a deleted branch, and a repository that is not synced."""
+def test_other_pushes_request_nothing(payload: dict[str, Any], options: dict[str, Any]) -> None:
+    """Pushes to other branches, tags, deleted branches and unsynced repositories are ignored."""
     decision = decided("push", {**payload, "repository": OWN}, **options)
     assert (decision.code, decision.job) == (200, None)
 
@@ -69,18 +69,18 @@ def test_other_pushes_ask_for_nothing(payload: dict[str, Any], options: dict[str
 @pytest.mark.parametrize("action", ["opened", "reopened", "synchronize"])
 def test_a_pull_request_to_the_branch_is_looked_at_when_its_commits_change(action: str) -> None:
     page = "https://git.example.org/team/boards/pull/12"
-    wanted = {"ref": "change/one", "hash": COMMIT, "pr": 12, "url": page}
-    job = JobSpec.model_validate({"action": "pr", "repository": "boards", "pr": wanted})
+    expected = {"ref": "change/one", "hash": COMMIT, "pr": 12, "url": page}
+    job = JobSpec.model_validate({"action": "pr", "repository": "boards", "pr": expected})
     assert decided("pull_request", pull(action)) == Decision(202, f"pull request: {action}", job)
 
 
 @pytest.mark.parametrize("action", ["closed", "assigned", "labeled", "edited", ""])
-def test_other_events_of_a_pull_request_ask_for_nothing(action: str) -> None:
+def test_other_events_of_a_pull_request_request_nothing(action: str) -> None:
     assert decided("pull_request", pull(action)) == Decision(200, f"ignore pull request event: {action}")
 
 
-def test_a_pull_request_to_another_branch_asks_for_nothing() -> None:
-    """Two spaces: so the clients know it."""
+def test_a_pull_request_to_another_branch_requests_nothing() -> None:
+    """The message has two spaces, because Grafana's has."""
     text = "ignoring pull request event as develop is not  the configured branch"
     assert decided("pull_request", pull("opened", base="develop")) == Decision(200, text)
 
@@ -97,11 +97,11 @@ def test_a_pull_request_to_another_branch_asks_for_nothing() -> None:
         ("pull_request", {"repository": OWN, "pull_request": {"number": 2**31}}, "has missing or invalid members"),
     ],
 )
-def test_what_is_no_event_of_this_repository_is_refused(event: str, payload: Any, message: str) -> None:
+def test_events_of_other_repositories_are_rejected(event: str, payload: Any, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         decided(event, payload)
 
 
-def test_events_that_nobody_asked_for_are_not_supported() -> None:
-    """A host that sends them is told, so that whoever looks at the hook sees it."""
+def test_other_events_are_rejected() -> None:
+    """The host receives an error for an unsupported event, so that it is visible in the webhook's log."""
     assert decided("issues", {"repository": OWN}) == Decision(501, "unsupported messageType: issues")

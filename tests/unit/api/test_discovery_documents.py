@@ -1,4 +1,4 @@
-"""Discovery of a made-up kind: a kind is added by describing it."""
+"""Discovery of an invented kind: declaring a kind suffices to add it."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ GROUP = "things.example.org"
 
 
 def test_a_group_has_the_versions_of_its_kinds() -> None:
-    """In the order of the registry, the preferred one first."""
+    """The versions have the order of the registry, the preferred one first."""
     versions = [{"groupVersion": f"{GROUP}/v2", "version": "v2"}, {"groupVersion": f"{GROUP}/v1", "version": "v1"}]
     group = {"name": GROUP, "versions": versions, "preferredVersion": versions[0]}
     assert discovery.api_group(KINDS, GROUP) == {"kind": "APIGroup", "apiVersion": "v1", **group}
@@ -76,7 +76,7 @@ def test_a_version_has_the_resources_that_are_served_in_it() -> None:
 
 
 def test_the_aggregated_document() -> None:
-    """It has groups, versions, resources and sub-resources, each with its response kind."""
+    """The document has groups, versions, resources and subresources, each with its response kind."""
     told = discovery.aggregated(KINDS, "v2")
     assert (told["kind"], told["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
     things, other = told["items"]

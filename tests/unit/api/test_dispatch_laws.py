@@ -1,4 +1,4 @@
-"""Dispatch against a matcher that tries every route, over random tables and paths."""
+"""Properties of dispatch, compared with a matcher that tries every route, for random tables and paths."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dashwright.api.http.call import Call
 from dashwright.api.http.dispatch import Dispatcher
 from dashwright.api.http.response import Response
-from dashwright.api.http.routing import PUBLIC, Route, Segment, parse
+from dashwright.api.http.routing import PUBLIC, Route, Segment, parse_template
 from dashwright.common.errors import BadRequest, MethodNotAllowed, NotFound
 
 Found = tuple[str, dict[str, str]]
@@ -26,7 +26,7 @@ def matched(template: Sequence[Segment], segments: Sequence[str], slash: bool) -
     for place, segment in enumerate(template):
         if place >= len(segments) or (segment.is_parameter and not segments[place]):
             return None
-        if segment.is_rest:
+        if segment.is_remainder:
             return values | {segment.name: "/".join(segments[place:]) + ("/" if slash else "")}
         if segment.is_parameter:
             values[segment.name] = segments[place]
@@ -37,11 +37,11 @@ def matched(template: Sequence[Segment], segments: Sequence[str], slash: bool) -
 
 def naive(routes: Sequence[Route], method: str, segments: Sequence[str], slash: bool) -> Found | set[str]:
     """The route and parameters, or the methods allowed (none: not found)."""
-    fitting = [(route, values) for route in routes if (values := matched(parse(route.path), segments, slash)) is not None]
-    fitting.sort(key=lambda found: [segment.is_parameter + segment.is_rest for segment in parse(found[0].path)])
+    fitting = [(route, values) for route in routes if (values := matched(parse_template(route.path), segments, slash)) is not None]
+    fitting.sort(key=lambda found: [segment.is_parameter + segment.is_remainder for segment in parse_template(found[0].path)])
     by_template: dict[tuple[int, ...], dict[str, tuple[Route, dict[str, str]]]] = {}
     for route, values in fitting:
-        rank = tuple(segment.is_parameter + segment.is_rest for segment in parse(route.path))
+        rank = tuple(segment.is_parameter + segment.is_remainder for segment in parse_template(route.path))
         by_template.setdefault(rank, {})[route.method] = (route, values)
     for methods in by_template.values():
         found = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
@@ -70,8 +70,8 @@ paths = st.lists(st.one_of(words, words, texts), max_size=5)
 
 
 @given(tables(), st.sampled_from(["GET", "POST", "HEAD", "PUT"]), paths, st.booleans())
-def test_dispatch_finds_what_trying_every_route_finds(routes: list[Route], method: str, segments: list[str], slash: bool) -> None:
-    """Words win over parameters and parameters over the remainder, a branch without the method gives way, and 405 lists all methods."""
+def test_dispatch_equals_trying_every_route(routes: list[Route], method: str, segments: list[str], slash: bool) -> None:
+    """Words precede parameters and parameters the remainder, a branch without the method is skipped, and 405 lists all methods."""
     while segments and segments[-1] == "":
         segments = segments[:-1]
     path = "/" + "/".join(quote(segment, safe="") for segment in segments) + ("/" if slash and segments else "")
@@ -113,7 +113,7 @@ def test_an_encoded_slash_divides_nothing() -> None:
 
 
 def test_a_trailing_slash_is_ignored_but_kept_in_a_remainder() -> None:
-    """A slash at the end never decides over the route; in a remainder it says that a folder is meant."""
+    """A trailing slash never changes the route; in a remainder it means a folder."""
     dispatcher = Dispatcher([Route("GET", "/files", handler, PUBLIC), Route("GET", "/files/{path:rest}", handler, PUBLIC)])
     assert dispatcher.find("GET", "/files/").route.path == "/files"
     assert dispatcher.find("GET", "/files/a/b%20c/").parameters == {"path": "a/b c/"}

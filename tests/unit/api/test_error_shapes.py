@@ -1,4 +1,4 @@
-"""Both error shapes, member by member."""
+"""Both error formats, field by field."""
 
 from typing import Any
 
@@ -140,32 +140,32 @@ def test_an_error_has_exactly_this_shape(
     error: DashwrightError, shape: ErrorShape, status: int, body: dict[str, Any], headers: dict[str, str]
 ) -> None:
     """Clients read exactly these members; an internal failure shows a trace id and nothing of its cause."""
-    answer = error_response(error, shape, TRACE)
-    assert isinstance(answer.body, bytes)
-    assert (answer.status, orjson.loads(answer.body), answer.headers) == (status, body, headers)
+    response = error_response(error, shape, TRACE)
+    assert isinstance(response.body, bytes)
+    assert (response.status, orjson.loads(response.body), response.headers) == (status, body, headers)
 
 
 @pytest.mark.parametrize("error", [DashwrightError("ours"), Unavailable("away"), DeadlineExceeded("late")])
 def test_a_prescribed_text_covers_every_internal_failure(error: DashwrightError) -> None:
     """If the specification gives the text of a failure, every failure is 500 with that text."""
-    answer = error_response(error, CLASSIC, TRACE, failure="Failed to list api keys")
-    assert isinstance(answer.body, bytes)
-    assert (answer.status, orjson.loads(answer.body)["message"]) == (500, "Failed to list api keys")
+    response = error_response(error, CLASSIC, TRACE, failure_message="Failed to list api keys")
+    assert isinstance(response.body, bytes)
+    assert (response.status, orjson.loads(response.body)["message"]) == (500, "Failed to list api keys")
 
 
-def test_a_prescribed_text_leaves_the_callers_faults_alone() -> None:
-    """The caller still learns what they did wrong."""
-    assert error_response(NotFound("none"), CLASSIC, TRACE, failure="Failed").status == 404
+def test_a_prescribed_message_keeps_client_errors() -> None:
+    """A prescribed message replaces internal errors only; the caller still receives the causes of a bad request."""
+    assert error_response(NotFound("none"), CLASSIC, TRACE, failure_message="Failed").status == 404
 
 
 @pytest.mark.parametrize("count", [1, 20, 21, 1000])
 def test_a_refusal_shows_twenty_causes_and_counts_the_others(count: int) -> None:
     """A client learns enough to correct its request, and the response is small whatever was sent."""
-    error = submissions.invalid([Cause(f"[{index}].action", "FieldValueRequired", "Required value") for index in range(count)])
-    answer = error_response(error, STATUS, TRACE)
-    assert isinstance(answer.body, bytes)
-    assert len(answer.body) < 5000
-    status = orjson.loads(answer.body)
+    error = submissions.invalid_error([Cause(f"[{index}].action", "FieldValueRequired", "Required value") for index in range(count)])
+    response = error_response(error, STATUS, TRACE)
+    assert isinstance(response.body, bytes)
+    assert len(response.body) < 5000
+    status = orjson.loads(response.body)
     causes = status["details"]["causes"]
     assert [cause["field"] for cause in causes[:20]] == [f"[{index}].action" for index in range(min(count, 20))]
     rest = [cause["message"] for cause in causes[20:]]

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.compression import zstd
-from dashwright.api.http.decoding import STEP, TAKEN
+from dashwright.api.http.decoding import INPUT_STEP_BYTES, OUTPUT_STEP_BYTES
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Permission, Route
 from dashwright.api.http.server import Limits
@@ -135,7 +135,7 @@ async def test_head_returns_the_head_of_get(serve: Serve) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_a_body_over_the_limit_is_413_and_names_it(serve: Serve, chunked: bool) -> None:
-    """With a declared length or without one, no more than the limit is kept."""
+    """A body with or without a declared length is read only up to the limit, which the error names."""
     client = (await serve(ROUTES)).client
 
     async def pieces() -> Any:
@@ -166,8 +166,8 @@ async def test_a_compressed_body_is_unpacked_within_the_limit(serve: Serve, codi
 @pytest.mark.parametrize(
     ("coding", "block"), [("gzip", b"\0\0\0\xff\xff"), ("deflate", b"\0\0\0\xff\xff"), ("zstd", b"\0\0\0")], ids=["gzip", "deflate", "zstd"]
 )
-async def test_the_limit_counts_what_is_sent_too(serve: Serve, coding: str, block: bytes) -> None:
-    """A body of any length may hold nothing at all: what is packed is taken up to the limit, however it is sent."""
+async def test_the_limit_counts_compressed_bytes_too(serve: Serve, coding: str, block: bytes) -> None:
+    """The compressed bytes are limited too, since a compressed body of any length may decompress to nothing."""
     client = (await serve(ROUTES)).client
     heads = {"gzip": bytes.fromhex("1f8b0800000000000003"), "deflate": bytes.fromhex("789c"), "zstd": bytes.fromhex("28b52ffd0050")}
 
@@ -197,10 +197,10 @@ async def test_others_are_served_while_a_body_is_unpacked(serve: Serve) -> None:
         other.cancel()
         return json_response({"turns": turns})
 
-    route = Route("POST", "/api/counted", counted, PUBLIC, body_limit=50 * STEP)
+    route = Route("POST", "/api/counted", counted, PUBLIC, body_limit=50 * OUTPUT_STEP_BYTES)
     client = (await serve([route])).client
-    data = zstd.compress(bytes(50 * STEP))
-    assert len(data) < TAKEN
+    data = zstd.compress(bytes(50 * OUTPUT_STEP_BYTES))
+    assert len(data) < INPUT_STEP_BYTES
     async with client.post("/api/counted", data=data, headers={"Content-Encoding": "zstd"}, compress=False) as response:
         assert (await response.json())["turns"] >= 50
 
@@ -252,8 +252,8 @@ async def test_each_fault_of_a_body_is_a_cause_with_its_place(serve: Serve) -> N
         assert (await response.json())["message"] == "The body does not fit: title: Field required"
 
 
-async def test_a_request_id_is_taken_over_where_it_is_sane(serve: Serve) -> None:
-    """A proxy's id leads through our logs; anything that could break a line does not."""
+async def test_a_valid_request_id_is_kept(serve: Serve) -> None:
+    """A proxy's request id appears in the logs, unless it could break a line."""
     client = (await serve(ROUTES)).client
     for given, kept in (("abc-123", True), ("x" * 65, False), ("a b", False), ("{}", False)):
         async with client.get("/api/who", headers={"X-Request-Id": given}) as response:
@@ -309,8 +309,8 @@ async def test_a_handlers_error_keeps_its_status_and_prescribed_text(serve: Serv
 
     routes = [
         Route("GET", "/api/away", away, PUBLIC),
-        Route("GET", "/api/keys", away, PUBLIC, failure="Failed to list api keys"),
-        Route("GET", "/api/none", none, PUBLIC, failure="Failed to list api keys"),
+        Route("GET", "/api/keys", away, PUBLIC, failure_message="Failed to list api keys"),
+        Route("GET", "/api/none", none, PUBLIC, failure_message="Failed to list api keys"),
     ]
     client = (await serve(routes)).client
     async with client.get("/api/away") as response:
@@ -387,10 +387,10 @@ async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
     stopping = asyncio.create_task(gateway.server.stop())
     await refused(gateway.port)
     writer.write(b"def")
-    answer = await reader.read()
-    assert answer.startswith(b"HTTP/1.1 200 ")
-    assert b"\r\nConnection: close\r\n" in answer
-    assert answer.endswith(b'{"bytes":6}')
+    response = await reader.read()
+    assert response.startswith(b"HTTP/1.1 200 ")
+    assert b"\r\nConnection: close\r\n" in response
+    assert response.endswith(b'{"bytes":6}')
     writer.close()
     await stopping
 

@@ -3,8 +3,8 @@
 import pytest
 
 from dashwright.api.domain.access import permissions_of, queue_identity
-from dashwright.api.domain.access.view import View
-from dashwright.api.domain.exports import demand_export
+from dashwright.api.domain.access.view import AccessView
+from dashwright.api.domain.exports import require_export_permission
 from dashwright.common.errors import Forbidden
 from dashwright.common.identity import Identity, Role
 from dashwright.common.models.provisioning import ExportJobOptions, RepositorySpec
@@ -17,19 +17,19 @@ def caller(role: Role) -> Identity:
 def judge(identity: Identity, options: dict[str, str], *, enabled: bool = True) -> None:
     tree = {"title": "R", "workflows": ["write"], "type": "githost", "githost": {"branch": "main"}}
     spec = RepositorySpec.model_validate({**tree, "sync": {"enabled": enabled, "target": "folder"}})
-    wanted = ExportJobOptions.model_validate(options)
-    demand_export(View(identity), spec, wanted, repository="team", above=None, login=identity.login)
+    body = ExportJobOptions.model_validate(options)
+    require_export_permission(AccessView(identity), spec, body, repository="team", parent=None, login=identity.login)
 
 
 @pytest.mark.parametrize("options", [{}, {"branch": "main"}, {"branch": "side"}, {"folder": "f", "branch": "side"}])
 def test_the_queue_identity_may_not_export(options: dict[str, str]) -> None:
-    """It may submit jobs and see no object."""
+    """The queue identity may submit jobs and read no object, so it may not export."""
     with pytest.raises(Forbidden, match="queue:default needs folders:read"):
         judge(queue_identity(1), options)
 
 
-def test_who_reads_exports_to_where_nothing_is_synced_from() -> None:
-    """A Viewer to another branch, or where sync is off; not to the own branch, by name or not."""
+def test_readers_export_to_unsynced_branches() -> None:
+    """A Viewer may export to another branch, or if sync is disabled, and not to the synced branch."""
     judge(caller(Role.VIEWER), {"branch": "side"})
     judge(caller(Role.VIEWER), {}, enabled=False)
     own: list[dict[str, str]] = [{}, {"branch": "main"}, {"folder": "f"}]

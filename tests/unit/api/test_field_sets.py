@@ -1,22 +1,22 @@
-"""Sets of fields: trees opened into fields, and set operations."""
+"""Sets of fields: trees flattened into fields, and set operations."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.api.domain.fields.sets import (
-    common,
+    changed_fields,
     covered_by,
-    difference,
+    expand,
+    intersection,
     leaves,
     merge,
-    minus,
     paths,
+    remove_fields,
+    subtract,
     to_node,
     to_tree,
     union,
-    within,
-    without,
 )
 
 _SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.text("ab", max_size=2)
@@ -35,7 +35,7 @@ def _paths(tree: object) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("tree", "told"),
+    ("tree", "expected"),
     [
         pytest.param({"b": {"x": 1, "y": None}}, [".b.x", ".b.y"], id="members"),
         pytest.param({"b": [1, {"x": 1}]}, [".b"], id="a list is whole"),
@@ -46,13 +46,13 @@ def _paths(tree: object) -> list[str]:
         pytest.param({}, [], id="nothing"),
     ],
 )
-def test_fields_of_a_tree(tree: object, told: list[str]) -> None:
+def test_fields_of_a_tree(tree: object, expected: list[str]) -> None:
     """Objects and sets open into what they hold; all else is one field."""
-    assert _paths(tree) == told
+    assert _paths(tree) == expected
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         pytest.param({"b": 1}, {"b": 1.0}, [], id="numbers by value"),
         pytest.param({"b": 1}, {"b": True}, [".b"], id="true is no number"),
@@ -66,9 +66,9 @@ def test_fields_of_a_tree(tree: object, told: list[str]) -> None:
         pytest.param({"c": [1, 2]}, {"c": [2, 1]}, [".c"], id="a list has"),
     ],
 )
-def test_changed_fields(old: object, new: object, told: list[str]) -> None:
+def test_changed_fields(old: object, new: object, expected: list[str]) -> None:
     """A difference is at its place, once, at the highest level that differs as a whole."""
-    assert list(paths(difference(to_node(old, SETS), to_node(new, SETS)))) == told
+    assert list(paths(changed_fields(to_node(old, SETS), to_node(new, SETS)))) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_changed_fields(old: object, new: object, told: list[str]) -> None:
 )
 def test_minus(one: dict[str, object], other: dict[str, object], left: dict[str, object]) -> None:
     """The result has no field related to the other set."""
-    assert minus(one, other) == left
+    assert subtract(one, other) == left
 
 
 def test_items_are_added_to_a_set_in_order() -> None:
@@ -93,7 +93,7 @@ def test_items_are_added_to_a_set_in_order() -> None:
 def test_an_object_that_loses_all_members_is_removed() -> None:
     """An object that was empty before is kept."""
     node = to_node({"b": {"c": {"x": 1}}, "c": {}})
-    assert to_tree(without(node, {"f:b": {"f:c": {"f:x": {}}}}) or to_node(None)) == {"c": {}}
+    assert to_tree(remove_fields(node, {"f:b": {"f:c": {"f:x": {}}}}) or to_node(None)) == {"c": {}}
 
 
 @given(TREES)
@@ -103,20 +103,20 @@ def test_opening_loses_nothing(tree: object) -> None:
 
 
 @given(TREES, TREES)
-def test_nothing_changed_means_equal(old: object, new: object) -> None:
-    """Without a changed field, trees hold the same, but for the order of sets; and a tree differs from itself nowhere."""
+def test_trees_without_a_difference_are_equal(old: object, new: object) -> None:
+    """Trees without a changed field are equal except for the order of sets, and no tree differs from itself."""
     one, other = to_node(old, SETS), to_node(new, SETS)
-    assert difference(one, one) == {}
-    if not difference(one, other):
+    assert changed_fields(one, one) == {}
+    if not changed_fields(one, other):
         assert leaves(one) == leaves(other)
 
 
 @given(TREES, TREES)
 def test_merging_is_idempotent(live: object, config: object) -> None:
     """The result has the merged values, and a second merge changes nothing."""
-    base, wanted = to_node(live, SETS), to_node(config, SETS)
-    once = merge(base, wanted)
-    assert difference(once, merge(once, wanted)) == {}
+    base, body = to_node(live, SETS), to_node(config, SETS)
+    once = merge(base, body)
+    assert changed_fields(once, merge(once, body)) == {}
 
 
 @given(TREES, TREES)
@@ -124,9 +124,9 @@ def test_sets_of_one_tree_behave_like_sets_of_paths(tree: object, other: object)
     """Leaves of one tree behave as a set of paths does."""
     node = to_node(tree, SETS)
     every = leaves(node)
-    part = within(leaves(to_node(other, SETS)), node)
-    assert within(every, node) == every
-    assert set(paths(minus(every, part))) == set(paths(every)) - set(paths(part))
-    assert set(paths(common(every, part))) == set(paths(part))
+    part = expand(leaves(to_node(other, SETS)), node)
+    assert expand(every, node) == every
+    assert set(paths(subtract(every, part))) == set(paths(every)) - set(paths(part))
+    assert set(paths(intersection(every, part))) == set(paths(part))
     assert set(paths(covered_by(every, part))) == set(paths(part))
-    assert union(minus(every, part), part) == every
+    assert union(subtract(every, part), part) == every

@@ -36,10 +36,10 @@ async def exchange(port: int, raw: bytes) -> tuple[int, bytes]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(raw)
     async with asyncio.timeout(5):
-        answer = await reader.read()
+        response = await reader.read()
     writer.close()
     await writer.wait_closed()
-    head, _, body = answer.partition(b"\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     return int(head.split(b" ", 2)[1]), body
 
 
@@ -59,14 +59,14 @@ async def port(serve: Serve) -> int:
         b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X%d: y\r\n" % n for n in range(200)) + b"\r\n",
     ],
 )
-async def test_an_unreadable_head_is_400_that_every_client_reads(port: int, raw: bytes) -> None:
-    """Its path is unknown: the body is a Status, whose message classic clients read, and nothing of the request is echoed."""
+async def test_an_invalid_head_is_a_400_with_a_status(port: int, raw: bytes) -> None:
+    """The path is unknown, so the body is a Status, whose message classic clients read; it repeats nothing of the request."""
     status, body = await exchange(port, raw)
     assert status == 400
-    answer = orjson.loads(body)
-    assert (answer["kind"], answer["code"]) == ("Status", 400)
-    assert answer["message"].startswith("The request is not readable as HTTP/1.1: ")
-    assert len(answer["message"]) < 200
+    response = orjson.loads(body)
+    assert (response["kind"], response["code"]) == ("Status", 400)
+    assert response["message"].startswith("The request is not readable as HTTP/1.1: ")
+    assert len(response["message"]) < 200
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ async def test_no_header_causes_an_internal_failure(port: int, headers: list[tup
 
 @QUICK
 @given(body=st.binary(max_size=300), chunked=st.booleans(), query=st.binary(max_size=20))
-async def test_no_body_or_query_causes_an_internal_failure(port: int, body: bytes, chunked: bool, query: bytes) -> None:
-    """Any bytes as body and query get 200 or a client error."""
+async def test_no_body_or_query_causes_an_internal_error(port: int, body: bytes, chunked: bool, query: bytes) -> None:
+    """Any bytes as body and query result in 200 or a client error."""
     target = b"/api/echo?" + bytes(byte for byte in query if byte > 32 and byte != 127)
     head = b"POST " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     if chunked:
@@ -119,9 +119,9 @@ async def test_no_body_or_query_causes_an_internal_failure(port: int, body: byte
         body = (b"%x\r\n" % len(body) + body + b"\r\n" if body else b"") + b"0\r\n\r\n"
     else:
         head += b"Content-Length: %d\r\n\r\n" % len(body)
-    status, answer = await exchange(port, head + body)
+    status, response = await exchange(port, head + body)
     assert status in (200, 400, 413)
-    assert isinstance(orjson.loads(answer), dict)
+    assert isinstance(orjson.loads(response), dict)
 
 
 async def test_a_body_that_breaks_off_ends_its_handler(serve: Serve) -> None:

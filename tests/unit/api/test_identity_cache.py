@@ -1,4 +1,4 @@
-"""The identity cache: what it holds, and what it must have dropped."""
+"""The identity cache: cached values, and when they are discarded."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dashwright.api.auth.identity_cache import IdentityCache
 from dashwright.common.clock import Clock
-from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.identity import CallerType, Identity, Role
 
 
 class Time(Clock):
@@ -30,7 +30,7 @@ def user(number: int, org_id: int = 1) -> Identity:
 
 def token(number: int, account: int, *, expires_at: int | None = None) -> Identity:
     return Identity(
-        f"service-account:{account}", "sa", 1, Role.VIEWER, account, kind=Caller.SERVICE_ACCOUNT, key_id=number, expires_at=expires_at
+        f"service-account:{account}", "sa", 1, Role.VIEWER, account, kind=CallerType.SERVICE_ACCOUNT, key_id=number, expires_at=expires_at
     )
 
 
@@ -41,8 +41,8 @@ def time() -> Time:
 
 @pytest.fixture
 def identities(time: Time) -> IdentityCache:
-    started = IdentityCache(time, size=3, seconds=5, monotonic=time)
-    started.begin()
+    started = IdentityCache(time, size=3, ttl_seconds=5, monotonic=time)
+    started.resume()
     return started
 
 
@@ -51,7 +51,7 @@ def cache(identities: IdentityCache, name: bytes, identity: Identity) -> None:
 
 
 def test_an_identity_is_cached_for_seconds(identities: IdentityCache, time: Time) -> None:
-    """Not longer, however often it is asked for."""
+    """An identity expires after some seconds, however often it is used."""
     cache(identities, b"a", user(1))
     for now, is_known in ((1000, True), (1004.9, True), (1005, False)):
         time.at = now
@@ -84,47 +84,47 @@ def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, t
 def test_invalidating_a_subject_drops_its_identities(time: Time, subject: str, left: set[bytes]) -> None:
     """Identities of a user, key or organization are looked up again, and no others."""
     identities = IdentityCache(time)
-    identities.begin()
+    identities.resume()
     known = {b"user": user(1), b"token": token(3, 7), b"other": user(2), b"org": user(5, org_id=2)}
     for name, identity in known.items():
         cache(identities, name, identity)
-    identities.forget(subject)
+    identities.invalidate(subject)
     assert {name for name in known if identities.get(name)} == left
 
 
 def test_a_lookup_from_before_an_invalidation_is_not_cached(identities: IdentityCache) -> None:
     """The result of a lookup that began before an invalidation may be outdated."""
-    for forget in (partial(identities.forget, "user:9"), identities.forget_all, identities.begin):
+    for invalidate in (partial(identities.invalidate, "user:9"), identities.invalidate_all, identities.resume):
         epoch = identities.epoch
-        forget()
+        invalidate()
         identities.put(b"a", user(1), epoch=epoch)
         assert identities.get(b"a") is None
 
 
 def test_nothing_is_cached_without_notifications(time: Time) -> None:
-    """Neither before listening began nor after it was lost; when it begins again, nothing of before is left."""
+    """Nothing is cached before listening starts or after it is lost; a new start discards earlier values."""
     identities = IdentityCache(time)
     cache(identities, b"a", user(1))
     assert identities.get(b"a") is None
-    identities.begin()
+    identities.resume()
     cache(identities, b"a", user(1))
     assert identities.get(b"a") is not None
     identities.suspend()
     assert identities.get(b"a") is None
     cache(identities, b"b", user(1))
     assert identities.last_known(b"b") is None
-    identities.begin()
+    identities.resume()
     assert identities.get(b"a") is None
     assert identities.last_known(b"a") is None
 
 
 def test_cached_identities_are_available_after_listening_ends(identities: IdentityCache, time: Time) -> None:
-    """To those who cannot look; a look, or a change made here, ends it."""
+    """Cached values are available while the database is not; a lookup or a local change discards them."""
     for name in (b"a", b"b", b"c"):
         cache(identities, name, user(ord(name)))
     identities.suspend()
     assert identities.last_known(b"a") is not None
-    identities.forget("user:98")
+    identities.invalidate("user:98")
     assert identities.last_known(b"b") is None
     cache(identities, b"c", user(99))
     assert identities.last_known(b"c") is None
@@ -136,7 +136,7 @@ def test_cached_identities_are_available_after_listening_ends(identities: Identi
     st.lists(
         st.one_of(
             st.tuples(st.just("put"), st.integers(0, 5), st.integers(1, 4)),
-            st.tuples(st.just("forget"), st.sampled_from(["user:1", "user:2", "user:3", "org:1", "key:1"]), st.just(0)),
+            st.tuples(st.just("invalidate"), st.sampled_from(["user:1", "user:2", "user:3", "org:1", "key:1"]), st.just(0)),
             st.tuples(st.just("wait"), st.integers(0, 4), st.just(0)),
         ),
         max_size=40,
@@ -145,16 +145,16 @@ def test_cached_identities_are_available_after_listening_ends(identities: Identi
 def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int | str, int]]) -> None:
     """Against a plain dict: what is forgotten is gone, the bound holds, and the index keeps nothing that is not there."""
     time = Time()
-    identities = IdentityCache(time, size=3, seconds=5, monotonic=time)
-    identities.begin()
+    identities = IdentityCache(time, size=3, ttl_seconds=5, monotonic=time)
+    identities.resume()
     for what, which, number in steps:
         if what == "put":
             cache(identities, str(which).encode(), user(number))
-        elif what == "forget":
-            identities.forget(str(which))
+        elif what == "invalidate":
+            identities.invalidate(str(which))
             assert not any(f"user:{entry.identity.user_id}" == which or which == "org:1" for entry in identities._entries.values())
         else:
             time.at += int(which)
         assert len(identities) <= 3
-        indexed = {(subject, name) for subject, names in identities._by_subject.items() for name in names}
+        indexed = {(subject, name) for subject, names in identities._digests_by_subject.items() for name in names}
         assert indexed == {(subject, name) for name, entry in identities._entries.items() for subject in entry.subjects}

@@ -1,4 +1,4 @@
-"""Formats of keys and tokens: what is parsed, what is refused, and the stored hashes."""
+"""Formats of keys and tokens: parsing, rejection, and the stored hashes."""
 
 import base64
 import re
@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.auth.key_material import LONGEST, LegacyKeyMaterial, TokenMaterial, checksum, is_stored, new_token, read, stored
+from dashwright.api.auth.key_material import (
+    MAX_CREDENTIAL_LENGTH,
+    LegacyKeyMaterial,
+    TokenMaterial,
+    checksum,
+    hash_secret,
+    is_secret_hash,
+    new_token,
+    parse,
+)
 
 DOCUMENTED = "eyJrIjoiVjFxTHZ6dGdPSjg5Um92MjN1RlhjMkNqYkZUbm9jYkwiLCJuIjoiZ3JhZmFuYSIsImlkIjoxfQ=="
 
@@ -18,7 +27,7 @@ def legacy(**members: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         (
             DOCUMENTED,
@@ -38,24 +47,24 @@ def legacy(**members: object) -> str:
         ),
     ],
 )
-def test_known_credentials_have_their_known_hashes(text: str, kept: str) -> None:
-    """The stored hash of a credential is the one in existing databases."""
-    material = read(text)
+def test_known_credentials_have_their_known_hashes(text: str, expected: str) -> None:
+    """The stored hash of a credential equals the one in existing databases."""
+    material = parse(text)
     assert material is not None
-    assert stored(material.secret, material.salt) == kept
-    assert is_stored(kept)
+    assert hash_secret(material.secret, material.salt) == expected
+    assert is_secret_hash(expected)
 
 
 def test_an_imported_password_has_the_same_hash_function() -> None:
     """The salt is in the user's row."""
-    assert stored("admin", "abcdefghij") == (
+    assert hash_secret("admin", "abcdefghij") == (
         "038aae4bee0c5bdeba9de5c2cc26c00841abca898620785f9a1e6f50903b117682a810c00a1cfc02d2b432b7d660956a65af"
     )
 
 
 def test_a_legacy_key_names_its_organization_and_itself() -> None:
     """The name is the salt and the way to the row."""
-    assert read(DOCUMENTED) == LegacyKeyMaterial("V1qLvztgOJ89Rov23uFXc2CjbFTnocbL", "grafana", 1)
+    assert parse(DOCUMENTED) == LegacyKeyMaterial("V1qLvztgOJ89Rov23uFXc2CjbFTnocbL", "grafana", 1)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +92,7 @@ def test_a_legacy_key_names_its_organization_and_itself() -> None:
         base64.b64encode(b'{"k":"a","n":"\\ud800","id":1}').decode(),
         base64.b64encode(b"[" * 700).decode(),
         base64.b64encode(b"[1]").decode(),
-        legacy(k="a" * LONGEST, n="b", id=1),
+        legacy(k="a" * MAX_CREDENTIAL_LENGTH, n="b", id=1),
         "glsa_9244xlVFZK0j8Lh4fU8Cz6Z5tO664zIi_7a762939",
         "glsa_yscW25imSKJIuav8zF37RZmnbiDvB05G_FCAAF58A",
         "glsa_yscW25imSKJIuav8zF37RZmnbiDvB05G",
@@ -97,26 +106,26 @@ def test_a_legacy_key_names_its_organization_and_itself() -> None:
         "\udcff",
     ],
 )
-def test_what_is_neither_kind_is_nothing(text: str) -> None:
-    """A text that cannot be a credential costs neither a hash nor a look-up, and raises nothing."""
-    assert read(text) is None
+def test_other_strings_are_no_credentials(text: str) -> None:
+    """A string that cannot be a credential causes neither a hash nor a lookup nor an exception."""
+    assert parse(text) is None
 
 
 def test_a_new_token_is_valid_and_unique() -> None:
     """32 letters and digits, and a checksum that fits."""
-    made = {new_token() for _ in range(200)}
-    assert len(made) == 200
-    for text in made:
+    created = {new_token() for _ in range(200)}
+    assert len(created) == 200
+    for text in created:
         assert re.fullmatch(r"glsa_[0-9A-Za-z]{32}_[0-9a-f]{8}", text)
         secret, sum_of_it = text.split("_")[1:]
-        assert read(text) == TokenMaterial(secret, sum_of_it)
+        assert parse(text) == TokenMaterial(secret, sum_of_it)
 
 
 @given(st.one_of(st.text(max_size=80), st.binary(max_size=80).map(lambda raw: base64.b64encode(raw).decode())))
 def test_reading_raises_nothing(text: str) -> None:
     """Whatever a client sends, it is a credential or none."""
     for given_text in (text, "gl" + text, "glsa_" + text):
-        material = read(given_text)
+        material = parse(given_text)
         assert material is None or (material.secret and material.salt)
 
 
@@ -127,4 +136,4 @@ def test_reading_raises_nothing(text: str) -> None:
 )
 def test_every_legacy_key_is_read_back(secret: str, name: str, org_id: int) -> None:
     """Names are free text, but for NUL."""
-    assert read(legacy(k=secret, n=name, id=org_id)) == LegacyKeyMaterial(secret, name, org_id)
+    assert parse(legacy(k=secret, n=name, id=org_id)) == LegacyKeyMaterial(secret, name, org_id)

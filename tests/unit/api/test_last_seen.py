@@ -10,7 +10,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("ago", "said"),
+    ("ago", "message"),
     [
         (timedelta(), "< 1 minute"),
         (timedelta(seconds=59), "< 1 minute"),
@@ -25,14 +25,14 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
         (timedelta(days=365), "1y"),
     ],
 )
-def test_an_age_is_its_largest_unit_rounded_down(ago: timedelta, said: str) -> None:
+def test_an_age_is_its_largest_unit_rounded_down(ago: timedelta, message: str) -> None:
     """A time in the future is less than a minute ago."""
-    assert age(NOW - ago, NOW) == said
+    assert age(NOW - ago, NOW) == message
 
 
 @pytest.mark.parametrize("made", [NOW, NOW - timedelta(days=1), datetime(2024, 2, 29, tzinfo=UTC)])
-def test_who_was_never_seen_was_last_seen_ten_years_before(made: datetime) -> None:
-    """On every day they may have been made."""
+def test_a_new_user_was_seen_ten_years_ago(made: datetime) -> None:
+    """The default applies to users created on any day."""
     seen = last_seen(None, made)
     assert age(seen, made) == "10y"
     assert last_seen(made, made - timedelta(days=9)) == made

@@ -12,11 +12,11 @@ from tests.unit.api.served import routes
 
 from dashwright.api.http import docs_page
 from dashwright.api.http.call import Call
-from dashwright.api.http.openapi import document
+from dashwright.api.http.openapi import openapi_document
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Content, Operation, Permission, Route
 from dashwright.api.routes.description import described_api
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 pytestmark = pytest.mark.exhaustive
 
@@ -32,7 +32,7 @@ async def handler(_: Call) -> Response:
 
 def described(route: Route) -> Any:
     """The one operation of a table of one route."""
-    (methods,) = document([route], version="1")["paths"].values()
+    (methods,) = openapi_document([route], version="1")["paths"].values()
     return methods[route.method.lower()]
 
 
@@ -41,21 +41,21 @@ def test_the_document_of_everything_that_is_served_is_valid() -> None:
 
     Each operation may succeed, but those that are gone: they answer 410.
     """
-    whole = document(routes(), version="1.2.3")
-    assert list(OpenAPIV31SpecValidator(whole).iter_errors()) == []
-    assert {method.upper() for methods in whole["paths"].values() for method in methods} <= {"GET", "POST", "PUT", "PATCH", "DELETE"}
-    assert sum(len(methods) for methods in whole["paths"].values()) == len(routes())
-    for methods in whole["paths"].values():
+    complete = openapi_document(routes(), version="1.2.3")
+    assert list(OpenAPIV31SpecValidator(complete).iter_errors()) == []
+    assert {method.upper() for methods in complete["paths"].values() for method in methods} <= {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    assert sum(len(methods) for methods in complete["paths"].values()) == len(routes())
+    for methods in complete["paths"].values():
         for operation in methods.values():
             assert any(status < "400" or status == "410" for status in operation["responses"]), operation["operationId"]
 
 
-def test_the_pages_show_everything_and_stay_small() -> None:
-    """The list has every operation, each group its own with what they refer to; none has more than 200 kB."""
-    whole = described_api(routes(), version="1.2.3")
-    index = docs_page.index(whole)
-    assert all(f"<code>{path}</code>" in index.decode() for path in whole["paths"])
-    pages = {slug: docs_page.group(whole, name) for slug, name in docs_page.groups_of(whole).items()}
+def test_the_pages_are_complete_and_small() -> None:
+    """The overview has every operation, and each group's page its own with their schemas; none exceeds 200 kB."""
+    complete = described_api(routes(), version="1.2.3")
+    index = docs_page.index_page(complete)
+    assert all(f"<code>{path}</code>" in index.decode() for path in complete["paths"])
+    pages = {slug: docs_page.group_page(complete, name) for slug, name in docs_page.groups_of(complete).items()}
     assert max(map(len, (index, *pages.values()))) < 200_000
     for link in re.findall(r'href="docs/([^"#]+)#([^"]+)"', index.decode()):
         assert f'id="{link[1]}"' in pages[link[0]].decode()
@@ -79,7 +79,7 @@ def test_errors_follow_from_the_route() -> None:
         "503",
         "504",
     ]
-    changed = described(Route("PUT", "/api/things", handler, SIGNED_IN, operation, failure="Failed"))["responses"]
+    changed = described(Route("PUT", "/api/things", handler, SIGNED_IN, operation, failure_message="Failed"))["responses"]
     assert sorted(changed) == ["200", "400", "401", "404", "413", "415", "429", "500"]
     assert found["404"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
     status = described(Route("GET", "/apis/things", handler, needs, operation))["responses"]["404"]
@@ -104,22 +104,24 @@ def test_parameters_have_their_types() -> None:
         {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}},
         {"name": "all", "in": "query", "description": "all of them", "schema": {"type": "boolean"}},
     ]
-    assert list(document([Route("GET", "/api/x/{name:rest}", handler, PUBLIC, operation)], version="1")["paths"]) == ["/api/x/{name}"]
+    assert list(openapi_document([Route("GET", "/api/x/{name:rest}", handler, PUBLIC, operation)], version="1")["paths"]) == [
+        "/api/x/{name}"
+    ]
 
 
 def test_bodies_are_described_by_their_models() -> None:
     """Each model is a component; other media types and bodies of any content are described as such."""
     operation = Operation("x", "X", request=Thing, responses={200: list[Thing], 201: Content(None, ("text/csv",)), 204: None})
-    whole = document([Route("POST", "/api/x", handler, PUBLIC, operation)], version="1")
-    post = whole["paths"]["/api/x"]["post"]
+    complete = openapi_document([Route("POST", "/api/x", handler, PUBLIC, operation)], version="1")
+    post = complete["paths"]["/api/x"]["post"]
     assert post["requestBody"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Thing"}
     assert post["responses"]["200"]["content"]["application/json"]["schema"]["items"] == {"$ref": "#/components/schemas/Thing"}
     assert post["responses"]["201"]["content"] == {"text/csv": {"schema": {}}}
     assert "content" not in post["responses"]["204"]
-    assert whole["components"]["schemas"]["Thing"]["required"] == ["name"]
+    assert complete["components"]["schemas"]["Thing"]["required"] == ["name"]
 
 
-class Reading(Shape):
+class Reading(ApiModel):
     value: int | None = None
     unit: Annotated[str, PlainSerializer(lambda unit: unit or None, str | None)] = ""
 
@@ -127,8 +129,8 @@ class Reading(Shape):
 def test_null_is_described_where_it_is_written() -> None:
     """A shape leaves out what is missing; what a serializer makes null is null on the wire."""
     operation = Operation("x", "X", responses={200: Reading})
-    whole = document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
-    properties = whole["components"]["schemas"]["Reading"]["properties"]
+    complete = openapi_document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
+    properties = complete["components"]["schemas"]["Reading"]["properties"]
     assert properties["value"] == {"type": "integer", "format": "int64"}
     assert {"type": "null"} in properties["unit"]["anyOf"]
     assert Reading().to_json() == b'{"unit":null}'
@@ -138,8 +140,8 @@ def test_null_is_described_where_it_is_written() -> None:
 def test_the_pages_show_texts_as_they_are(text: str) -> None:
     """No text of an operation becomes markup; the only script is the one that the policy names; nothing is taken from elsewhere."""
     operation = Operation("x", text, tag=text, description=text, query={"q": text})
-    whole = document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
-    index, group = docs_page.index(whole).decode(), docs_page.group(whole, text).decode()
+    complete = openapi_document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
+    index, group = docs_page.index_page(complete).decode(), docs_page.group_page(complete, text).decode()
     (script,) = re.findall(r"<script>(.*?)</script>", index, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in docs_page.INDEX_HEADERS["Content-Security-Policy"]

@@ -1,4 +1,4 @@
-"""OpenAPI documents for Kubernetes clients: those of a made-up kind, and OpenAPI 3.0 for all."""
+"""OpenAPI documents for Kubernetes clients: those of an invented kind, and OpenAPI 3.0 for all."""
 
 from typing import Any, cast
 
@@ -8,17 +8,17 @@ from openapi_spec_validator import OpenAPIV2SpecValidator, OpenAPIV30SpecValidat
 from pydantic import ConfigDict, Field
 from tests.unit.api.served import nodes, routes
 
-from dashwright.api.http.earlier import openapi_30, swagger_20
-from dashwright.api.http.openapi import document
+from dashwright.api.http.openapi import openapi_document
+from dashwright.api.http.openapi_conversion import openapi_30, swagger_20
 from dashwright.api.resources import discovery, openapi_documents
 from dashwright.api.resources.services import Services
 from dashwright.api.routes import resources as resource_routes
 from dashwright.api.routes.description import described_api
 from dashwright.common.kinds.kind import Kind, Storage, SubResource
 from dashwright.common.kinds.registry import DASHBOARD, KINDS
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.meta import ObjectMeta
 from dashwright.common.models.provisioning import Action, Integer32
-from dashwright.common.models.shape import Shape
 
 pytestmark = pytest.mark.exhaustive
 
@@ -28,7 +28,7 @@ COLLECTION = f"/apis/{GROUP}/{VERSION}/namespaces/{{namespace}}/gadgets"
 ITEM = f"{COLLECTION}/{{name}}"
 
 
-class Part(Shape):
+class Part(ApiModel):
     """A part of a gadget."""
 
     model_config = ConfigDict(extra="allow")
@@ -36,7 +36,7 @@ class Part(Shape):
     weight: float = 1.5
 
 
-class GadgetSpec(Shape):
+class GadgetSpec(ApiModel):
     size: Integer32 = Field(description="In inches")
     count: int | None = None
     action: Action | None = None
@@ -46,7 +46,7 @@ class GadgetSpec(Shape):
     labels: dict[str, str] | None = None
 
 
-class PartList(Shape):
+class PartList(ApiModel):
     kind: str
     api_version: str
     metadata: dict[str, Any]
@@ -76,7 +76,7 @@ OPEN = "x-kubernetes-preserve-unknown-fields"
 
 def document_of(*kinds: Kind) -> Any:
     """Return the document of kinds that are served by the verbs of every kind."""
-    described = openapi_30(document(resource_routes.routes(cast("Services", None), kinds), version="1.2.3"))
+    described = openapi_30(openapi_document(resource_routes.routes(cast("Services", None), kinds), version="1.2.3"))
     return orjson.loads(orjson.dumps(openapi_documents.document(described, kinds, GROUP, VERSION)))
 
 
@@ -88,10 +88,10 @@ def described() -> Any:
 @pytest.mark.parametrize(("group", "version"), SERVED, ids="/".join)
 def test_every_document_is_openapi_3_0(described: Any, group: str, version: str) -> None:
     """Keywords of later versions, which Kubernetes' parsers reject, do not occur; references have no siblings."""
-    whole = orjson.loads(orjson.dumps(openapi_documents.document(described, KINDS, group, version)))
-    assert list(OpenAPIV30SpecValidator(whole).iter_errors()) == []
-    assert whole["openapi"] == "3.0.0"
-    for _, node in nodes(whole):
+    complete = orjson.loads(orjson.dumps(openapi_documents.document(described, KINDS, group, version)))
+    assert list(OpenAPIV30SpecValidator(complete).iter_errors()) == []
+    assert complete["openapi"] == "3.0.0"
+    for _, node in nodes(complete):
         assert not {"const", "$defs", "prefixItems", "examples"} & set(node)
         assert not isinstance(node.get("type"), list)
         assert node.get("type") != "null"
@@ -149,18 +149,18 @@ def test_models_become_schemas() -> None:
 
 
 def test_a_kind_without_a_model_is_open() -> None:
-    """Its spec is any object."""
+    """The spec of a kind without a model is any object."""
     plain = Kind(GROUP, (VERSION,), "Plain", "plains", "plain", frozenset({"get"}), {"get": "plains:read", "list": "plains:read"})
     shape = document_of(plain)["components"]["schemas"]["Plain"]
     assert shape["properties"]["spec"] == {"type": "object", OPEN: True, "description": "Any JSON object"}
     assert "status" not in shape["properties"]
 
 
-def test_what_is_served_below_has_its_own_marks(described: Any) -> None:
-    """A verb of Kubernetes names the kind of its response; the object's own where it is of that kind; other paths are there too."""
-    whole = openapi_documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")
+def test_subresources_have_extensions(described: Any) -> None:
+    """An operation has Kubernetes' verb and the kind of its response; other paths are included too."""
+    complete = openapi_documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")
     root = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}"
-    paths, schemas = whole["paths"], whole["components"]["schemas"]
+    paths, schemas = complete["paths"], complete["components"]["schemas"]
     marks = {"group": "provisioning.grafana.app", "version": "v0alpha1"}
     assert paths[f"{root}/repositories/{{name}}/refs"]["get"]["x-kubernetes-group-version-kind"] == {**marks, "kind": "RefList"}
     assert paths[f"{root}/repositories/{{name}}/status"]["put"]["x-kubernetes-group-version-kind"] == {**marks, "kind": "Repository"}
@@ -179,14 +179,14 @@ def test_kubectl_can_explain_every_property(described: Any) -> None:
                     assert part.get("description"), f"{place}/{member}"
 
 
-def test_the_whole_description_is_swagger_2_0_too(described: Any) -> None:
-    """Valid, with every path; a kind of several versions has the mark of each."""
-    whole = orjson.loads(orjson.dumps(swagger_20(openapi_documents.everything(described, KINDS))))
-    assert list(OpenAPIV2SpecValidator(whole).iter_errors()) == []
-    assert set(whole["paths"]) == set(described["paths"])
-    marks = whole["definitions"]["Dashboard"]["x-kubernetes-group-version-kind"]
+def test_the_complete_description_is_also_swagger_2_0(described: Any) -> None:
+    """The document is valid and has every path; a kind of several versions is marked in each."""
+    complete = orjson.loads(orjson.dumps(swagger_20(openapi_documents.complete_document(described, KINDS))))
+    assert list(OpenAPIV2SpecValidator(complete).iter_errors()) == []
+    assert set(complete["paths"]) == set(described["paths"])
+    marks = complete["definitions"]["Dashboard"]["x-kubernetes-group-version-kind"]
     assert {mark["version"] for mark in marks} == set(DASHBOARD.versions)
-    frames = whole["paths"]["/api/ds/query"]["post"]
+    frames = complete["paths"]["/api/ds/query"]["post"]
     assert frames["parameters"][-1]["schema"] == {"$ref": "#/definitions/QueryRequest"}
     assert frames["responses"]["200"]["schema"] == {"$ref": "#/definitions/QueryResults"}
 
@@ -219,7 +219,7 @@ def test_operations_name_their_actions() -> None:
 
 
 def test_strategic_merge_is_hidden_from_kubectl() -> None:
-    """With it, kubectl would send directives to merge lists; without it, its apply sends a merge patch."""
+    """With strategic merge kubectl would send directives to merge lists; without it, it sends merge patches."""
     patch = document_of(GADGET)["paths"][ITEM]["patch"]
     assert set(patch["requestBody"]["content"]) == {
         "application/json-patch+json",

@@ -1,4 +1,4 @@
-"""Requests that a page of another site can make a browser send: they change and read nothing."""
+"""Requests that a page of another site can make a browser send: they can neither change nor read anything."""
 
 import asyncio
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ PROXIED = {"public_url": "https://dash.example.com", "trusted_hosts": "gateway,*
 
 
 async def sent(serve: Serve, method: str, headers: Mapping[str, str], **settings: str) -> int:
-    gateway: Gateway = await serve(ROUTES, origins=OriginPolicy.of(load(**settings)))
+    gateway: Gateway = await serve(ROUTES, origins=OriginPolicy.from_settings(load(**settings)))
     own = f"127.0.0.1:{gateway.port}"
     filled = {name: value.replace("SELF", own) for name, value in headers.items()}
     async with gateway.client.request(method, "/api/things", headers={"Authorization": ANN, "Host": own, **filled}, data=b"{}") as response:
@@ -89,8 +89,8 @@ async def test_a_name_that_is_not_this_servers_is_refused(serve: Serve, method: 
     assert await sent(serve, method, headers, **PROXIED) == expected
 
 
-async def test_every_name_is_trusted_where_the_setting_says_so(serve: Serve) -> None:
-    """``*`` leaves the check to a proxy."""
+async def test_every_host_name_is_trusted_with_a_star(serve: Serve) -> None:
+    """The setting ``*`` leaves the check to a proxy."""
     assert await sent(serve, "POST", {"Host": "any.example", "Content-Type": JSON}, trusted_hosts="*") == 200
 
 
@@ -103,7 +103,7 @@ async def test_two_host_headers_are_refused(serve: Serve) -> None:
     writer.close()
 
 
-async def test_probes_come_by_any_name(serve: Serve) -> None:
+async def test_probes_accept_any_host_name(serve: Serve) -> None:
     """A response without credentials is the same for all clients, so a prober may use an unlisted name."""
     client = (await serve([Route("GET", "/readyz", done, PUBLIC)])).client
     async with client.get("/readyz", headers={"Host": "pod-17.cluster.local"}) as response:

@@ -30,7 +30,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def _pair(settings: Settings) -> bytes:
-    return (settings.data_dir / "tls" / tls.PAIR).read_bytes()
+    return (settings.data_dir / "tls" / tls.PAIR_FILE).read_bytes()
 
 
 STRICT = ssl.VERIFY_X509_STRICT
@@ -45,8 +45,8 @@ async def fine(_: Call) -> Response:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_clients_that_trust_it_are_served(serve: Serve, settings: Settings, host: str, flags: ssl.VerifyFlags) -> None:
     """A client that was given the certificate speaks https with the gateway, by name and by address, its checks all on."""
-    gateway = await serve([Route("GET", "/api/fine", fine, PUBLIC)], tls=tls.context_of(settings, NOW))
-    trusting = ssl.create_default_context(cafile=settings.data_dir / "tls" / tls.CERTIFICATE)
+    gateway = await serve([Route("GET", "/api/fine", fine, PUBLIC)], tls=tls.server_context(settings, NOW))
+    trusting = ssl.create_default_context(cafile=settings.data_dir / "tls" / tls.CERTIFICATE_FILE)
     trusting.verify_flags |= flags
     async with gateway.client.get(f"https://{host}:{gateway.port}/api/fine", ssl=trusting) as response:
         assert response.status == 200
@@ -55,13 +55,13 @@ async def test_clients_that_trust_it_are_served(serve: Serve, settings: Settings
 @pytest.mark.parametrize("flags", [ssl.VERIFY_DEFAULT, STRICT, PARTIAL], ids=["lax", "strict", "partial"])
 async def test_nothing_else_is_trusted_for_it(serve: Serve, settings: Settings, tmp_path: Path, flags: ssl.VerifyFlags) -> None:
     """The key cannot sign a certificate that clients would accept for another host."""
-    tls.context_of(settings, NOW)
+    tls.server_context(settings, NOW)
     pair, forged = _pair(settings), tmp_path / "forged.pem"
     forged.write_bytes(_signed_by(pair) + pair)
     forging = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     forging.load_cert_chain(forged)
     gateway = await serve([Route("GET", "/api/fine", fine, PUBLIC)], tls=forging)
-    trusting = ssl.create_default_context(cafile=settings.data_dir / "tls" / tls.CERTIFICATE)
+    trusting = ssl.create_default_context(cafile=settings.data_dir / "tls" / tls.CERTIFICATE_FILE)
     trusting.verify_flags |= flags
     with pytest.raises(ClientConnectorCertificateError):
         await gateway.client.get(f"https://localhost:{gateway.port}/api/fine", ssl=trusting)
@@ -86,65 +86,65 @@ def _signed_by(pair: bytes) -> bytes:
 
 def test_only_the_owner_may_read_the_key(settings: Settings) -> None:
     """Other users of the machine cannot read the file."""
-    tls.context_of(settings, NOW)
-    modes = [stat.S_IMODE(path.stat().st_mode) for path in (settings.data_dir / "tls", settings.data_dir / "tls" / tls.PAIR)]
+    tls.server_context(settings, NOW)
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (settings.data_dir / "tls", settings.data_dir / "tls" / tls.PAIR_FILE)]
     assert modes == [0o700, 0o600]
 
 
 def test_it_is_made_once(settings: Settings) -> None:
     """A second start shows the same certificate."""
-    tls.context_of(settings, NOW)
+    tls.server_context(settings, NOW)
     first = _pair(settings)
-    tls.context_of(settings, NOW + timedelta(days=700))
+    tls.server_context(settings, NOW + timedelta(days=700))
     assert _pair(settings) == first
 
 
 def test_one_that_soon_ends_is_replaced(settings: Settings) -> None:
     """Within thirty days of its end a start makes a new one."""
-    tls.context_of(settings, NOW)
+    tls.server_context(settings, NOW)
     first = _pair(settings)
-    tls.context_of(settings, NOW + timedelta(days=796))
+    tls.server_context(settings, NOW + timedelta(days=796))
     assert _pair(settings) != first
 
 
 def test_one_for_another_name_is_replaced(settings: Settings) -> None:
     """Listening at another address makes one that names it."""
-    tls.context_of(settings, NOW)
+    tls.server_context(settings, NOW)
     first = _pair(settings)
-    tls.context_of(settings.model_copy(update={"http_host": "127.0.0.2"}), NOW)
+    tls.server_context(settings.model_copy(update={"http_host": "127.0.0.2"}), NOW)
     assert _pair(settings) != first
 
 
-def test_an_authority_is_replaced(settings: Settings) -> None:
-    """One that may sign others, as they were once made, does not stay."""
-    tls.context_of(settings, NOW)
-    pair = settings.data_dir / "tls" / tls.PAIR
+def test_a_certificate_authority_is_replaced(settings: Settings) -> None:
+    """An older certificate that may sign others is replaced."""
+    tls.server_context(settings, NOW)
+    pair = settings.data_dir / "tls" / tls.PAIR_FILE
     key = serialization.load_pem_private_key(pair.read_bytes(), None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     old = x509.load_pem_x509_certificate(pair.read_bytes())
     names = old.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     end = NOW + timedelta(days=800)
-    made = x509.CertificateBuilder(old.subject, old.subject, key.public_key(), old.serial_number, old.not_valid_before_utc, end)
+    created = x509.CertificateBuilder(old.subject, old.subject, key.public_key(), old.serial_number, old.not_valid_before_utc, end)
     for extension in (names, x509.BasicConstraints(ca=True, path_length=0)):
-        made = made.add_extension(extension, critical=False)
+        created = created.add_extension(extension, critical=False)
     private = pair.read_bytes().partition(b"-----BEGIN CERTIFICATE")[0]
-    first = private + made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    first = private + created.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     pair.write_bytes(first)
-    tls.context_of(settings, NOW)
+    tls.server_context(settings, NOW)
     assert _pair(settings) != first
 
 
-def test_what_cannot_be_read_is_said(settings: Settings) -> None:
+def test_a_damaged_certificate_is_an_error(settings: Settings) -> None:
     """A damaged file stops the start with the folder and what to do."""
-    tls.context_of(settings, NOW)
-    (settings.data_dir / "tls" / tls.PAIR).write_text("no certificate")
+    tls.server_context(settings, NOW)
+    (settings.data_dir / "tls" / tls.PAIR_FILE).write_text("no certificate")
     with pytest.raises(SettingsError, match="neither used nor made"):
-        tls.context_of(settings, NOW)
+        tls.server_context(settings, NOW)
 
 
-def test_without_the_setting_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_certificate_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The gateway uses plain HTTP by default; the settings for TLS exclude each other."""
     monkeypatch.chdir(tmp_path)
-    assert tls.context_of(load(), NOW) is None
+    assert tls.server_context(load(), NOW) is None
     with pytest.raises(SettingsError, match="exclude one another"):
         load(tls="self-signed", tls_cert="a.pem", tls_key="b.pem")

@@ -14,11 +14,11 @@ from dashwright.api.auth.passwords import Passwords
 from dashwright.common.errors import TooManyRequests
 
 SALT = "abcdefghij"
-IMPORTED = key_material.stored("admin", SALT)
+IMPORTED = key_material.hash_secret("admin", SALT)
 
 
 async def test_a_hash_of_an_imported_database_verifies_with_its_salt(passwords: Passwords) -> None:
-    """And with nothing else: not another password, not another salt, not none."""
+    """An imported hash verifies with its password and salt only."""
     assert await passwords.verify(IMPORTED, "admin", salt=SALT)
     assert not await passwords.verify(IMPORTED, "Admin", salt=SALT)
     assert not await passwords.verify(IMPORTED, "admin", salt="other")
@@ -54,8 +54,8 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
         return run
 
     own = await passwords.hash("admin")
-    monkeypatch.setattr(module, "_fits_argon2", counted("argon2", module._fits_argon2))
-    monkeypatch.setattr(key_material, "stored", counted("pbkdf2", key_material.stored))
+    monkeypatch.setattr(module, "_matches_argon2", counted("argon2", module._matches_argon2))
+    monkeypatch.setattr(key_material, "hash_secret", counted("pbkdf2", key_material.hash_secret))
     for stored, salt in ((None, None), (own, None), (IMPORTED, SALT), (IMPORTED, None), ("", None)):
         for password in ("admin", "wrong"):
             ran.clear()
@@ -66,7 +66,7 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
 async def test_concurrent_work_is_bounded_and_suspects_leave_room() -> None:
     """A flood by suspects takes a quarter of the places; others are refused only when all are taken. Places come back."""
     release = threading.Event()
-    threads = BoundedThreads("passwords", threads=1, waiting=8)
+    threads = BoundedThreads("passwords", threads=1, max_pending=8)
 
     async def fill(count: int, *, is_suspect: bool) -> list[asyncio.Task[bool]]:
         tasks = [asyncio.create_task(threads.run(lambda: release.wait(5), is_suspect=is_suspect)) for _ in range(count)]
@@ -89,5 +89,5 @@ async def test_concurrent_work_is_bounded_and_suspects_leave_room() -> None:
 async def test_keys_are_hashed_as_they_are_stored() -> None:
     """Off the event loop, with the same outcome."""
     hashes = KeyHashes()
-    assert await hashes.stored("admin", SALT) == IMPORTED
+    assert await hashes.hash_secret("admin", SALT) == IMPORTED
     hashes.close()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.resources.writing.patches import MOST_OPERATIONS, MOST_SHIFTED, json_patch, merge_patch, strategic_patch
-from dashwright.common.document import read_json
+from dashwright.api.resources.writing.patches import MAX_OPERATIONS, MAX_SHIFTED_ITEMS, json_patch, merge_patch, strategic_patch
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
+from dashwright.common.json_documents import read_json
 
 TREES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab~/$", max_size=3),
@@ -22,7 +22,7 @@ POINTERS = st.lists(PARTS, max_size=3).map(lambda parts: "".join(f"/{part}" for 
 
 
 @pytest.mark.parametrize(
-    ("tree", "patch", "wanted"),
+    ("tree", "patch", "expected"),
     [
         ({"a": "b"}, {"a": "c"}, {"a": "c"}),
         ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
@@ -39,14 +39,14 @@ POINTERS = st.lists(PARTS, max_size=3).map(lambda parts: "".join(f"/{part}" for 
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
-def test_merge_patches_of_the_standard(tree: Any, patch: Any, wanted: Any) -> None:
+def test_merge_patches_of_the_standard(tree: Any, patch: Any, expected: Any) -> None:
     """The examples of RFC 7386, its appendix A; a strategic patch without directives is the same but for the root."""
-    assert merge_patch(copy.deepcopy(tree), patch) == wanted
-    assert strategic_patch(copy.deepcopy(tree), patch) == wanted
+    assert merge_patch(copy.deepcopy(tree), patch) == expected
+    assert strategic_patch(copy.deepcopy(tree), patch) == expected
 
 
 @pytest.mark.parametrize(
-    ("patch", "wanted"),
+    ("patch", "expected"),
     [
         ({"a": {"$patch": "delete"}}, {"l": [1, 2, 1.0]}),
         ({"a": {"$patch": "replace", "z": 1}}, {"a": {"z": 1}, "l": [1, 2, 1.0]}),
@@ -57,20 +57,20 @@ def test_merge_patches_of_the_standard(tree: Any, patch: Any, wanted: Any) -> No
         ({"l": [3]}, {"a": {"x": 1}, "l": [3]}),
     ],
 )
-def test_directives_of_strategic_patches(patch: Any, wanted: Any) -> None:
+def test_directives_of_strategic_patches(patch: Any, expected: Any) -> None:
     """Objects are replaced or deleted on request; orders and kept keys, which are about lists merged by a key, say nothing here."""
-    assert strategic_patch({"a": {"x": 1}, "l": [1, 2, 1.0]}, patch) == wanted
+    assert strategic_patch({"a": {"x": 1}, "l": [1, 2, 1.0]}, patch) == expected
 
 
 @pytest.mark.parametrize("patch", [{"$patch": "delete"}, {"a": {"$patch": "shuffle"}}, {"l": [{"$patch": "delete", "name": "x"}]}])
-def test_what_a_strategic_patch_cannot_mean_here_is_refused(patch: Any) -> None:
-    """Rather than stored as if it were data."""
+def test_unsupported_strategic_directives_are_rejected(patch: Any) -> None:
+    """Directives are rejected, because they would otherwise be stored as data."""
     with pytest.raises(BadRequest):
         strategic_patch({"a": {}, "l": []}, patch)
 
 
 @pytest.mark.parametrize(
-    ("operations", "wanted"),
+    ("operations", "expected"),
     [
         ([{"op": "add", "path": "/a", "value": 1}], {"l": [1, 2], "a": 1}),
         ([{"op": "add", "path": "/l/-", "value": 3}], {"l": [1, 2, 3]}),
@@ -84,9 +84,9 @@ def test_what_a_strategic_patch_cannot_mean_here_is_refused(patch: Any) -> None:
         ([], {"l": [1, 2]}),
     ],
 )
-def test_operations_of_a_json_patch(operations: Any, wanted: Any) -> None:
+def test_operations_of_a_json_patch(operations: Any, expected: Any) -> None:
     """Each does what RFC 6902 says of it."""
-    assert json_patch({"l": [1, 2]}, operations) == wanted
+    assert json_patch({"l": [1, 2]}, operations) == expected
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_invalid_json_patches_are_refused(operations: Any) -> None:
 
 
 def test_a_test_compares_long_numbers_exactly() -> None:
-    """They are compared by value, beyond the precision of floats."""
+    """The operation ``test`` compares numbers by value, beyond the precision of floats."""
     tree = read_json('{"a":12345678901234567890}')
     operations = read_json('[{"op":"test","path":"/a","value":12345678901234567891}]')
     with pytest.raises(Invalid):
@@ -154,7 +154,7 @@ def test_a_small_patch_makes_no_large_object() -> None:
     with pytest.raises(TooLarge):
         json_patch({"a": "x" * 100}, doubling)
     with pytest.raises(TooLarge):
-        json_patch({}, [{"op": "add", "path": "/a", "value": 1}] * (MOST_OPERATIONS + 1))
+        json_patch({}, [{"op": "add", "path": "/a", "value": 1}] * (MAX_OPERATIONS + 1))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_small_patch_is_not_much_work(pair: Any) -> None:
     """Operations at the head of a list move all its items, so their number is limited for long lists."""
     size = 100_000
     tree = {"l": [0] * size, "k": [1, 2, [0] * size]}
-    pairs = MOST_SHIFTED // size // 2
+    pairs = MAX_SHIFTED_ITEMS // size // 2
     assert json_patch(tree, pair * (pairs - 1)) is tree
     with pytest.raises(TooLarge, match="long lists"):
         json_patch(tree, pair * (pairs + 1))
@@ -179,7 +179,7 @@ def test_a_small_patch_is_not_much_work(pair: Any) -> None:
 def test_the_end_of_a_long_list_is_near() -> None:
     """Appending moves no items."""
     tree: dict[str, Any] = {"l": [0] * 100_000}
-    assert len(json_patch(tree, [{"op": "add", "path": "/l/-", "value": 0}] * MOST_OPERATIONS)["l"]) == 100_000 + MOST_OPERATIONS
+    assert len(json_patch(tree, [{"op": "add", "path": "/l/-", "value": 0}] * MAX_OPERATIONS)["l"]) == 100_000 + MAX_OPERATIONS
 
 
 def test_a_patch_that_nests_without_end_is_refused() -> None:

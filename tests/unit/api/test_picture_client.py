@@ -35,14 +35,14 @@ async def test_one_organization_leaves_room_for_others() -> None:
     broker = SimpleNamespace(topology=SimpleNamespace(pictures="pictures"))
     drawings = PictureClient(cast("Broker", broker), cast("RpcClient", slow))
     async with asyncio.TaskGroup() as group:
-        drawn = [group.create_task(drawings.draw("{}", PictureOptions(), QueryContext(org_id=1))) for _ in range(3)]
+        drawn = [group.create_task(drawings.render("{}", PictureOptions(), QueryContext(org_id=1))) for _ in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(TooManyRequests):
-            await drawings.draw("{}", PictureOptions(), QueryContext(org_id=1))
-        drawn.append(group.create_task(drawings.draw("{}", PictureOptions(), QueryContext(org_id=2))))
+            await drawings.render("{}", PictureOptions(), QueryContext(org_id=1))
+        drawn.append(group.create_task(drawings.render("{}", PictureOptions(), QueryContext(org_id=2))))
         await asyncio.sleep(0)
         with pytest.raises(TooManyRequests):
-            await drawings.draw("{}", PictureOptions(), QueryContext(org_id=3))
+            await drawings.render("{}", PictureOptions(), QueryContext(org_id=3))
         slow.let.set()
     assert len([task.result() for task in drawn]) == 4
-    await drawings.draw("{}", PictureOptions(), QueryContext(org_id=1))
+    await drawings.render("{}", PictureOptions(), QueryContext(org_id=1))

@@ -1,4 +1,4 @@
-"""What the probes say of a process, and the small server of processes without a gateway."""
+"""Probes of a process, and the small HTTP server of processes without a gateway."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,28 +24,28 @@ async def silent() -> None:
 
 @pytest.fixture
 async def probes() -> Probes:
-    probes = Probes(seconds=0.02)
-    probes.add("loop", well, of_process=True)
+    probes = Probes(timeout_seconds=0.02)
+    probes.add("loop", well, is_liveness=True)
     probes.add("database", away)
     probes.add("broker", silent)
     return probes
 
 
-async def test_what_is_down_is_named_and_why_is_only_logged(probes: Probes) -> None:
-    """A check that fails or stays silent is down by name; its reason may hold addresses and goes to the log."""
+async def test_a_failing_check_is_named_and_its_reason_is_logged(probes: Probes) -> None:
+    """A failing or silent check is named in the response; its reason may contain addresses and is only logged."""
     with capture_logs() as lines:
-        report = await probes.ready()
+        report = await probes.check_readiness()
     assert report.status == 503
-    assert report.text() == (
+    assert report.body() == (
         "[+]ping ok\n[+]loop ok\n[-]database failed: reason withheld\n[-]broker failed: reason withheld\nreadyz check failed\n"
     )
     assert {line["check"] for line in lines} == {"database", "broker"}
 
 
-async def test_a_process_whose_database_is_away_lives(probes: Probes) -> None:
-    """Only checks of the process itself decide over a restart."""
-    report = await probes.live()
-    assert (report.status, report.text(), report.text(verbose=True)) == (200, "ok", "[+]ping ok\n[+]loop ok\nlivez check passed\n")
+async def test_a_process_without_its_database_is_alive(probes: Probes) -> None:
+    """Only checks of the process itself are part of the liveness probe, which causes restarts."""
+    report = await probes.check_liveness()
+    assert (report.status, report.body(), report.body(verbose=True)) == (200, "ok", "[+]ping ok\n[+]loop ok\nlivez check passed\n")
 
 
 @pytest.fixture
@@ -68,14 +68,14 @@ async def client(probes: Probes) -> AsyncIterator[ClientSession]:
         ("/elsewhere", 404, "/readyz"),
     ],
 )
-async def test_a_worker_answers_its_probes(client: ClientSession, path: str, status: int, text: str) -> None:
-    """A worker without a gateway is watched at the same paths."""
+async def test_a_worker_serves_probes(client: ClientSession, path: str, status: int, text: str) -> None:
+    """A worker without a gateway serves the same probe paths."""
     async with client.get(path) as response:
         assert response.status == status
         assert text in await response.text()
 
 
-async def test_a_probe_is_read_only(client: ClientSession) -> None:
-    """Nothing can be posted to a worker."""
+async def test_probes_are_read_only(client: ClientSession) -> None:
+    """The server of a worker's probes accepts GET only."""
     async with client.post("/livez") as response:
         assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.signer import SIGNER
 
-from dashwright.api.workers.repository_client import RepositoryClient, deadline_after, recording_deadline
+from dashwright.api.workers.repository_client import RepositoryClient, background_deadline, deadline_after
 from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.clock import Clock
 from dashwright.common.errors import Conflict, DeadlineExceeded
@@ -29,7 +29,7 @@ async def test_a_change_continues_after_its_deadline(worker: RepositoryClient) -
         recorded.set()
 
     with pytest.raises(DeadlineExceeded, match="check if it was made"):
-        await worker.complete(change, deadline=asyncio.get_running_loop().time())
+        await worker.run_to_completion(change, deadline=asyncio.get_running_loop().time())
     may_end.set()
     async with asyncio.timeout(5):
         await recorded.wait()
@@ -44,18 +44,18 @@ async def test_a_cancelled_caller_ends_no_change(worker: RepositoryClient) -> No
         await may_end.wait()
         recorded.set()
 
-    waiting = asyncio.create_task(worker.complete(change, deadline=deadline_after()))
+    task = asyncio.create_task(worker.run_to_completion(change, deadline=deadline_after()))
     await begun.wait()
-    waiting.cancel()
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await waiting
+        await task
     may_end.set()
     async with asyncio.timeout(5):
         await recorded.wait()
 
 
-async def test_a_change_in_time_has_its_own_outcome(worker: RepositoryClient) -> None:
-    """The caller gets the result of the change, or its exception."""
+async def test_a_change_in_time_returns_its_result(worker: RepositoryClient) -> None:
+    """The caller receives the result of the change, or its exception."""
 
     async def change() -> int:
         return 7
@@ -63,12 +63,12 @@ async def test_a_change_in_time_has_its_own_outcome(worker: RepositoryClient) ->
     async def refuse() -> int:
         raise Conflict("no")
 
-    assert await worker.complete(change, deadline=deadline_after()) == 7
+    assert await worker.run_to_completion(change, deadline=deadline_after()) == 7
     with pytest.raises(Conflict, match="no"):
-        await worker.complete(refuse, deadline=deadline_after())
+        await worker.run_to_completion(refuse, deadline=deadline_after())
 
 
 async def test_the_result_of_a_change_is_awaited_beyond_its_deadline() -> None:
-    """As long again as the worker may take."""
+    """After its deadline a change is awaited for as long as the worker may take."""
     until = deadline_after()
-    assert recording_deadline(until) - until == pytest.approx(33)
+    assert background_deadline(until) - until == pytest.approx(33)

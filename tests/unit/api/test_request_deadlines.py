@@ -2,11 +2,13 @@
 
 import asyncio
 
+import pytest
+
 from dashwright.api.http.in_flight import Deadlines
 
 
-async def test_each_task_is_cancelled_at_its_own_time_and_goes_on_clean() -> None:
-    """Tasks are cancelled in the order of their start, ended ones are not touched, and a cancellation leaves no mark on its task."""
+async def test_each_task_is_cancelled_at_its_deadline() -> None:
+    """Tasks are cancelled in the order of their start and ended ones are not touched; a cancelled task can continue normally."""
     deadlines = Deadlines(0.02)
     over: list[str] = []
 
@@ -17,7 +19,7 @@ async def test_each_task_is_cancelled_at_its_own_time_and_goes_on_clean() -> Non
         try:
             await wait.wait()
         except asyncio.CancelledError:
-            assert deadlines.is_over(task)
+            assert deadlines.has_expired(task)
             over.append(name)
         finally:
             deadlines.end(task)
@@ -28,4 +30,31 @@ async def test_each_task_is_cancelled_at_its_own_time_and_goes_on_clean() -> Non
     marks = await asyncio.gather(work("first", never), work("quick", at_once), work("second", never))
     assert over == ["first", "second"]
     assert not any(marks)
+    deadlines.close()
+
+
+@pytest.mark.looptime
+async def test_a_deadline_that_is_restarted_is_later() -> None:
+    """A task that restarts its time limit outlasts one that began with it. An expired or ended limit is not restarted."""
+    deadlines = Deadlines(10)
+    ended_at: list[float] = []
+
+    async def work(restarts: int) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        deadlines.begin(task)
+        try:
+            for _ in range(restarts):
+                await asyncio.sleep(9)
+                deadlines.restart(task)
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            deadlines.restart(task)
+            assert deadlines.has_expired(task)
+            ended_at.append(asyncio.get_running_loop().time())
+        finally:
+            deadlines.end(task)
+
+    await asyncio.gather(work(2), work(0), work(1))
+    assert [round(time - ended_at[0]) for time in ended_at] == [0, 9, 18]
     deadlines.close()

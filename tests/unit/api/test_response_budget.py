@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from dashwright.api.http.budget import ResponseBudget, ResponseOwner
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
+from dashwright.api.http.response_budget import ResponseBudget, ResponseOwner
 from dashwright.api.http.routing import PUBLIC, Route
 from dashwright.api.http.server import Limits
 from dashwright.common.errors import TooManyRequests, Unavailable
@@ -33,37 +33,37 @@ ROUTES = [Route("GET", "/api/large", large, PUBLIC), Route("GET", "/api/small", 
 def test_a_caller_has_a_quarter_and_an_organization_half() -> None:
     """A caller over their share gets 429, others do not; all get 503 once the memory of the process is used up."""
     budget = ResponseBudget(800)
-    with ExitStack() as held:
-        held.enter_context(budget.hold(ANN, 200))
-        with pytest.raises(TooManyRequests, match="your share"), budget.hold(ANN, 1):
+    with ExitStack() as stack:
+        stack.enter_context(budget.reserve(ANN, 200))
+        with pytest.raises(TooManyRequests, match="your share"), budget.reserve(ANN, 1):
             pass
-        held.enter_context(budget.hold(ED, 200))
-        with pytest.raises(TooManyRequests, match="your organization"), budget.hold(ResponseOwner("eve", 1), 1):
+        stack.enter_context(budget.reserve(ED, 200))
+        with pytest.raises(TooManyRequests, match="your organization"), budget.reserve(ResponseOwner("eve", 1), 1):
             pass
-        held.enter_context(budget.hold(VIC, 200))
-        held.enter_context(budget.hold(ResponseOwner("zoe", 3), 200))
-        with pytest.raises(Unavailable, match="RESPONSE_BYTES"), budget.hold(ResponseOwner("max", 4), 1):
+        stack.enter_context(budget.reserve(VIC, 200))
+        stack.enter_context(budget.reserve(ResponseOwner("zoe", 3), 200))
+        with pytest.raises(Unavailable, match="RESPONSE_BYTES"), budget.reserve(ResponseOwner("max", 4), 1):
             pass
     assert budget.used == 0
-    with budget.hold(ANN, 200):
+    with budget.reserve(ANN, 200):
         assert budget.used == 200
 
 
 def test_a_large_response_fits_where_nothing_else_is_in_flight() -> None:
     """A response is never too large for its client, only for what else that client leaves unread."""
     budget = ResponseBudget(800)
-    with budget.hold(ANN, 5000), pytest.raises(TooManyRequests), budget.hold(ANN, 1):
+    with budget.reserve(ANN, 5000), pytest.raises(TooManyRequests), budget.reserve(ANN, 1):
         pass
 
 
 def test_a_shared_body_counts_once() -> None:
-    """Any number of watches may have the same line in flight."""
+    """A line that many watches are sending counts once."""
     budget, line = ResponseBudget(800), bytes(150)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         for _ in range(100):
-            held.enter_context(budget.hold(ANN, len(line), shared=line))
+            stack.enter_context(budget.reserve(ANN, len(line), shared_chunk=line))
         assert budget.used == 150
-        with pytest.raises(TooManyRequests), budget.hold(ANN, 150, shared=bytes(150)):
+        with pytest.raises(TooManyRequests), budget.reserve(ANN, 150, shared_chunk=bytes(150)):
             pass
     assert budget.used == 0
 

@@ -7,9 +7,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.call import Call, parse_integer, user_only
+from dashwright.api.http.call import Call, parse_integer, require_user_id
 from dashwright.api.http.response import Response, json_response
-from dashwright.api.http.routing import PUBLIC, SIGNED_IN, OrganizationInPath, OrganizationView, Permission, Route
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, OrganizationInPath, OrganizationScope, Permission, Route
 from dashwright.api.http.server import Server
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import Identity, Role
@@ -31,7 +31,9 @@ def be(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def report_view(call: Call) -> Response:
-    return json_response({"current": call.identity.org_id, "evaluated": call.evaluated.org_id, "role": call.evaluated.role})
+    return json_response(
+        {"current": call.identity.org_id, "evaluated": call.authorized_identity.org_id, "role": call.authorized_identity.role}
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ async def report_view(call: Call) -> Response:
     ],
 )
 def test_an_integer_is_ascii_digits_of_64_bits(text: str, number: int | None) -> None:
-    """As the servers of existing clients read them; Python's own reading is too kind."""
+    """Only ASCII digits are accepted, as in Grafana; Python's ``int`` accepts more."""
     assert parse_integer(text) == number
 
 
@@ -76,37 +78,39 @@ def test_an_integer_is_ascii_digits_of_64_bits(text: str, number: int | None) ->
         ("/api/here", {**ANN, "X-Grafana-Org-Id": "2"}, 403, None),
     ],
 )
-async def test_a_permission_is_looked_for_where_the_route_says(serve: Serve, path: str, credentials: Any, status: int, body: Any) -> None:
+async def test_a_permission_is_checked_in_the_route_s_organization(
+    serve: Serve, path: str, credentials: Any, status: int, body: Any
+) -> None:
     """401 precedes a bad organization, and that 403; the role in the path's organization counts, and no response reveals which exist."""
     gateway = await serve(
         [
             Route("GET", "/api/orgs/{org_id}/x", report_view, Permission("orgs.quotas:read", "org:id:{org_id}", IN_PATH)),
-            Route("GET", "/api/globally", report_view, Permission("orgs.quotas:read", organization=OrganizationView.GLOBAL)),
+            Route("GET", "/api/globally", report_view, Permission("orgs.quotas:read", organization=OrganizationScope.GLOBAL)),
             Route("GET", "/api/here", report_view, Permission("orgs.quotas:read", "org:id:{current_org}")),
         ]
     )
-    async with gateway.client.get(path, headers=credentials) as answer:
-        assert answer.status == status
+    async with gateway.client.get(path, headers=credentials) as response:
+        assert response.status == status
         if body is not None:
-            assert await answer.json() == body
+            assert await response.json() == body
 
 
 async def test_any_scope_admits_callers_with_the_action_on_some_scope(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, accounts: Accounts
 ) -> None:
-    """The handler narrows down; without any_scope a grant on one object opens no list."""
+    """The handler narrows down; without any_scope_suffices a grant on one object opens no list."""
     narrow = Identity("user:vic", "vic", 1, Role.VIEWER, permissions={"apikeys:read": frozenset({"apikeys:id:3"})})
     be(narrow, accounts, monkeypatch)
     gateway = await serve(
         [
-            Route("GET", "/api/any", report_view, Permission("apikeys:read", any_scope=True)),
+            Route("GET", "/api/any", report_view, Permission("apikeys:read", any_scope_suffices=True)),
             Route("GET", "/api/all", report_view, Permission("apikeys:read")),
             Route("GET", "/api/one/{id}", report_view, Permission("apikeys:read", "apikeys:id:{id}")),
         ]
     )
     for path, status in (("/api/any", 200), ("/api/all", 403), ("/api/one/3", 200), ("/api/one/4", 403), ("/api/one/*", 403)):
-        async with gateway.client.get(path, headers=VIC) as answer:
-            assert answer.status == status, path
+        async with gateway.client.get(path, headers=VIC) as response:
+            assert response.status == status, path
 
 
 @pytest.mark.parametrize("where", [OrganizationInPath("id", "bad"), OrganizationInPath("", "bad")])
@@ -120,7 +124,7 @@ async def test_switches_and_numbers_of_the_query(serve: Serve) -> None:
     """Six spellings turn a switch on, of two values the first counts, and an invalid number is the default."""
 
     async def read(call: Call) -> Response:
-        return json_response([call.switch("on"), call.number("page", 1, least=1, most=50)])
+        return json_response([call.query_flag("on"), call.query_integer("page", 1, minimum=1, maximum=50)])
 
     gateway = await serve([Route("GET", "/api/x", read, PUBLIC)])
     cases: list[tuple[str, list[Any]]] = [("", [False, 1])]
@@ -128,8 +132,8 @@ async def test_switches_and_numbers_of_the_query(serve: Serve) -> None:
     cases += [(f"on={text}", [False, 1]) for text in ("", "yes", "tRue", "0", "on")]
     cases += [(f"page={text}", [False, number]) for text, number in (("7", 7), ("0", 1), ("-9999", 1), ("x", 1), ("51", 50), ("1e1", 1))]
     for query, expected in cases:
-        async with gateway.client.get(f"/api/x?{query}") as answer:
-            assert await answer.json() == expected, query
+        async with gateway.client.get(f"/api/x?{query}") as response:
+            assert await response.json() == expected, query
 
 
 class Named(BaseModel):
@@ -142,41 +146,41 @@ async def test_every_fault_of_a_body_is_one_text(serve: Serve, body: str) -> Non
     """If the specification gives one text, no fault of a body has another one."""
 
     async def read(call: Call) -> Response:
-        return json_response((await call.fields(Named, fault="bad request data", message_id="quota.bad-request")).name)
+        return json_response((await call.model_or_400(Named, message="bad request data", message_id="quota.bad-request")).name)
 
     gateway = await serve([Route("PUT", "/api/x", read, PUBLIC)])
-    async with gateway.client.put("/api/x", data=body.encode("latin-1")) as answer:
-        assert answer.status == 400
-        assert await answer.json() == {"message": "bad request data", "messageId": "quota.bad-request", "statusCode": 400, "traceID": ""}
-    async with gateway.client.put("/api/x", data='{"name":"n"}') as answer:
-        assert await answer.json() == "n"
+    async with gateway.client.put("/api/x", data=body.encode("latin-1")) as response:
+        assert response.status == 400
+        assert await response.json() == {"message": "bad request data", "messageId": "quota.bad-request", "statusCode": 400, "traceID": ""}
+    async with gateway.client.put("/api/x", data='{"name":"n"}') as response:
+        assert await response.json() == "n"
 
 
 async def test_integers_of_a_path_and_their_faults(serve: Serve) -> None:
     """The fault is the route's own, plain or with an identifier."""
 
     async def read(call: Call) -> Response:
-        return json_response([call.integer("id", "id is invalid"), call.integer("n", "n!", message_id="x.bad")])
+        return json_response([call.path_integer("id", "id is invalid"), call.path_integer("n", "n!", message_id="x.bad")])
 
     gateway = await serve([Route("GET", "/api/{id}/{n}", read, PUBLIC)])
     for path, expected in (("/api/5/-1", [5, -1]), ("/api/a/1", {"message": "id is invalid"})):
-        async with gateway.client.get(path) as answer:
-            assert await answer.json() == expected
-    async with gateway.client.get("/api/1/a") as answer:
-        assert (await answer.json())["messageId"] == "x.bad"
+        async with gateway.client.get(path) as response:
+            assert await response.json() == expected
+    async with gateway.client.get("/api/1/a") as response:
+        assert (await response.json())["messageId"] == "x.bad"
 
 
 async def test_tokens_and_keys_are_not_users(serve: Serve) -> None:
     """The error for a token or key names the route and the data that it lacks."""
 
     async def mine(call: Call) -> Response:
-        return json_response(user_only(call, lacks="user quotas"))
+        return json_response(require_user_id(call, user_data="user quotas"))
 
     gateway = await serve([Route("GET", "/api/user/quotas", mine, PUBLIC)])
-    async with gateway.client.get("/api/user/quotas") as answer:
-        assert answer.status == 403
+    async with gateway.client.get("/api/user/quotas") as response:
+        assert response.status == 403
         fault = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"
-        assert await answer.json() == {"message": fault}
+        assert await response.json() == {"message": fault}
 
 
 async def test_refused_changes_are_recorded(authenticator: Any) -> None:
@@ -184,14 +188,14 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
     noted: list[tuple[str, str, int, int, str]] = []
 
     class Noted:
-        def note(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
+        def record(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
             noted.append((actor.uid, action, org_id, status, actor.address))
 
     needs = Permission("orgs:write")
     routes = [Route("PUT", "/api/x", report_view, needs, audit="org.update"), Route("GET", "/api/x", report_view, needs)]
     routes.append(Route("POST", "/api/x", report_view, SIGNED_IN, audit="x"))
     routes.append(
-        Route("DELETE", "/api/x", report_view, Permission("orgs:delete", organization=OrganizationView.GLOBAL), audit="org.delete")
+        Route("DELETE", "/api/x", report_view, Permission("orgs:delete", organization=OrganizationScope.GLOBAL), audit="org.delete")
     )
     routes.append(
         Route(
@@ -228,15 +232,13 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
     ]
 
 
-async def test_a_caller_of_no_organization_may_only_what_needs_none(
-    serve: Serve, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_caller_without_an_organization(serve: Serve, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user without any organization can still reach their own data, in order to join one again."""
     be(Identity("user:vic", "vic", 0, Role.NONE), accounts, monkeypatch)
     gateway = await serve(
         [Route("GET", "/api/mine", report_view, SIGNED_IN), Route("GET", "/api/here", report_view, Permission("dashboards:read"))]
     )
-    async with gateway.client.get("/api/mine", headers=VIC) as answer:
-        assert answer.status == 200
-    async with gateway.client.get("/api/here", headers=VIC) as answer:
-        assert (answer.status, (await answer.json())["messageId"]) == (401, "organization.not-a-member")
+    async with gateway.client.get("/api/mine", headers=VIC) as response:
+        assert response.status == 200
+    async with gateway.client.get("/api/here", headers=VIC) as response:
+        assert (response.status, (await response.json())["messageId"]) == (401, "organization.not-a-member")

@@ -66,4 +66,4 @@ def test_the_error_shape_follows_the_path(path: str, shape: ErrorShape) -> None:
     """Kubernetes clients receive a Status, others the classic format; a route may override that."""
     assert error_shape_of(path) is shape
     assert Route("GET", path, handler, PUBLIC).error_shape is shape
-    assert Route("GET", path, handler, PUBLIC, shape=ErrorShape.STATUS).error_shape is ErrorShape.STATUS
+    assert Route("GET", path, handler, PUBLIC, error_shape_override=ErrorShape.STATUS).error_shape is ErrorShape.STATUS

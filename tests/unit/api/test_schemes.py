@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dashwright.api.auth.identity_cache import IdentityCache
-from dashwright.api.auth.schemes import Schemes
+from dashwright.api.auth.schemes import SchemeAuthenticator
 from dashwright.api.http.authentication import Credentials
 from dashwright.common.clock import Clock
 from dashwright.common.errors import Unauthorized, Unavailable
@@ -32,7 +32,7 @@ class GatedRecords:
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
         return await self._read(org_id or 1)
 
-    async def seen_in(self, identity: Identity, org_id: int) -> Identity:
+    async def identity_in(self, identity: Identity, org_id: int) -> Identity:
         return await self._read(org_id)
 
     async def _read(self, org_id: int) -> Identity:
@@ -51,10 +51,10 @@ class GatedRecords:
 
 
 @dataclass
-class Ear:
+class RecordedLookups:
     noted: list[Identity] = field(default_factory=list)
 
-    def note(self, identity: Identity) -> None:
+    def record(self, identity: Identity) -> None:
         self.noted.append(identity)
 
 
@@ -62,8 +62,8 @@ class Ear:
 class Setup:
     records: GatedRecords
     identities: IdentityCache
-    ear: Ear
-    schemes: Schemes
+    observer: RecordedLookups
+    schemes: SchemeAuthenticator
 
     async def begun(self, work: Coroutine[Any, Any, Identity]) -> asyncio.Task[Identity]:
         """Return the task of a request once its lookup waits for its event."""
@@ -76,9 +76,9 @@ class Setup:
 
 @pytest.fixture
 def setup() -> Setup:
-    records, identities, ear = GatedRecords(), IdentityCache(Clock()), Ear()
-    identities.begin()
-    return Setup(records, identities, ear, Schemes({"test": records}, records, identities, ear))
+    records, identities, observer = GatedRecords(), IdentityCache(Clock()), RecordedLookups()
+    identities.resume()
+    return Setup(records, identities, observer, SchemeAuthenticator({"test": records}, records, identities, observer))
 
 
 async def test_a_scheme_is_chosen_by_its_word_in_any_case(setup: Setup) -> None:
@@ -89,10 +89,10 @@ async def test_a_scheme_is_chosen_by_its_word_in_any_case(setup: Setup) -> None:
             await setup.schemes.identify(Credentials(strange), None)
 
 
-async def test_each_organization_is_an_identity_of_its_own(setup: Setup) -> None:
-    """A cached identity never serves another organization, credential or address."""
-    wanted = (None, 2, 1, 2, None)
-    assert [(await setup.schemes.identify(ASKED, org)).org_id for org in wanted] == [1, 2, 1, 2, 1]
+async def test_identities_are_cached_per_organization(setup: Setup) -> None:
+    """A cached identity is never used for another organization, credential or address."""
+    expected = (None, 2, 1, 2, None)
+    assert [(await setup.schemes.identify(ASKED, org)).org_id for org in expected] == [1, 2, 1, 2, 1]
     assert setup.records.lookups == 3
     await setup.schemes.identify(Credentials("Test bob", "192.0.2.1"), None)
     await setup.schemes.identify(Credentials("Test ann", "192.0.2.2"), None)
@@ -100,30 +100,30 @@ async def test_each_organization_is_an_identity_of_its_own(setup: Setup) -> None
 
 
 async def test_a_cached_caller_is_not_looked_up(setup: Setup) -> None:
-    """And only a look-up is noted as use."""
+    """A cached caller causes no lookup, and only lookups count as use of a token."""
     for _ in range(3):
         await setup.schemes.identify(ASKED, None)
-    assert (setup.records.lookups, len(setup.ear.noted)) == (1, 1)
-    setup.identities.forget("user:1")
+    assert (setup.records.lookups, len(setup.observer.noted)) == (1, 1)
+    setup.identities.invalidate("user:1")
     await setup.schemes.identify(ASKED, None)
-    assert (setup.records.lookups, len(setup.ear.noted)) == (2, 2)
+    assert (setup.records.lookups, len(setup.observer.noted)) == (2, 2)
 
 
-LOOKS: dict[str, Callable[[Schemes], Coroutine[Any, Any, Identity]]] = {
+LOOKS: dict[str, Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]] = {
     "identify": lambda schemes: schemes.identify(ASKED, None),
-    "seen in": lambda schemes: schemes.seen_in(ANN, 2),
+    "seen in": lambda schemes: schemes.identity_in(ANN, 2),
 }
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
 async def test_a_lookup_that_a_revocation_overtook_is_not_cached(
-    setup: Setup, look: Callable[[Schemes], Coroutine[Any, Any, Identity]]
+    setup: Setup, look: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
 ) -> None:
     """After a read, a revocation and its notification, the next request is looked up again."""
     setup.records.is_gated = True
     first = await setup.begun(look(setup.schemes))
     setup.records.role = Role.NONE
-    setup.identities.forget("user:1")
+    setup.identities.invalidate("user:1")
     setup.records.gates[0].set()
     assert (await first).role is Role.ADMIN
     setup.records.is_gated = False
@@ -135,7 +135,7 @@ async def test_a_request_after_a_revocation_does_not_share_an_earlier_lookup(set
     setup.records.is_gated = True
     before = await setup.begun(setup.schemes.identify(ASKED, None))
     setup.records.role = None
-    setup.identities.forget("user:1")
+    setup.identities.invalidate("user:1")
     after = await setup.begun(setup.schemes.identify(ASKED, None))
     for gate in setup.records.gates:
         gate.set()
@@ -159,17 +159,17 @@ async def test_callers_with_one_credential_share_one_lookup(setup: Setup) -> Non
 
 
 async def test_without_notifications_every_request_is_looked_up(setup: Setup) -> None:
-    """Neither remembered nor shared: each sees what is on record when it comes."""
+    """Without notifications lookups are neither cached nor shared, so each request sees the present state."""
     setup.identities.suspend()
     for role in (Role.ADMIN, Role.VIEWER):
         setup.records.role = role
         assert (await setup.schemes.identify(ASKED, None)).role is role
-        assert (await setup.schemes.seen_in(ANN, 2)).role is role
+        assert (await setup.schemes.identity_in(ANN, 2)).role is role
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-async def test_cached_callers_outlive_a_short_outage_of_the_database(
-    setup: Setup, look: Callable[[Schemes], Coroutine[Any, Any, Identity]]
+async def test_cached_callers_are_accepted_during_an_outage(
+    setup: Setup, look: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
 ) -> None:
     """Without notifications and lookups unknown callers wait, and cached ones continue. A lookup since then has precedence."""
     await look(setup.schemes)
@@ -188,14 +188,14 @@ async def test_cached_callers_outlive_a_short_outage_of_the_database(
 
 
 async def test_views_of_other_organizations_are_cached(setup: Setup) -> None:
-    """For each of them; the caller's own needs no look."""
-    assert await setup.schemes.seen_in(ANN, 1) is ANN
+    """The view of each organization is cached; the caller's own needs no lookup."""
+    assert await setup.schemes.identity_in(ANN, 1) is ANN
     for _ in range(2):
-        assert [(await setup.schemes.seen_in(ANN, org)).org_id for org in (2, 0, 3)] == [2, 0, 3]
+        assert [(await setup.schemes.identity_in(ANN, org)).org_id for org in (2, 0, 3)] == [2, 0, 3]
     assert setup.records.lookups == 3
-    setup.identities.forget("org:2")
-    await setup.schemes.seen_in(ANN, 2)
-    await setup.schemes.seen_in(ANN, 3)
+    setup.identities.invalidate("org:2")
+    await setup.schemes.identity_in(ANN, 2)
+    await setup.schemes.identity_in(ANN, 3)
     assert setup.records.lookups == 4
 
 
@@ -204,7 +204,7 @@ async def test_a_failure_is_not_cached(setup: Setup) -> None:
     setup.records.role = None
     with pytest.raises(Unauthorized):
         await setup.schemes.identify(ASKED, None)
-    assert not setup.ear.noted
+    assert not setup.observer.noted
     setup.records.role = Role.VIEWER
     assert (await setup.schemes.identify(ASKED, None)).role is Role.VIEWER
 
@@ -213,4 +213,4 @@ async def test_no_credential_is_cached(setup: Setup) -> None:
     """Cache keys are digests that only this process can compute."""
     await setup.schemes.identify(ASKED, None)
     assert [len(digest) for digest in setup.identities._entries] == [16]
-    assert Schemes({}, setup.records, setup.identities)._digests.of("x") != setup.schemes._digests.of("x")
+    assert SchemeAuthenticator({}, setup.records, setup.identities)._digests.digest("x") != setup.schemes._digests.digest("x")

@@ -1,4 +1,4 @@
-"""Laws of selectors: what is read of a text, what is refused and where, and which objects are selected."""
+"""Properties of selectors: parsing, rejection with the position, and the selected objects."""
 
 import contextlib
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.domain.selectors import EVERYTHING, Operator, Requirement, Selection, SpecialList, matches, parse_selection
+from dashwright.api.domain.selectors import NO_FILTER, Operator, Requirement, Selection, VersionList, matches, parse_selection
 from dashwright.common.errors import BadRequest
 
 IN, NOT_IN, EXISTS, ABSENT = Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.ABSENT
@@ -65,25 +65,25 @@ def test_a_label_selector_that_cannot_be_read_is_refused_with_the_place(text: st
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
-        ("", EVERYTHING),
-        (",", EVERYTHING),
+        ("", NO_FILTER),
+        (",", NO_FILTER),
         ("metadata.name=a", Selection(name="a")),
         ("metadata.name==a", Selection(name="a")),
         ("metadata.name=a,metadata.name=a", Selection(name="a")),
         ("metadata.name=test-dashboard-", Selection(name="test-dashboard-")),
         ("metadata.name=", Selection(name="")),
-        ("metadata.name!=a,metadata.name!=b", Selection(other_names=("a", "b"))),
+        ("metadata.name!=a,metadata.name!=b", Selection(excluded_names=("a", "b"))),
         (r"metadata.name=a\,b\=c\\", Selection(name=r"a,b=c" + "\\")),
-        ("metadata.namespace=default", EVERYTHING),
-        ("metadata.namespace!=org-2", EVERYTHING),
+        ("metadata.namespace=default", NO_FILTER),
+        ("metadata.namespace!=org-2", NO_FILTER),
     ],
     ids=str,
 )
-def test_field_selectors_name_objects_and_namespaces(text: str, wanted: Selection) -> None:
+def test_field_selectors_name_objects_and_namespaces(text: str, expected: Selection) -> None:
     """Equal and unequal names, with the escapes that Kubernetes has; a namespace that is that of the path says nothing more."""
-    assert parse_selection("", text, "default") == wanted
+    assert parse_selection("", text, "default") == expected
 
 
 @pytest.mark.parametrize(
@@ -97,16 +97,16 @@ def test_field_selectors_name_objects_and_namespaces(text: str, wanted: Selectio
     ],
 )
 def test_fields_that_exclude_one_another_select_nothing(text: str) -> None:
-    """Such a selection is valid and empty."""
+    """A selector with contradictory fields is valid and selects nothing."""
     selection = parse_selection("", text, "default")
     assert selection.is_empty
     assert not matches(selection, {}, "a")
 
 
-def test_a_request_that_spans_namespaces_keeps_those_it_names() -> None:
-    """Without a namespace in the path the selector is the one to say it."""
+def test_a_selector_may_name_the_namespace() -> None:
+    """Without a namespace in the path, the selector can select one."""
     assert parse_selection("", "metadata.namespace=org-2", "").namespace == "org-2"
-    assert parse_selection("", "metadata.namespace!=org-2", "").other_namespaces == ("org-2",)
+    assert parse_selection("", "metadata.namespace!=org-2", "").excluded_namespaces == ("org-2",)
     assert parse_selection("", "metadata.namespace=org-2,metadata.namespace!=org-2", "").is_empty
 
 
@@ -121,18 +121,20 @@ def test_a_request_that_spans_namespaces_keeps_those_it_names() -> None:
     ],
     ids=str,
 )
-def test_another_field_is_refused_naming_those_there_are(text: str, position: int) -> None:
-    """Nothing is selected by a field that is not looked at: a client would take the answer for what it asked for."""
+def test_an_unknown_field_is_rejected(text: str, position: int) -> None:
+    """An unknown field is rejected with the known ones, because ignoring it would return other objects than requested."""
     with pytest.raises(BadRequest, match=rf"fieldSelector: found .* at character {position}, expected"):
         parse_selection("", text, "default")
 
 
-def test_special_labels_ask_for_a_number_the_history_or_the_trash() -> None:
-    """They are not labels of objects; other requirements are kept."""
+def test_special_labels() -> None:
+    """Special labels select an id, the history or the trash; other requirements are kept."""
     number = parse_selection("grafana.app/deprecatedInternalID=17,a=b", "", "default")
-    assert (number.number, number.labels) == (17, (Requirement("a", IN, ("b",)),))
-    assert parse_selection("grafana.app/get-history=true", "metadata.name=x", "default") == Selection(name="x", special=SpecialList.HISTORY)
-    assert parse_selection("grafana.app/get-trash in (true)", "", "default").special is SpecialList.TRASH
+    assert (number.numeric_id, number.labels) == (17, (Requirement("a", IN, ("b",)),))
+    assert parse_selection("grafana.app/get-history=true", "metadata.name=x", "default") == Selection(
+        name="x", version_list=VersionList.HISTORY
+    )
+    assert parse_selection("grafana.app/get-trash in (true)", "", "default").version_list is VersionList.TRASH
 
 
 @pytest.mark.parametrize(
@@ -149,14 +151,14 @@ def test_special_labels_ask_for_a_number_the_history_or_the_trash() -> None:
         "grafana.app/get-history=true,grafana.app/get-trash=true",
     ],
 )
-def test_special_labels_are_asked_for_in_one_form_only(text: str) -> None:
-    """Other forms, whose meaning would differ, are refused."""
+def test_special_labels_have_one_form(text: str) -> None:
+    """Other operators, whose meaning would differ, are rejected."""
     with pytest.raises(BadRequest, match="the labelSelector "):
         parse_selection(text, "", "default")
 
 
-def test_a_number_is_found_among_the_labels_that_are_shown() -> None:
-    """A watch by number looks at the labels that hold it."""
+def test_a_watch_selects_by_the_label_of_an_id() -> None:
+    """A watch by id compares the label that contains it."""
     selection = parse_selection("grafana.app/deprecatedInternalID=17", "", "default")
     assert matches(selection, {"grafana.app/deprecatedInternalID": "17"}, "a")
     assert not matches(selection, {"grafana.app/deprecatedInternalID": "18"}, "a")

@@ -34,7 +34,7 @@ class Source:
         return Response(200, self.read(), "text/plain")
 
     async def watch(self, _: Call) -> Response:
-        return Response(200, self.read(), "text/plain", endless=True)
+        return Response(200, self.read(), "text/plain", is_endless=True)
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def source() -> Source:
     return Source()
 
 
-async def test_a_stream_sends_each_piece_as_it_comes(serve: Serve, source: Source) -> None:
-    """A piece is on its way before the next one exists."""
+async def test_a_stream_sends_each_chunk_immediately(serve: Serve, source: Source) -> None:
+    """A chunk is sent before the next one is produced."""
     client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
     async with client.get("/api/stream") as response:
         for piece in (b"one", b"two"):
@@ -87,8 +87,8 @@ async def test_a_stop_ends_an_endless_stream_cleanly(serve: Serve, source: Sourc
     assert source.closed.is_set()
 
 
-async def test_a_stop_lets_a_stream_come_to_its_end(serve: Serve, source: Source) -> None:
-    """No client takes a part of a long response for the whole."""
+async def test_a_stop_completes_streams(serve: Serve, source: Source) -> None:
+    """A stop completes streams, so that no client mistakes a part for the complete response."""
     gateway = await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])
     async with gateway.client.get("/api/stream") as response:
         source.pieces.put_nowait(b"one")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dashwright.api.domain import job_rules, submissions
-from dashwright.api.domain.submissions import NO_METADATA, JobSubmission, parse_json, read, read_jobs
+from dashwright.api.domain.submissions import NO_METADATA, JobSubmission, parse_json, read_jobs, read_submission
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.models.causes import causes_of
 from dashwright.common.models.provisioning import Action, JobSpec
@@ -26,13 +26,15 @@ def submit(value: Any, **options: Any) -> Any:
 
 
 def test_a_spec_a_list_and_an_object_are_read() -> None:
-    """One JobSpec, a list in its order, and a whole Job object all give specs; only the list is a list."""
+    """A JobSpec, an ordered list of them, and a complete Job are accepted; only the list returns a list."""
     assert [spec.action for spec in submit(SYNC).specs] == [Action.SYNC]
     many = submit([SYNC, {**SYNC, "repository": "q"}])
     assert (many.is_list, [spec.repository for spec in many.specs]) == (True, ["r", "q"])
     assert submit({"metadata": {"namespace": "default"}, "spec": SYNC}) == submit(SYNC)
-    whole = submit({"kind": "Job", "apiVersion": "provisioning.grafana.app/v0alpha1", "metadata": {"namespace": "default"}, "spec": SYNC})
-    assert (whole.is_list, whole.specs[0].repository) == (False, "r")
+    complete = submit(
+        {"kind": "Job", "apiVersion": "provisioning.grafana.app/v0alpha1", "metadata": {"namespace": "default"}, "spec": SYNC}
+    )
+    assert (complete.is_list, complete.specs[0].repository) == (False, "r")
 
 
 def test_the_later_words_are_understood() -> None:
@@ -42,8 +44,8 @@ def test_the_later_words_are_understood() -> None:
     assert submit({"repository": "r", "pr": {"ref": "main"}}).specs[0].action is Action.PR
 
 
-def test_the_repository_of_the_path_wins() -> None:
-    """Below a repository every spec is about that one, whatever it names."""
+def test_the_repository_of_the_path_takes_precedence() -> None:
+    """Below a repository every spec is about that one, whatever repository it has."""
     assert submit({**SYNC, "repository": "other"}, repository="r").specs[0].repository == "r"
     assert submit({"sync": {}}, repository="r").specs[0].repository == "r"
 
@@ -83,7 +85,7 @@ def test_a_tree_is_judged_as_its_json_text_is(value: dict[str, Any]) -> None:
     except ValidationError as error:
         expected = causes_of(error)
     try:
-        found: Any = job_rules.validated(value)
+        found: Any = job_rules.validate(value)
     except ValidationError as error:
         found = causes_of(error)
     assert found == expected
@@ -124,21 +126,21 @@ def test_a_fault_is_named_by_its_field(value: Any, field: str, text: str) -> Non
     assert text.lower() in cause.message.lower()
 
 
-def test_a_list_is_checked_whole() -> None:
-    """Every faulty item is reported by its index, including unknown fields; valid items do not help."""
+def test_a_list_is_checked_completely() -> None:
+    """Every invalid item is reported by its index, including unknown fields; then no item is accepted."""
     with pytest.raises(Invalid) as caught:
         submit([SYNC, {"action": "sync", "repository": "r"}, 5, {"repository": "r", "action": "fly"}, {**SYNC, "sink": {}}])
     assert [cause.field for cause in caught.value.causes] == ["[1].sync", "[2]", "[3].action", "[4].sink"]
 
 
-def test_a_pull_request_is_named_by_number_branch_or_address() -> None:
-    """One of them is enough; a zero and an empty text are as missing."""
+def test_a_pull_request_is_given_by_number_branch_or_url() -> None:
+    """One of them suffices; zero and the empty string count as missing."""
     for pull in ({"pr": 7}, {"ref": "change"}, {"url": "https://git.example/pull/7"}, {"pr": 0, "ref": "change", "hash": ""}):
         assert submit({"repository": "r", "pr": pull}).specs[0].action is Action.PR
 
 
 def test_labels_annotations_and_a_generated_name_are_kept() -> None:
-    """The metadata of a whole Job is read; a bare spec has none."""
+    """The metadata of a complete Job is read; a bare spec has none."""
     metadata = {"generateName": "nightly-", "labels": {"ci": "42"}, "annotations": {"why": "because"}}
     read_ = submit({"metadata": metadata, "spec": SYNC}).metadata
     assert (read_.labels, read_.annotations) == ({"ci": "42"}, {"why": "because"})
@@ -151,20 +153,20 @@ def test_labels_annotations_and_a_generated_name_are_kept() -> None:
     [{"generateName": "Nightly-"}, {"generateName": 7}, {"generateName": "x" * 60}, {"labels": {"ci": 42}}, {"annotations": ["a"]}],
     ids=str,
 )
-def test_metadata_that_cannot_be_kept_is_refused(metadata: dict[str, Any]) -> None:
-    """Nothing of it is dropped silently."""
+def test_unsupported_metadata_is_rejected(metadata: dict[str, Any]) -> None:
+    """Unsupported metadata is rejected, and never silently omitted."""
     with pytest.raises(BadRequest, match=r"metadata\."):
         submit({"metadata": metadata, "spec": SYNC})
 
 
-def test_a_message_with_unknown_fields_is_refused() -> None:
-    """So is an Evaluation: a reply has no header to warn in."""
+def test_a_message_with_unknown_fields_is_rejected() -> None:
+    """Messages are rejected, also for an Evaluation, because a reply has no header for warnings."""
     evaluation = {"kind": "Evaluation", "spec": {"panel": {"type": "t", "targets": []}, "querys": []}, "metadata": {"name": "e"}}
     with pytest.raises(Invalid) as caught:
-        read(json.dumps(evaluation).encode(), "default")
+        read_submission(json.dumps(evaluation).encode(), "default")
     (cause,) = caught.value.causes
     assert (cause.field, 'did you mean "queries"?' in cause.message) == ("spec.querys", True)
-    assert isinstance(read(json.dumps(SYNC).encode(), "default"), JobSubmission)
+    assert isinstance(read_submission(json.dumps(SYNC).encode(), "default"), JobSubmission)
 
 
 @pytest.mark.parametrize(
@@ -178,8 +180,8 @@ def test_a_message_with_unknown_fields_is_refused() -> None:
         ({"kind": "Job", "metadata": {}, "spec": SYNC, "status": {"state": "working"}}, "empty status"),
     ],
 )
-def test_what_cannot_be_a_submission_is_a_bad_request(value: Any, text: str) -> None:
-    """An envelope that does not belong here is refused with the reason."""
+def test_invalid_submissions_are_rejected(value: Any, text: str) -> None:
+    """An invalid envelope is rejected with the reason."""
     with pytest.raises(BadRequest, match=text):
         submit(value)
 
@@ -197,8 +199,8 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_json_is_read_or_refused(value: Any) -> None:
-    """Nothing but an error of the tree below 500 comes of a body, whatever it holds."""
+def test_any_json_is_accepted_or_rejected(value: Any) -> None:
+    """A body of any JSON causes at most a client error."""
     with suppress(BadRequest, Invalid):
         submit(value)
 
@@ -207,7 +209,7 @@ def test_any_json_is_read_or_refused(value: Any) -> None:
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     """Invalid JSON is refused."""
     with suppress(BadRequest, Invalid):
-        read(body, "default")
+        read_submission(body, "default")
 
 
 def test_many_and_long_unknown_fields_are_refused_with_little_work_and_in_few_words() -> None:
@@ -215,7 +217,7 @@ def test_many_and_long_unknown_fields_are_refused_with_little_work_and_in_few_wo
     for value in ([{**SYNC, **{f"f{index}": 1 for index in range(180)}}] * 1000, {**SYNC, "x" * 1_000_000: 1}):
         body, started = json.dumps(value).encode(), process_time()
         with pytest.raises(Invalid) as caught:
-            read(body, "default")
+            read_submission(body, "default")
         assert process_time() - started < 2
         assert len(caught.value.message) < 5000
         assert len(caught.value.causes) <= 1000

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from dashwright.api.auth.token_life import LifeLimits, token_end
+from dashwright.api.auth.token_life import LifeLimits, token_expiry
 from dashwright.api.domain import times
 from dashwright.api.domain.urls import avatar_url
 from dashwright.common.errors import BadRequest
@@ -18,43 +18,43 @@ DAY = 86_400
     [
         (0, LifeLimits(), None),
         (1, LifeLimits(), NOW + 1),
-        (times.LAST - NOW, LifeLimits(), times.LAST),
-        (60, LifeLimits(seconds=60), NOW + 60),
-        (2 * DAY, LifeLimits(days=2), NOW + 2 * DAY),
-        (60, LifeLimits(seconds=60, days=2), NOW + 60),
+        (times.MAX_SECONDS - NOW, LifeLimits(), times.MAX_SECONDS),
+        (60, LifeLimits(max_seconds=60), NOW + 60),
+        (2 * DAY, LifeLimits(max_days=2), NOW + 2 * DAY),
+        (60, LifeLimits(max_seconds=60, max_days=2), NOW + 60),
     ],
 )
-def test_a_token_ends_when_it_is_asked_to(seconds: int, limits: LifeLimits, end: int | None) -> None:
-    """0 means that the token never expires; a limit may be reached."""
-    assert token_end(seconds, NOW, limits) == end
+def test_a_token_expires_as_requested(seconds: int, limits: LifeLimits, end: int | None) -> None:
+    """0 means that the token never expires; the maximum lifetime is allowed."""
+    assert token_expiry(seconds, NOW, limits) == end
 
 
 @pytest.mark.parametrize(
     ("seconds", "limits"),
     [
         (-1, LifeLimits()),
-        (times.LAST - NOW + 1, LifeLimits()),
+        (times.MAX_SECONDS - NOW + 1, LifeLimits()),
         (2**63 - 1, LifeLimits()),
-        (0, LifeLimits(seconds=60)),
-        (61, LifeLimits(seconds=60)),
-        (0, LifeLimits(days=2)),
-        (2 * DAY + 1, LifeLimits(days=2)),
-        (61, LifeLimits(seconds=60, days=2)),
+        (0, LifeLimits(max_seconds=60)),
+        (61, LifeLimits(max_seconds=60)),
+        (0, LifeLimits(max_days=2)),
+        (2 * DAY + 1, LifeLimits(max_days=2)),
+        (61, LifeLimits(max_seconds=60, max_days=2)),
     ],
 )
-def test_a_life_beyond_its_limit_is_refused(seconds: int, limits: LifeLimits) -> None:
-    """With a limit, a token without expiry is refused."""
+def test_a_lifetime_above_the_limit_is_rejected(seconds: int, limits: LifeLimits) -> None:
+    """With a maximum lifetime, a token without expiry is rejected."""
     with pytest.raises(BadRequest):
-        token_end(seconds, NOW, limits)
+        token_expiry(seconds, NOW, limits)
 
 
-def test_times_are_shown_in_utc_and_whole_seconds() -> None:
-    """Whatever zone they were in; years have four digits."""
+def test_times_are_formatted_in_utc_and_whole_seconds() -> None:
+    """Times of any zone are formatted in UTC; years have four digits."""
     moment = datetime(2026, 1, 31, 14, 30, 15, 999_999, timezone(timedelta(hours=2)))
     assert times.format_time(moment) == "2026-01-31T12:30:15Z"
     assert times.format_time(datetime(1, 1, 1, tzinfo=UTC)) == "0001-01-01T00:00:00Z"
     assert times.format_seconds(0) == "1970-01-01T00:00:00Z"
-    assert times.format_seconds(times.LAST) == times.format_seconds(2**63 - 1) == "9999-12-31T23:59:59Z"
+    assert times.format_seconds(times.MAX_SECONDS) == times.format_seconds(2**63 - 1) == "9999-12-31T23:59:59Z"
     assert times.format_seconds(-(2**63)) == "0001-01-01T00:00:00Z"
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dashwright.api.domain.unknown_fields import of_object
+from dashwright.api.domain.unknown_fields import find_in_object
 from dashwright.api.resources.options import FieldValidation, warning_headers
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.kind import Kind
@@ -39,8 +39,8 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY
     ids=lambda value: value.kind if isinstance(value, Kind) else str(value),
 )
 def test_a_field_is_known_by_any_of_its_names(kind: Kind, tree: dict[str, Any], unknown: list[str]) -> None:
-    """At any depth, in lists too; in an open spec everything is known."""
-    assert [field.path for field in of_object(tree, kind)] == unknown
+    """Fields are known by name and alias at any depth, also in lists; an open spec has no unknown fields."""
+    assert [field.path for field in find_in_object(tree, kind)] == unknown
 
 
 @pytest.mark.parametrize(
@@ -55,24 +55,24 @@ def test_a_field_is_known_by_any_of_its_names(kind: Kind, tree: dict[str, Any], 
     ],
     ids=str,
 )
-def test_an_unknown_field_comes_with_advice(tree: dict[str, Any], advice: str) -> None:
-    """The name that was probably meant, or the names that there are."""
-    (field,) = of_object(tree, JOB)
+def test_an_unknown_field_has_advice(tree: dict[str, Any], advice: str) -> None:
+    """The advice is the most similar name, or all existing names."""
+    (field,) = find_in_object(tree, JOB)
     assert field.advice == advice
 
 
 def test_reported_unknown_fields_are_limited() -> None:
     """Responses and headers name only some of many fields."""
-    many = {f"field{number}": 1 for number in range(1000)}
-    told = FieldValidation.WARN.warnings_for(of_object(many, FOLDER))
+    many = {f"field{index}": 1 for index in range(1000)}
+    told = FieldValidation.WARN.warnings_for(find_in_object(many, FOLDER))
     assert len(told) == 20
     with pytest.raises(BadRequest, match='strict decoding error: unknown field "field0", unknown field'):
-        FieldValidation.STRICT.warnings_for(of_object(many, FOLDER))
-    assert FieldValidation.IGNORE.warnings_for(of_object(many, FOLDER)) == ()
+        FieldValidation.STRICT.warnings_for(find_in_object(many, FOLDER))
+    assert FieldValidation.IGNORE.warnings_for(find_in_object(many, FOLDER)) == ()
 
 
 def test_warnings_fit_into_a_header() -> None:
-    """As one header, of printable ASCII and bounded; none where there is nothing to say."""
+    """Warnings are one header of printable ASCII with a maximum length, or no header."""
     assert warning_headers(()) == {}
     assert warning_headers(["a"]) == {"Warning": '299 - "a"'}
     assert warning_headers(['a"b\\', "ü\r\n\x00"]) == {"Warning": '299 - "a\\"b\\\\", 299 - "\\\\xfc"'}

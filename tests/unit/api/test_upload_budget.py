@@ -6,8 +6,8 @@ from dashwright.api.http.upload_budget import UploadBudget
 from dashwright.common.errors import TooManyRequests
 
 
-def test_one_network_holds_its_share_and_no_more() -> None:
-    """Also by several requests; another network has room."""
+def test_one_network_is_limited_to_its_share() -> None:
+    """Several requests of a network share its limit; another network has room."""
     uploads = UploadBudget(10, 6)
     with uploads.reserve("192.0.2.1") as keep, uploads.reserve("192.0.2.1") as keep_more, uploads.reserve("192.0.2.2") as keep_other:
         keep(4)
@@ -17,8 +17,8 @@ def test_one_network_holds_its_share_and_no_more() -> None:
         keep_other(4)
 
 
-def test_all_together_hold_so_much() -> None:
-    """Whatever network asks for more is refused."""
+def test_the_total_is_limited() -> None:
+    """Above the total, requests of every network are rejected."""
     uploads = UploadBudget(10, 6)
     with uploads.reserve("192.0.2.1") as keep, uploads.reserve("192.0.2.2") as keep_other:
         keep(6)
@@ -27,8 +27,8 @@ def test_all_together_hold_so_much() -> None:
             keep_third(1)
 
 
-def test_what_is_done_leaves_its_room() -> None:
-    """Also what was refused, or failed."""
+def test_finished_requests_free_their_share() -> None:
+    """Rejected and failed requests free their share too."""
     uploads = UploadBudget(10, 10)
     for _ in range(3):
         with uploads.reserve("2001:db8::1") as keep:

@@ -13,7 +13,7 @@ LISTED = Path(__file__).parents[2] / "clients" / "expected_failures.toml"
 
 
 def results(passed: int, *others: Result) -> list[Result]:
-    return [*(Result(f"{FILE}::test_{number}", Outcome.PASSED) for number in range(passed)), *others]
+    return [*(Result(f"{FILE}::test_{index}", Outcome.PASSED) for index in range(passed)), *others]
 
 
 def failed(name: str) -> Result:
@@ -40,14 +40,14 @@ def test_an_expected_failure_is_accepted_and_its_pass_is_not() -> None:
 
 
 def test_a_test_that_skips_itself_must_be_listed() -> None:
-    """A server that tells a strange version makes tests skip; that must not pass for success."""
+    """A client's test that skips itself, for example because of the server's version, fails unless it is listed."""
     skipped = Result(f"{FILE}::test_x", Outcome.SKIPPED, "only for version 9")
     assert expectations.judge(FILE, results(1, skipped), NONE) == [f"{FILE}::test_x: skipped itself: only for version 9"]
     assert expectations.judge(FILE, results(1, skipped), Expectations({}, {skipped.test: "because"}, {})) == []
 
 
 def test_an_unpredictable_test_may_fail_or_pass() -> None:
-    """But only fail with the text that is listed."""
+    """An unpredictable test may pass, or fail with the listed message only."""
     for message, complaints in (("", 0), ("broke", 0), ("another", 1)):
         asking = Expectations({}, {}, {f"{FILE}::test_x": Unpredictable("asks somebody else", message)})
         assert expectations.judge(FILE, results(1, Result(f"{FILE}::test_x", Outcome.PASSED)), asking) == []
@@ -56,7 +56,7 @@ def test_an_unpredictable_test_may_fail_or_pass() -> None:
 
 @pytest.mark.parametrize(("others", "complaints"), [(9, 0), (8, 1)])
 def test_at_most_a_tenth_of_a_group_may_be_expected_to_fail(others: int, complaints: int) -> None:
-    """One of ten may, one of nine may not."""
+    """One expected failure of ten tests is allowed, and one of nine is not."""
     expecting = Expectations({f"{FILE}::test_x": "because"}, {}, {})
     assert len(expectations.judge(FILE, results(others, failed("test_x")), expecting)) == complaints
 
@@ -100,16 +100,16 @@ def test_the_list_names_tests_of_the_groups() -> None:
 
 
 def test_each_test_runs_in_one_group() -> None:
-    """What a group names is left out of the group of the whole file, and of that group nothing is."""
+    """A test that a group names is excluded from the group of its whole file."""
     for name, group in suite.GROUPS.items():
         for node in group.nodes if group.tests else ():
-            whole = [other for other in suite.GROUPS.values() if other.file == group.file and not other.tests]
-            assert [node in suite.deselected(other) for other in whole] == [True], name
+            complete = [other for other in suite.GROUPS.values() if other.file == group.file and not other.tests]
+            assert [node in suite.deselected(other) for other in complete] == [True], name
             assert node not in suite.deselected(group)
 
 
-def test_an_archive_with_another_content_is_removed_and_refused(tmp_path: Path) -> None:
-    """What was tampered with, or broke off, never runs, and the next run downloads anew."""
+def test_an_archive_with_another_checksum_is_deleted(tmp_path: Path) -> None:
+    """A damaged archive is never executed, and the next run downloads it again."""
     spoilt = tmp_path / "suite.tar.gz"
     spoilt.write_bytes(b"something else")
     with pytest.raises(Missing, match="not the archive that is pinned"):

@@ -1,4 +1,4 @@
-"""Which kubectl is taken, and how one from Debian's archive is vouched for."""
+"""The choice of kubectl, and the verification of one from Debian's archive."""
 
 import pytest
 from tests.clients.kubernetes import debian, kubectl
@@ -36,7 +36,7 @@ SHA256: 2
     ],
 )
 def test_versions_that_are_new_enough(text: str, enough: bool) -> None:
-    """From 1.32 on; a package that counts otherwise, as Google's does, is none."""
+    """Versions from 1.32 on are accepted; packages with another version scheme, such as Google's, are not."""
     assert (kubectl._version(text) >= kubectl.OLDEST) is enough
 
 
@@ -47,8 +47,8 @@ def test_the_hash_of_an_index_is_that_of_the_signed_list() -> None:
         debian._hash_in_release(RELEASE, "main/binary-riscv64/Packages.xz")
 
 
-def test_a_package_is_found_by_its_whole_name() -> None:
-    """Its file and its hash, and no line of a description."""
+def test_a_package_is_found_by_its_exact_name() -> None:
+    """The result is the file and the hash of the package, without lines of a description."""
     assert debian._entry(PACKAGES, "kubectl") == ("pool/main/k/kubectl_1.32.3_amd64.deb", "2")
     with pytest.raises(Missing):
         debian._entry(PACKAGES, "kube")

@@ -1,4 +1,4 @@
-"""Data sources are reached at public addresses, and elsewhere only where the setting lists them."""
+"""Data sources are reached at public addresses, and at others only if the setting lists them."""
 
 import ipaddress
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.allowed_hosts import Address, AllowedHosts, is_public
 from dashwright.common.settings import SettingsError, load
-from dashwright.standalone.one_process import reaching_this_machine
+from dashwright.standalone.one_process import allow_local_data_sources
 
 NOBODY = AllowedHosts()
 ADDRESSES = st.ip_addresses()
@@ -27,12 +27,12 @@ def test_special_addresses_are_not_public(address: Address) -> None:
     """Loopback, private, shared, link-local, documentation, multicast, reserved: none is reached unless it is listed."""
     assert not is_public(address)
     assert not NOBODY.permits(address, "example.com")
-    assert AllowedHosts.of([str(address)]).permits(address)
+    assert AllowedHosts.parse([str(address)]).permits(address)
 
 
 @given(ADDRESSES | st.ip_addresses(network="64:ff9b::/96") | st.ip_addresses(network="2002::/16"))
-def test_what_python_knows_to_be_special_is_not_public(address: Address) -> None:
-    """The other way round more may be refused, never less."""
+def test_addresses_special_to_python_are_not_public(address: Address) -> None:
+    """More addresses than Python's may be special, never fewer."""
     if address in NAT64:
         address = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     carried = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address.sixtofour)
@@ -53,14 +53,14 @@ def test_an_address_within_an_address_is_as_public_as_that(address: ipaddress.IP
     ]
     for form in forms:
         assert is_public(form) == is_public(address)
-        assert AllowedHosts.of([str(address)]).permits(form)
+        assert AllowedHosts.parse([str(address)]).permits(form)
 
 
 @given(ADDRESSES, st.integers(0, 32))
-def test_a_listed_network_lists_its_addresses(address: Address, bits: int) -> None:
-    """And only those of its own kind."""
+def test_a_listed_network_allows_its_addresses(address: Address, bits: int) -> None:
+    """A listed network allows exactly its addresses, of its own IP version."""
     network = ipaddress.ip_network((address, bits), strict=False)
-    assert AllowedHosts.of([str(network)]).lists(address)
+    assert AllowedHosts.parse([str(network)]).lists(address)
 
 
 @pytest.mark.parametrize(
@@ -77,31 +77,31 @@ def test_a_listed_network_lists_its_addresses(address: Address, bits: int) -> No
         ("*.example.com", "", False),
     ],
 )
-def test_names_are_listed_whole_or_by_their_end(entry: str, host: str, listed: bool) -> None:
-    """In any case of letters, with or without the last dot."""
-    assert AllowedHosts.of([entry]).permits(ipaddress.ip_address("10.0.0.1"), host) is listed
+def test_names_are_listed_completely_or_by_suffix(entry: str, host: str, listed: bool) -> None:
+    """Names ignore case and a trailing dot."""
+    assert AllowedHosts.parse([entry]).permits(ipaddress.ip_address("10.0.0.1"), host) is listed
 
 
 @pytest.mark.parametrize("entry", ["", "http://db", "db:9090", "db/x", "10.0.0.0/33", "10.0.0", "127.1", "*", "*.", "a b", "-", "[::1"])
-def test_what_is_no_host_stops_the_start(entry: str) -> None:
-    """With a sentence that says what may stand there; half an address is no name."""
+def test_an_invalid_host_stops_the_start(entry: str) -> None:
+    """An invalid entry, such as an incomplete address, is an error that says which forms are valid."""
     with pytest.raises(ValueError, match="is not a host"):
-        AllowedHosts.of([entry])
+        AllowedHosts.parse([entry])
     if entry:
         with pytest.raises(SettingsError, match=r"DASHWRIGHT_ALLOWED_HOSTS: .*is not a host"):
             load(allowed_hosts=entry)
 
 
-def test_the_setting_is_a_comma_list() -> None:
-    """Nothing is listed by default."""
+def test_the_setting_is_a_comma_separated_list() -> None:
+    """By default the list is empty."""
     assert load().allowed_hosts == ()
     assert load(allowed_hosts=" db , 10.0.0.0/8,").allowed_hosts == ("db", "10.0.0.0/8")
 
 
-def test_everything_in_one_process_reaches_its_own_machine() -> None:
-    """Unless the setting says otherwise, also where it says nothing at all."""
-    hosts = AllowedHosts.of(reaching_this_machine(load()).allowed_hosts)
+def test_standalone_may_reach_its_own_machine() -> None:
+    """In standalone mode local addresses are allowed unless the setting is given."""
+    hosts = AllowedHosts.parse(allow_local_data_sources(load()).allowed_hosts)
     assert all(hosts.permits(ipaddress.ip_address(text)) for text in ("127.0.0.1", "127.9.9.9", "::1"))
     assert not hosts.permits(ipaddress.ip_address("10.0.0.1"))
-    assert reaching_this_machine(load(allowed_hosts="")).allowed_hosts == ()
-    assert reaching_this_machine(load(allowed_hosts="db")).allowed_hosts == ("db",)
+    assert allow_local_data_sources(load(allowed_hosts="")).allowed_hosts == ()
+    assert allow_local_data_sources(load(allowed_hosts="db")).allowed_hosts == ("db",)

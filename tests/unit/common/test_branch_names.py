@@ -1,4 +1,4 @@
-"""Names of branches: what git would refuse is refused before it is asked."""
+"""Names of branches: those that git rejects are rejected before git is called."""
 
 import subprocess
 
@@ -43,7 +43,7 @@ def test_names_that_git_or_its_clients_refuse(name: str) -> None:
 
 
 @given(st.text(alphabet="ab./@{-~ \\:lock", min_size=1, max_size=12))
-def test_what_is_taken_git_takes(name: str) -> None:
-    """Asked of the program itself."""
+def test_accepted_names_are_valid_for_git(name: str) -> None:
+    """The program ``git`` accepts each accepted name."""
     if is_branch(name):
         assert subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, check=False).returncode == 0

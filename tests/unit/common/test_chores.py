@@ -1,4 +1,4 @@
-"""Chores: repeated until the stop, whatever a round raises."""
+"""Chores: repeated until they are stopped, whatever a round raises."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -58,8 +58,8 @@ async def test_a_final_round_follows_the_one_under_way() -> None:
     assert events == ["begin", "end", "begin", "end"]
 
 
-async def test_a_stop_cancels_the_round_under_way() -> None:
-    """Without a final round, work that waits does not hold up the stop."""
+async def test_a_stop_cancels_the_running_round() -> None:
+    """Without a final round, a stop does not wait for a running round."""
     begun, events = asyncio.Event(), list[str]()
 
     async def work() -> None:
@@ -75,8 +75,8 @@ async def test_a_stop_cancels_the_round_under_way() -> None:
     assert events == []
 
 
-async def test_the_first_round_comes_with_the_start_and_the_next_after_the_pause() -> None:
-    """A chore of an hour has done one round when it is stopped immediately."""
+async def test_the_first_round_runs_at_the_start() -> None:
+    """A chore with an interval of an hour has run once when it is stopped immediately."""
     rounds: list[str] = []
     work, reached = recorder(rounds, "hourly", most=1)
     chore = Chore("hourly", work, seconds=3600)

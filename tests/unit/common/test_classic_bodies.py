@@ -1,4 +1,4 @@
-"""The laws of bodies of the classic API."""
+"""Properties of bodies of the classic API."""
 
 import json
 from contextlib import suppress
@@ -36,8 +36,8 @@ def test_names_match_in_any_case(upper: list[bool]) -> None:
     assert (body.name, body.org_id, body.address.zip_code) == ("n", 7, "z")
 
 
-def test_a_name_of_the_model_is_no_name_of_the_interface() -> None:
-    """Only the interface's spelling counts."""
+def test_only_aliases_are_accepted() -> None:
+    """Only the API's spelling of a field is accepted, not the model's."""
     assert read('{"name": "n", "org_id": 7}').org_id == 1
 
 
@@ -58,7 +58,7 @@ def test_null_is_missing() -> None:
 
 
 def test_other_properties_have_no_effect() -> None:
-    """What the model does not declare is neither a fault nor kept."""
+    """Properties that the model does not declare are neither errors nor kept."""
     body = read('{"name": "n", "isAdmin": true, "id": 1, "": 2, "__class__": 3, "model_config": {}}')
     assert body.model_dump() == Body(name="n").model_dump()
 
@@ -98,15 +98,15 @@ def test_another_shape_is_a_fault(text: str) -> None:
 
 
 @pytest.mark.parametrize("number", [0, -1, 2**63 - 1, -(2**63)])
-def test_whole_numbers_of_64_bits_are_taken(number: int) -> None:
-    """Both ends of the range belong to it."""
+def test_integers_of_64_bits_are_accepted(number: int) -> None:
+    """Both ends of the range are accepted."""
     assert read(json.dumps({"name": "n", "orgId": number})).org_id == number
 
 
 @given(
     st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
 )
-def test_any_json_is_read_or_refused(tree: Any) -> None:
-    """Nothing but a fault of the body comes of a strange one."""
+def test_any_json_is_accepted_or_rejected(tree: Any) -> None:
+    """A body of any JSON causes at most a client error."""
     with suppress(ValidationError):
         read(json.dumps(tree))

@@ -1,4 +1,4 @@
-"""What a dashboard may be: its refresh, the classic schema, and what stands for it in older versions."""
+"""Rules of dashboards: the refresh interval, the classic schema, and the stub that replaces newer specs in older versions."""
 
 from typing import Any
 
@@ -28,22 +28,22 @@ def stored(spec: str, *, layout: bool = False) -> Body:
 
 
 @pytest.mark.parametrize("refresh", ["10s", "30s", "auto", "", False, None, "1m", "1h30m", "1d", "10000ms", "1.5m"])
-def test_a_refresh_at_or_above_the_shortest_is_taken(refresh: Any) -> None:
-    """Where the shortest is 10 s; words and nothing are no interval."""
+def test_a_refresh_of_at_least_the_minimum_is_accepted(refresh: Any) -> None:
+    """Intervals from the minimum of 10 s on are accepted, as are ``auto`` and empty or absent values."""
     assert admitted({"refresh": refresh}) == []
     assert admitted({"timeSettings": {"autoRefresh": refresh}}) == []
 
 
 @pytest.mark.parametrize("refresh", ["5s", "9999ms", "0s", "soon", "10", "10 s", "s", "-10s", 10, True, ["10s"], "1" * 50 + "s"])
-def test_a_refresh_below_the_shortest_or_unreadable_is_refused(refresh: Any) -> None:
-    """In either layout, with the text that existing clients look for."""
+def test_a_short_or_invalid_refresh_is_rejected(refresh: Any) -> None:
+    """A refresh in either layout is rejected with the message that existing clients look for."""
     for spec in ({"refresh": refresh}, {"timeSettings": {"autoRefresh": refresh}}):
         with pytest.raises(BadRequest, match="Dashboard refresh interval"):
             admitted(spec)
 
 
-def test_a_refresh_that_was_stored_may_stay() -> None:
-    """A dashboard from before the limit was raised can still be changed elsewhere."""
+def test_a_stored_refresh_is_kept() -> None:
+    """A dashboard stored before the minimum was raised can still be changed elsewhere."""
     assert admitted({"refresh": "5s"}, old={"refresh": "5s"}) == []
     with pytest.raises(BadRequest):
         admitted({"refresh": "4s"}, old={"refresh": "5s"})
@@ -93,7 +93,7 @@ def test_a_classic_body_keeps_its_text_in_every_version() -> None:
 
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1"])
 def test_a_layout_is_a_stub_in_older_versions(version: str) -> None:
-    """With the title and a schema version that no dashboard has; the status names the version that shows the dashboard."""
+    """The stub has the title and a schema version of no real dashboard; the status has the version that shows the dashboard."""
     spec, status, _ = rendering.render(DASHBOARD, stored(LAYOUT, layout=True), version)
     assert orjson.loads(spec) == {"title": "T", "schemaVersion": 9999}
     conversion = orjson.loads(status or "")["conversion"]
@@ -102,7 +102,7 @@ def test_a_layout_is_a_stub_in_older_versions(version: str) -> None:
 
 
 def test_a_stub_sent_back_keeps_the_body() -> None:
-    """In the version that shows the stub. Anything else of that schema version is no dashboard."""
+    """A stub sent back in its version keeps the stored spec; other specs of that schema version are rejected."""
     old = stored(LAYOUT, layout=True)
     stub = {"schemaVersion": 9999, "title": "T"}
     assert rendering.body_of(DASHBOARD, old, "v1beta1", stub) == orjson.loads(LAYOUT)

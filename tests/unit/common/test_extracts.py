@@ -1,4 +1,4 @@
-"""What is known of an object without its body."""
+"""Extracts of an object that are stored next to its spec."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
         ({"title": 7}, Extract()),
     ],
 )
-def test_a_dashboard_is_known_by_title_layout_and_tags(spec: dict[str, Any], extract: Extract) -> None:
-    """Tags are texts that the database can hold; everything else in their place is none."""
+def test_a_dashboard_extract_has_title_layout_and_tags(spec: dict[str, Any], extract: Extract) -> None:
+    """The extract has the tags that are strings which the database can store, and ignores other values."""
     found = DASHBOARD.extract(spec)
     assert found._replace(tags=list(found.tags)) == extract._replace(tags=list(extract.tags), refs=[])
 
@@ -35,10 +35,10 @@ def test_a_dashboard_is_known_by_title_layout_and_tags(spec: dict[str, Any], ext
         ({"panels": [None, 1, {"libraryPanel": "a"}, {"panels": {}}], "rows": {}, "elements": []}, []),
     ],
 )
-def test_a_dashboard_is_known_by_the_library_panels_it_shows(spec: dict[str, Any], refs: list[str]) -> None:
-    """In rows and in either layout, each once; what no library panel can be called is none."""
+def test_a_dashboard_extract_has_its_library_panels(spec: dict[str, Any], refs: list[str]) -> None:
+    """The extract has each library panel of rows and both layouts once, and ignores invalid names."""
     assert DASHBOARD.extract(spec).refs == refs
 
 
-def test_other_kinds_are_known_by_title() -> None:
+def test_the_extract_of_other_kinds_is_the_title() -> None:
     assert FOLDER.extract({"title": "T", "tags": ["a"], "layout": {}}) == Extract("T")

@@ -1,4 +1,4 @@
-"""JSON of files: what was sent is what is stored."""
+"""JSON of files: it is stored as it was sent."""
 
 import copy
 import json
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.document import canonical, check_depth, read_json, read_shallow, write_json
 from dashwright.common.errors import Invalid
+from dashwright.common.json_documents import canonical_json, check_depth, read_json, read_shallow_json, write_json
 
 TREES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(codec="utf-8")),
@@ -35,20 +35,20 @@ TREES = st.recursive(
         '{"z":1,"a":2,"m":{"y":1,"b":2}}',
     ],
 )
-def test_numbers_and_order_stay_as_sent(text: str) -> None:
-    """Numbers keep their digits whatever a float could hold, and keys their order."""
+def test_numbers_and_order_are_kept(text: str) -> None:
+    """Numbers keep their digits beyond the precision of floats, and keys their order."""
     assert write_json(read_json(text)).decode() == text
 
 
 @given(TREES, st.sampled_from([None, 2, "\t"]), st.booleans())
-def test_a_document_is_the_same_however_it_is_spaced(tree: Any, indent: int | str | None, ascii_only: bool) -> None:
-    """With breaks or without, with escapes or without: what is kept of it is what the exact way keeps."""
+def test_whitespace_does_not_change_a_document(tree: Any, indent: int | str | None, ascii_only: bool) -> None:
+    """With any whitespace and escapes, the fast and the exact parser have the same result."""
     text = json.dumps({"kept": tree, "exact": 1.5}, indent=indent, ensure_ascii=ascii_only)
     assert write_json(read_json(text)) == write_json(read_json(text.replace("1.5", "1.50"))).replace(b"1.50", b"1.5")
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         ('{ "a" : " b\\n c " , "d":[ ] }', '{"a":" b\\n c ","d":[]}'),
         ('{"a":0.1,"b":123456789012345678,"c":-0.0,"d":"\\u0000é"}', '{"a":0.1,"b":123456789012345678,"c":-0.0,"d":"\\u0000é"}'),
@@ -59,9 +59,9 @@ def test_a_document_is_the_same_however_it_is_spaced(tree: Any, indent: int | st
         ('{\n  "a": 1.10,\n  "b": [\n    18446744073709551616,\n    " \\u00e9"\n  ]\n}\n', '{"a":1.10,"b":[18446744073709551616," é"]}'),
     ],
 )
-def test_space_between_is_dropped_and_space_within_is_kept(text: str, kept: str) -> None:
-    """Whichever way a document is read."""
-    assert write_json(read_json(text)).decode() == kept
+def test_whitespace_is_kept_only_in_strings(text: str, expected: str) -> None:
+    """Both parsers drop whitespace between values and keep it in strings."""
+    assert write_json(read_json(text)).decode() == expected
 
 
 @pytest.mark.parametrize("text", ["1.10", "-0", "1e400", "12345678901234567890123456789"])
@@ -72,8 +72,8 @@ def test_exact_numbers_survive_copies(text: str) -> None:
         assert write_json(twin).decode() == f'{{"a":[{text}]}}'
 
 
-def test_exact_numbers_are_reckoned_with() -> None:
-    """Whoever compares trees, or looks into one, meets numbers and not texts."""
+def test_exact_numbers_are_numbers() -> None:
+    """Exact numbers in parsed documents compare and calculate as numbers, not as strings."""
     assert read_json("[1.10, 2e3, -0, 0.5]") == [1.1, 2000, 0, 0.5]
     assert f"{read_json('[1.10]')}" == "[1.10]"
 
@@ -98,23 +98,23 @@ def test_rewritten_document_is_equal(tree: Any) -> None:
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_unreadable_document_is_refused_with_its_reason(text: str, reason: str) -> None:
-    """Nothing is guessed: the fault and where it is."""
+def test_an_invalid_document_is_rejected_with_its_position(text: str, reason: str) -> None:
+    """The error has the fault and its position."""
     with pytest.raises(Invalid, match=reason):
         read_json(text)
 
 
 @pytest.mark.parametrize("tree", [read_json('"\\ud800"'), [object()]])
-def test_what_json_cannot_hold_is_refused(tree: Any) -> None:
-    """Half a surrogate pair is no text, and an object of the program no value."""
+def test_values_without_json_form_are_rejected(tree: Any) -> None:
+    """Half a surrogate pair and objects of other types cannot be written."""
     with pytest.raises(Invalid, match="cannot be kept as JSON"):
         write_json(tree)
 
 
 @pytest.mark.parametrize("leaf", [1, "\n" + "  " * 128, 1.5, read_json("1.50"), read_json('"\\ud800"'), [], {}])
 @pytest.mark.parametrize(("depth", "fits"), [(1, True), (128, True), (129, False), (200, False), (900, False)])
-def test_depth_is_bounded(depth: int, fits: bool, leaf: Any) -> None:
-    """128 levels of objects and lists, however they are mixed, and whatever lies in the innermost."""
+def test_the_depth_is_limited(depth: int, fits: bool, leaf: Any) -> None:
+    """A document has at most 128 levels of objects and lists in any mix, whatever the innermost value is."""
     tree: Any = leaf
     for level in range(depth - 1):
         tree = [tree] if level % 2 else {"a": tree}
@@ -135,10 +135,10 @@ def test_depth_is_bounded_where_it_is_read(depth: int, fits: bool, indent: int |
         tree = {"a": tree}
     text = json.dumps(tree, indent=indent).replace("[]", f"[{leaf}]")
     if fits:
-        assert write_json(read_shallow(text)) == write_json(read_json(text))
+        assert write_json(read_shallow_json(text)) == write_json(read_json(text))
     else:
         with pytest.raises(Invalid, match="at most 128 levels"):
-            read_shallow(text)
+            read_shallow_json(text)
 
 
 NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,6})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
@@ -148,16 +148,16 @@ NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,6})?([eE][+-]?[0-9]{1
 def test_canonical_numbers_are_equal_by_value(one: str, other: str | None, zeros: int) -> None:
     """Two numbers have the same canonical text exactly when they are the same number, at any length."""
     second = other or (one + "0" * zeros if "." in one and "e" not in one.lower() else one)
-    agree = canonical(read_json(one)) == canonical(read_json(second))
+    agree = canonical_json(read_json(one)) == canonical_json(read_json(second))
     assert agree == (Fraction(one) == Fraction(second))
 
 
 @given(TREES)
 def test_canonical_text_knows_no_order(tree: Any) -> None:
     """The order of keys does not matter, and the text says the same tree."""
-    written = canonical(tree)
-    assert canonical(_turned(tree)) == written
-    assert canonical(read_json(written.decode())) == written
+    written = canonical_json(tree)
+    assert canonical_json(_turned(tree)) == written
+    assert canonical_json(read_json(written.decode())) == written
 
 
 def _turned(tree: Any) -> Any:
@@ -166,7 +166,7 @@ def _turned(tree: Any) -> Any:
     return [_turned(item) for item in tree] if isinstance(tree, list) else tree
 
 
-def test_canonical_refuses_an_endless_exponent() -> None:
-    """A number that nobody could reckon with is refused, not a failure of ours."""
+def test_canonical_rejects_a_huge_exponent() -> None:
+    """A number with a huge exponent is a client error, not an internal one."""
     with pytest.raises(Invalid, match="exponent"):
-        canonical(read_json("1e" + "9" * 5000))
+        canonical_json(read_json("1e" + "9" * 5000))

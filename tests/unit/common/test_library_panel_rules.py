@@ -1,12 +1,12 @@
-"""Library panels: the spec is a view of the stored body, which keeps what the view has no place for."""
+"""Library panels: the spec is a view of the stored model, which keeps fields that the view lacks."""
 
 from typing import Any
 
 import orjson
 import pytest
 
-from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
+from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Body
@@ -20,13 +20,13 @@ def stored(spec: str, *, title: str = "T", subtype: str = "text") -> Body:
     return Body("p", title, subtype, "v0alpha1", False, spec, None)
 
 
-def shown(body: Body) -> tuple[Any, Any]:
+def rendered(body: Body) -> tuple[Any, Any]:
     spec, status, _ = rendering.render(LIBRARY_PANEL, body, "v2alpha1")
     return orjson.loads(spec), None if status is None else orjson.loads(status)
 
 
-def test_the_spec_is_what_all_panels_have() -> None:
-    """The rest is told as missing, with the numbers as they were sent; a member of another shape is there too, with a warning."""
+def test_the_status_has_missing_and_different_fields() -> None:
+    """Fields without a place in the spec are in the status as sent; a field with another shape also causes a warning."""
     spec, status, _ = rendering.render(LIBRARY_PANEL, stored(CLASSIC), "v0alpha1")
     assert orjson.loads(spec) == {"type": "text", "title": "T", "options": {"limit": 1.5}, "fieldConfig": {}}
     assert '"limit":1.50' in spec
@@ -35,31 +35,31 @@ def test_the_spec_is_what_all_panels_have() -> None:
     assert [warning.split()[0] for warning in told["warnings"]] == ["datasource"]
 
 
-def test_a_whole_spec_needs_no_status() -> None:
-    """Where nothing is missing and nothing differs."""
+def test_a_complete_spec_has_no_status() -> None:
+    """A spec without missing or different fields has no status."""
     body = '{"type":"text","title":"T","options":{},"fieldConfig":{},"datasource":{"uid":"u","more":1},"targets":[{"refId":"A"}]}'
-    assert shown(stored(body)) == (orjson.loads(body), None)
+    assert rendered(stored(body)) == (orjson.loads(body), None)
 
 
-def test_what_the_store_has_otherwise_is_a_warning() -> None:
-    """What the body lacks is filled in from there without one."""
-    spec, status = shown(stored('{"type":"text","title":"T"}', title="Known", subtype="graph"))
+def test_a_difference_from_the_stored_columns_is_a_warning() -> None:
+    """A field that differs from its stored column is a warning; a missing one is filled in without a warning."""
+    spec, status = rendered(stored('{"type":"text","title":"T"}', title="Known", subtype="graph"))
     assert (spec["title"], spec["type"], len(status["warnings"])) == ("T", "text", 2)
     assert all("Known" in text or "graph" in text for text in status["warnings"])
-    spec, status = shown(stored("{}", title="Known", subtype="graph"))
+    spec, status = rendered(stored("{}", title="Known", subtype="graph"))
     assert (spec["title"], spec["type"], status) == ("Known", "graph", None)
 
 
-def test_what_was_shown_changes_nothing_when_sent_back() -> None:
-    """Not even where the view fills in what the body lacks."""
+def test_an_unchanged_view_sent_back_changes_nothing() -> None:
+    """Fields that the view added are not stored."""
     for text in (CLASSIC, "{}"):
         body = stored(text)
         spec = read_json(rendering.render(LIBRARY_PANEL, body, "v2alpha1").spec)
         assert write_json(rendering.body_of(LIBRARY_PANEL, body, "v2alpha1", spec)).decode() == text
 
 
-def test_a_new_spec_keeps_what_it_has_no_place_for() -> None:
-    """What it has a place for and leaves out is gone."""
+def test_a_new_spec_keeps_fields_outside_of_the_schema() -> None:
+    """An update keeps stored fields that the schema lacks, and deletes omitted ones that it has."""
     spec = {"type": "graph", "options": {}, "fieldConfig": {}}
     body = rendering.body_of(LIBRARY_PANEL, stored(CLASSIC), "v2alpha1", spec)
     assert body == {**spec, "gridPos": {"h": 1.1}, "id": 7, "datasource": "${DS}"}
@@ -75,13 +75,13 @@ def test_a_new_spec_keeps_what_it_has_no_place_for() -> None:
         ({"options": [], "fieldConfig": {}, "datasource": "x"}, ["spec.options", "spec.datasource"]),
     ],
 )
-def test_a_spec_that_was_sent_has_the_shape_of_what_is_shown(spec: dict[str, Any], fields: list[str]) -> None:
+def test_a_sent_spec_is_validated(spec: dict[str, Any], fields: list[str]) -> None:
     """Options and field config must be given, and no target twice."""
     assert [fault.field for fault in rendering.validation_errors(LIBRARY_PANEL, spec)] == fields
 
 
-def test_title_and_type_are_texts_that_the_database_can_hold() -> None:
-    """They stand in columns."""
+def test_title_and_type_must_be_storable_strings() -> None:
+    """Title and type are stored in columns, so they must be strings that the database accepts."""
     assert LIBRARY_PANEL.admit is not None
     for spec in ({"title": 1}, {"type": ["text"]}, {"title": "a\0b"}, {"type": "a\0b"}):
         with pytest.raises(BadRequest):

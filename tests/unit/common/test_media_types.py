@@ -1,4 +1,4 @@
-"""Which format of frames a client gets."""
+"""Choice of the format of frames for a client."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from dashwright.common.media import wants_arrow
 
 
 @pytest.mark.parametrize(
-    ("accept", "wanted"),
+    ("accept", "expected"),
     [
         ("", False),
         ("*/*", False),
@@ -21,6 +21,6 @@ from dashwright.common.media import wants_arrow
         ("application/vnd.apache.arrow.file", False),
     ],
 )
-def test_arrow_is_answered_to_those_who_name_it(accept: str, *, wanted: bool) -> None:
-    """A wildcard is not enough, and a client that prefers JSON gets JSON."""
-    assert wants_arrow(accept) is wanted
+def test_arrow_needs_an_explicit_media_type(accept: str, *, expected: bool) -> None:
+    """A wildcard does not select Arrow, and a client that prefers JSON receives JSON."""
+    assert wants_arrow(accept) is expected

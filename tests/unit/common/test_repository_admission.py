@@ -1,4 +1,4 @@
-"""The rules a repository's spec must keep."""
+"""Validation of a repository's spec."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_a_good_repository_has_no_causes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"),
+    ("sent", "expected"),
     [
         ("https://host.example/team/x.git", "https://host.example/team/x"),
         ("https://host.example/team/x/", "https://host.example/team/x"),
@@ -61,23 +61,23 @@ def test_a_good_repository_has_no_causes() -> None:
         ("https://host.example/team/.git", "https://host.example/team/.git"),
     ],
 )
-def test_an_address_is_kept_without_what_may_follow_its_name(sent: str, kept: str) -> None:
-    """One ending, and not the letters of it: however it is written, it is the same repository."""
+def test_the_suffix_of_a_url_is_removed(sent: str, expected: str) -> None:
+    """One ``.git`` or slash is removed, so that all notations are the same repository."""
     sync = {"enabled": True, "target": "folder"}
     draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": sync, **githost(sent)})
     admit_repository(draft, SETTINGS)
-    assert draft.spec["githost"]["url"] == kept
+    assert draft.spec["githost"]["url"] == expected
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"), [("grafana", "grafana"), ("/deploy/my boards//", "deploy/my boards"), ("", None), ("/", None), ("ü", "ü")]
+    ("sent", "expected"), [("grafana", "grafana"), ("/deploy/my boards//", "deploy/my boards"), ("", None), ("/", None), ("ü", "ü")]
 )
-def test_a_directory_is_kept_without_slashes_at_its_ends(sent: str, kept: str | None) -> None:
-    """The root is none: however it is written, it is the same repository."""
+def test_slashes_around_a_directory_are_removed(sent: str, expected: str | None) -> None:
+    """All notations of a directory are stored equally, and the root as an absent directory."""
     block = {"url": "https://host.example/x", "branch": "main", "path": sent}
     draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": {"target": "folder"}, "type": "githost", "githost": block})
     admit_repository(draft, SETTINGS)
-    assert (draft.spec["githost"].get("path"), draft.causes) == (kept, [])
+    assert (draft.spec["githost"].get("path"), draft.causes) == (expected, [])
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
@@ -109,6 +109,7 @@ def test_reserved_names_are_refused(name: str) -> None:
         (githost("file:///etc"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://h:99999/x"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("https://h:0/x"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://8.8.8.8%2eevil.example/x"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://bücher.example/x"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://-x.example/x"), "spec.githost.url", "https://host[:port]/path"),
@@ -128,19 +129,19 @@ def test_reserved_names_are_refused(name: str) -> None:
     ],
 )
 def test_each_fault_is_a_cause(changes: dict[str, Any], field: str, text: str) -> None:
-    """A broken rule is told with its field and what would be right."""
+    """Each violated rule is a cause with its field and the valid values."""
     found = causes(**changes)
     assert [cause[0] for cause in found] == [field]
     assert text in found[0][1]
 
 
-def test_all_faults_are_told_at_once() -> None:
-    """One answer names everything that is wrong."""
+def test_all_faults_are_reported_together() -> None:
+    """One response has every fault."""
     assert len(causes("sql", title="", workflows=["branch"], local={"path": "/etc"})) == 4
 
 
-def test_without_a_permitted_folder_no_path_is_taken() -> None:
-    """Where nothing is permitted the reason is told."""
+def test_without_a_permitted_folder_no_path_is_accepted() -> None:
+    """Every path is rejected with the reason if no folder is permitted."""
     assert "no permitted prefixes were configured" in causes(settings=AdmissionSettings())[0][1]
 
 

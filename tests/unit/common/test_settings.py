@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from dashwright.common.models.quotas import KNOWN_NAMES, TARGETS, Scope, default_name
-from dashwright.common.settings import Settings, SettingsError, load, unknown
+from dashwright.common.settings import Settings, SettingsError, load, unknown_variables
 from dashwright.expressions.engine.limits import Limits
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reference/settings.md"
 MODULE = ROOT / "libs/common/src/dashwright/common/settings.py"
-#: Properties with settings that only warn, or that stand in for a missing one.
-FALLBACKS = {"trusting": set[str](), "public_address": {"public_url"}}
+#: Properties with settings that only warn, or that replace a missing one.
+FALLBACKS = {"unrestricted_settings": set[str](), "public_address": {"public_url"}}
 LIMITS = {limit.name for limit in fields(Limits)} - {"deadline", "memory"}
 """Settings that the expressions service reads by the names of its limits."""
 
@@ -78,16 +78,41 @@ def test_every_setting_names_the_services_that_read_it(service: str) -> None:
     assert read == declared
 
 
-def test_each_wrong_setting_is_named() -> None:
-    """One sentence a wrong setting, each with its name."""
+def test_each_invalid_setting_is_named() -> None:
+    """The error has one sentence for each invalid setting with its name."""
     with pytest.raises(SettingsError) as caught:
         load(http_port=70000, job_slots=0, log_level="loud")
     lines = str(caught.value).splitlines()
     assert [line.partition(":")[0] for line in lines] == ["DASHWRIGHT_HTTP_PORT", "DASHWRIGHT_LOG_LEVEL", "DASHWRIGHT_JOB_SLOTS"]
 
 
-def test_the_default_password_stays_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Listening beyond loopback with the default password is refused, unless that is meant or the password is another."""
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"results_url": "results"}, "DASHWRIGHT_RESULTS_URL"),
+        ({"results_url": "s3:///prefix"}, "DASHWRIGHT_RESULTS_URL"),
+        ({"results_endpoint": "storage.example.com"}, "DASHWRIGHT_RESULTS_ENDPOINT"),
+        ({"results_access_key": "key"}, "DASHWRIGHT_RESULTS_SECRET_KEY"),
+        ({"results_url": "s3://bucket", "results_endpoint": "http://storage.example.com"}, "DASHWRIGHT_ALLOWED_HOSTS"),
+    ],
+)
+def test_an_invalid_place_of_results_is_refused(settings: dict[str, str], message: str) -> None:
+    """The place of results is an absolute path, or a bucket that is reached by https unless its host is allowed."""
+    with pytest.raises(SettingsError, match=message):
+        _ = load(**settings).results_location
+
+
+def test_the_place_of_results_is_a_folder_or_a_bucket() -> None:
+    """By default, results are in DATA_DIR. A bucket may have a prefix, and a server that is allowed without encryption."""
+    assert load(data_dir=Path("/data")).results_location.directory == Path("/data/batches")
+    assert load(results_url="/results").results_location.directory == Path("/results")
+    endpoint = "http://storage.internal:9000"
+    location = load(results_url="s3://bucket/a/b/", results_endpoint=endpoint, allowed_hosts="*.internal").results_location
+    assert (location.directory, location.bucket, location.prefix, location.endpoint) == (None, "bucket", "a/b", endpoint)
+
+
+def test_the_default_password_needs_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listening beyond loopback with the default password is an error, unless that is allowed explicitly."""
     for host in ("127.0.0.1", "::1", "localhost"):
         load(http_host=host)
     monkeypatch.setenv("DASHWRIGHT_HTTP_HOST", "0.0.0.0")
@@ -112,8 +137,8 @@ def test_a_key_that_can_be_guessed_is_refused() -> None:
 )
 def test_a_setting_that_trusts_everything_is_named(name: str, value: str) -> None:
     """A start warns of it."""
-    assert list(load(**{name: value}).trusting) == [f"DASHWRIGHT_{name.upper()}"]
-    assert load().trusting == {}
+    assert list(load(**{name: value}).unrestricted_settings) == [f"DASHWRIGHT_{name.upper()}"]
+    assert load().unrestricted_settings == {}
 
 
 def test_lists_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,25 +151,25 @@ def test_lists_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
         load(features="warp")
 
 
-def test_a_misspelt_name_is_told_with_the_nearest() -> None:
-    """A variable with our prefix that is no setting is named, with the setting that was probably meant."""
-    found = unknown({"DASHWRIGHT_HTTP_PROT": "1", "DASHWRIGHT_HTTP_PORT": "1", "DASHWRIGHT_TEST_AMQP_URL": "x", "PATH": "/"})
+def test_a_misspelt_name_is_reported_with_the_nearest() -> None:
+    """A variable with the prefix of this project that is not a setting is reported with the most similar setting."""
+    found = unknown_variables({"DASHWRIGHT_HTTP_PROT": "1", "DASHWRIGHT_HTTP_PORT": "1", "DASHWRIGHT_TEST_AMQP_URL": "x", "PATH": "/"})
     assert found == {"DASHWRIGHT_HTTP_PROT": "DASHWRIGHT_HTTP_PORT"}
 
 
-def test_a_strange_variable_is_not_taken_for_any_setting() -> None:
-    """The prefix alone makes no two names alike."""
-    assert unknown({"DASHWRIGHT_FOO": "1"}) == {"DASHWRIGHT_FOO": ""}
+def test_an_unrelated_variable_is_ignored() -> None:
+    """The prefix alone does not make two names similar."""
+    assert unknown_variables({"DASHWRIGHT_FOO": "1"}) == {"DASHWRIGHT_FOO": ""}
 
 
-def test_secrets_are_not_shown() -> None:
-    """No password or address with one appears in the settings' text."""
+def test_secrets_are_masked() -> None:
+    """The string form of the settings contains no password and no address with one."""
     settings = load(admin_password="hush", database_url="postgresql://u:hush@h/d", amqp_url="amqp://u:hush@h/", secret_key="hush hush hush")
     assert "hush" not in repr(settings)
 
 
 def test_quota_defaults_are_limits_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each name has its own scope and target; any negative is no limit, as is a name that is not given."""
+    """Each quota has a scope and a target; negative or absent values mean unlimited."""
     monkeypatch.setenv("DASHWRIGHT_QUOTA_DEFAULTS", "org_user=10, org_dashboard=0,user_org=3,global_user=-7,global_session=5")
     rules = load().quota_rules
     assert rules.enabled
@@ -154,7 +179,7 @@ def test_quota_defaults_are_limits_by_name(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("value", "message"),
     [
         ("dashboards=5", "unknown quota 'dashboards'; known: org_user, org_dashboard, .*user_org, global_user, "),
         ("org_user", "'org_user' is no limit; write org_user=NUMBER"),
@@ -165,14 +190,14 @@ def test_quota_defaults_are_limits_by_name(monkeypatch: pytest.MonkeyPatch) -> N
         ("org_user=1,org_user=2", "org_user is given twice"),
     ],
 )
-def test_a_wrong_quota_default_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch, given: str, said: str) -> None:
-    """An unknown name is told with the known ones, a limit that is none with the form it must have."""
-    monkeypatch.setenv("DASHWRIGHT_QUOTA_DEFAULTS", given)
-    with pytest.raises(SettingsError, match=f"DASHWRIGHT_QUOTA_DEFAULTS: .*{said}"):
+def test_an_invalid_quota_default_stops_the_start(monkeypatch: pytest.MonkeyPatch, value: str, message: str) -> None:
+    """An unknown name is an error with the known ones, and an invalid limit one with the valid form."""
+    monkeypatch.setenv("DASHWRIGHT_QUOTA_DEFAULTS", value)
+    with pytest.raises(SettingsError, match=f"DASHWRIGHT_QUOTA_DEFAULTS: .*{message}"):
         load()
 
 
-def test_every_target_has_a_default_of_its_own() -> None:
+def test_every_quota_has_one_default() -> None:
     """No two limits share a name in the settings, and each name is known."""
     names = [default_name(scope, target) for scope, targets in TARGETS.items() for target in targets]
     assert len(set(names)) == len(names)
@@ -188,8 +213,8 @@ def test_trusted_proxies_are_networks(monkeypatch: pytest.MonkeyPatch) -> None:
         load()
 
 
-def test_an_empty_limit_of_tokens_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable that is set to nothing limits nothing."""
+def test_an_empty_limit_of_tokens_is_unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty variable means no limit."""
     monkeypatch.setenv("DASHWRIGHT_API_KEY_MAX_SECONDS_TO_LIVE", "")
     monkeypatch.setenv("DASHWRIGHT_TOKEN_EXPIRATION_DAY_LIMIT", "30")
     settings = load()

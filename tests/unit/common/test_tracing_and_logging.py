@@ -3,6 +3,8 @@
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
 
 import pytest
 import structlog
@@ -15,8 +17,16 @@ from dashwright.common.observability.logging import configure
 INCOMING = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
-def test_a_trace_goes_on_with_a_new_span() -> None:
-    """The trace id of a readable header is kept; the span is this hop's own."""
+@pytest.fixture(autouse=True, scope="module")
+def own_trace_variable() -> Iterator[None]:
+    """Keep the traces of this module out of the context of later tests, whose messages would contain them."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(tracing, "_current", ContextVar("trace", default=None))
+        yield
+
+
+def test_a_trace_continues_with_a_new_span() -> None:
+    """The trace id of a valid header is kept, with a new span id."""
     trace = tracing.enter(INCOMING)
     assert trace.trace_id == "0af7651916cd43dd8448eb211c80319c"
     assert trace.span_id != "b7ad6b7169203331"
@@ -25,8 +35,8 @@ def test_a_trace_goes_on_with_a_new_span() -> None:
 
 
 @given(st.one_of(st.none(), st.text(), st.just(INCOMING.replace("0af7651916cd43dd8448eb211c80319c", "0" * 32))))
-def test_an_unreadable_header_starts_a_trace(header: str | None) -> None:
-    """Whatever stands in the header, there is a trace with well-formed ids."""
+def test_an_invalid_header_starts_a_trace(header: str | None) -> None:
+    """Whatever the header contains, there is a trace with well-formed ids."""
     trace = tracing.enter(header)
     assert len(trace.trace_id) == 32
     assert len(trace.span_id) == 16
@@ -34,7 +44,7 @@ def test_an_unreadable_header_starts_a_trace(header: str | None) -> None:
 
 
 def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines of ours and of libraries are JSON with service, level and trace; a value under a secret's name is not written."""
+    """Lines of this project and of libraries are JSON with service, level and trace; values under a secret's name are omitted."""
     handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
     try:
         configure("test-service", as_json=True)
@@ -78,8 +88,8 @@ def test_a_terminal_shows_short_lines(capsys: pytest.CaptureFixture[str], level:
 
 
 @pytest.mark.parametrize("as_json", [True, False], ids=["json", "terminal"])
-def test_a_traceback_shows_no_values(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
-    """Where it went wrong is told, of our lines and of libraries', and not what the variables there held."""
+def test_a_traceback_contains_no_values(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    """A traceback has the lines of this project and of libraries, and no values of variables."""
     handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
     held = "".join(("hu", "sh"))
     try:

@@ -1,4 +1,4 @@
-"""YAML that is written: the same data to every reader, those of YAML 1.1 among them."""
+"""YAML output: the same data for every reader, including those of YAML 1.1."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import yaml as old_reader
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import Invalid
+from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.yaml import read_yaml, write_yaml
 
 TREES = st.recursive(
@@ -64,8 +64,8 @@ AMBIGUOUS = [
 
 
 @pytest.mark.parametrize("text", AMBIGUOUS, ids=ascii)
-def test_a_text_stays_a_text(text: str) -> None:
-    """As a value, a key and an item, to readers of YAML 1.2 and of YAML 1.1."""
+def test_a_string_is_read_as_a_string(text: str) -> None:
+    """A string as value, key or item is a string to readers of YAML 1.2 and YAML 1.1."""
     tree = {"value": text, text: [text, {text: text}]}
     written = write_yaml(tree)
     assert old_reader.safe_load(written) == tree
@@ -73,8 +73,8 @@ def test_a_text_stays_a_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["y", "N", "no", "On", "TRUE", "null"])
-def test_a_word_that_some_reader_takes_for_another_value_is_quoted(word: str) -> None:
-    """Also those that one reader of YAML 1.1 knows and another does not."""
+def test_ambiguous_words_are_quoted(word: str) -> None:
+    """Words that any reader of YAML 1.1 reads as another value are quoted."""
     assert write_yaml([word]) == f'- "{word}"\n'
 
 
@@ -101,13 +101,13 @@ def test_a_key_of_two_arrows_is_read_by_others_only() -> None:
     ],
 )
 def test_a_number_keeps_its_digits(number: str, written: str) -> None:
-    """It is written as it was sent, but for an exponent, which older readers know only after a point and with a sign."""
+    """A number keeps its digits; an exponent is written with a point and a sign, which older readers need."""
     assert write_yaml({"a": read_json(number)}) == f"a: {written}\n"
     assert float(old_reader.safe_load(f"a: {written}")["a"]) == float(number)
 
 
-def test_blocks_are_what_people_write() -> None:
-    """Lists stand below their keys without an indent, objects with two spaces, and what is empty on one line."""
+def test_blocks_have_the_usual_indentation() -> None:
+    """Lists are below their keys without an indent, objects have two spaces, and empty values are on one line."""
     tree = {"kind": "D", "spec": {"panels": [{"id": 1, "targets": [[], ["a", ["b"]]]}, {}], "on": None, "x": {}}, "ok": True}
     expected = (
         'kind: D\nspec:\n  panels:\n  - id: 1\n    targets:\n    - []\n    - - a\n      - - b\n  - {}\n  "on": null\n  x: {}\nok: true\n'
@@ -116,8 +116,8 @@ def test_blocks_are_what_people_write() -> None:
 
 
 @given(TREES)
-def test_what_is_written_is_read_back(tree: Any) -> None:
-    """By our reader, through JSON's numbers as they were sent; and by a reader of YAML 1.1."""
+def test_output_is_read_back(tree: Any) -> None:
+    """The project's parser reads the output with the same digits, and a reader of YAML 1.1 reads the same data."""
     exact = read_json(write_json(tree).decode())
     written = write_yaml(exact)
     assert old_reader.safe_load(written) == tree
@@ -125,7 +125,7 @@ def test_what_is_written_is_read_back(tree: Any) -> None:
         assert read_yaml(written) == tree
 
 
-def test_half_a_character_is_refused() -> None:
-    """A text that is no Unicode cannot be written."""
+def test_a_lone_surrogate_is_rejected() -> None:
+    """A string that is not valid Unicode cannot be written."""
     with pytest.raises(Invalid, match="cannot be written as YAML"):
         write_yaml({"a": "\ud800"})

@@ -1,5 +1,6 @@
 """The laws of the migrations' names."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,10 @@ from dashwright.common.errors import DashwrightError
 
 
 def test_files_are_read_in_order_of_their_numbers(tmp_path: Path) -> None:
-    """The number orders, not the folder; what is no SQL is left alone."""
+    """Migrations are ordered by their number, not by folder; files without the suffix ``.sql`` are ignored."""
     for name in ("0010_c.sql", "0002_b.sql", "0001_a.sql", "__init__.py"):
         (tmp_path / name).write_text(name)
-    assert [migration.name for migration in schema.read(tmp_path)] == ["0001_a.sql", "0002_b.sql", "0010_c.sql"]
+    assert [migration.name for migration in schema.read_migrations(tmp_path)] == ["0001_a.sql", "0002_b.sql", "0010_c.sql"]
 
 
 @pytest.mark.parametrize("name", ["1_a.sql", "0001-a.sql", "0001_A.sql", "a.sql", "0001_.sql"])
@@ -20,7 +21,19 @@ def test_a_name_that_does_not_fit_refuses(tmp_path: Path, name: str) -> None:
     """A name that would order wrongly, or is not like the others, is an error that names it."""
     (tmp_path / name).touch()
     with pytest.raises(DashwrightError, match=name):
-        schema.read(tmp_path)
+        schema.read_migrations(tmp_path)
+
+
+#: The last migration that ran before services of two versions had to run on one schema.
+LAST_FREE = "0043"
+_REMOVES = re.compile(r"\b(drop (table|column)|rename (to|column)|alter column \w+ (set not null|type)|drop default)\b", re.IGNORECASE)
+
+
+def test_a_migration_that_removes_something_names_the_oldest_program() -> None:
+    """Services of the previous version run on the new schema, so a migration only adds to it, or says which programs it excludes."""
+    for migration in schema.read_migrations(schema.MIGRATIONS):
+        if migration.name[:4] > LAST_FREE and (match := _REMOVES.search(migration.sql)):
+            assert migration.oldest_program, f"{migration.name}: {match[0]}"
 
 
 def test_a_doubled_number_refuses(tmp_path: Path) -> None:
@@ -28,4 +41,4 @@ def test_a_doubled_number_refuses(tmp_path: Path) -> None:
     (tmp_path / "0001_a.sql").touch()
     (tmp_path / "0001_b.sql").touch()
     with pytest.raises(DashwrightError, match=r"0001_a\.sql and 0001_b\.sql have the same number"):
-        schema.read(tmp_path)
+        schema.read_migrations(tmp_path)

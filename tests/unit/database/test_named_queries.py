@@ -1,6 +1,8 @@
-"""The laws of files of named queries, and that the code and those files agree."""
+"""Files of named queries, and their agreement with the code."""
 
 import ast
+import re
+from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 
@@ -17,15 +19,15 @@ ROOT = Path(__file__).parents[3]
 
 
 @given(st.dictionaries(NAMES, BODIES))
-def test_each_query_is_its_text(written: dict[str, str]) -> None:
-    """Whatever SQL stands under a name is that name's attribute, without the white space around it."""
+def test_each_query_is_an_attribute(written: dict[str, str]) -> None:
+    """The SQL below a name is the attribute of that name, without surrounding white space."""
     text = "".join(f"-- name: {name}\n{body}\n" for name, body in written.items())
-    read = queries.parse(text, source="x.sql")
+    read = queries.parse(text, location="x.sql")
     assert {name: getattr(read, name) for name in dir(read)} == {name: body.strip() for name, body in written.items()}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("select 1;\n-- name: a\nselect 2;", "text before its first"),
         ("-- name: a\nselect 1;\n-- name: a\nselect 2;", "two queries named a"),
@@ -36,28 +38,38 @@ def test_each_query_is_its_text(written: dict[str, str]) -> None:
         ("-- name: a", "a query a without SQL"),
     ],
 )
-def test_a_file_that_does_not_fit_refuses(text: str, said: str) -> None:
+def test_a_file_that_does_not_fit_refuses(text: str, message: str) -> None:
     """A file with a fault is an error when it is loaded, that names the file and the fault."""
-    with pytest.raises(DashwrightError, match=said) as caught:
-        queries.parse(text, source="x.sql")
+    with pytest.raises(DashwrightError, match=message) as caught:
+        queries.parse(text, location="x.sql")
     assert "x.sql" in str(caught.value)
 
 
 def test_named_parameters_are_numbered_in_the_order_of_their_first_use() -> None:
     """A name that occurs twice is one parameter; casts, quoted text and comments are left alone."""
-    read = queries.parse("-- name: a\nselect :b::text, ':c', :a, :b -- not :d", source="x.sql")
+    read = queries.parse("-- name: a\nselect :b::text, ':c', :a, :b -- not :d", location="x.sql")
     assert read.bind("a", a=1, b=2) == ("select $1::text, ':c', $2, $1 -- not :d", 2, 1)
     with pytest.raises(TypeError, match=r"x\.sql: a takes b, a; given: a"):
         read.bind("a", a=1)
 
 
-def test_fragments_are_filled_in() -> None:
-    """A fragment is text shared by queries; an unknown one is an error, and braces in quotes are no fragment."""
-    read = queries.parse("-- fragment: columns\nx, :y\n-- name: a\nselect {columns}, '{z}' from t", source="x.sql")
+def test_fragments_are_inserted() -> None:
+    """A fragment is SQL shared by queries. An unknown one is an error, and braces in quotes are kept."""
+    read = queries.parse("-- fragment: columns\nx, :y\n-- name: a\nselect {columns}, '{z}' from t", location="x.sql")
     assert read.bind("a", y=1) == ("select x, $1, '{z}' from t", 1)
     assert dir(read) == ["a"]
     with pytest.raises(DashwrightError, match="x\\.sql: a uses an unknown fragment columns"):
-        queries.parse("-- name: a\nselect {columns}", source="x.sql")
+        queries.parse("-- name: a\nselect {columns}", location="x.sql")
+
+
+def test_conditions_narrow_a_query() -> None:
+    """Conditions are combined with the query, also within a fragment, before its parameters are numbered."""
+    source = "-- fragment: rows\nselect :b where true {conditions}\n-- name: a\n{rows} limit :n\n-- condition: c\n-- why\nx = :x or y = :b"
+    read = queries.parse(source, location="x.sql")
+    assert read.bind("a", b=1, n=2) == ("select $1 where true  limit $2", 1, 2)
+    assert read.bind("a", conditions=["c"], b=1, n=2, x=3) == ("select $1 where true \n and (x = $2 or y = $1) limit $3", 1, 3, 2)
+    with pytest.raises(KeyError, match="'d'"):
+        read.bind("a", conditions=["d"], b=1, n=2)
 
 
 def test_a_missing_file_is_named() -> None:
@@ -66,27 +78,37 @@ def test_a_missing_file_is_named() -> None:
         queries.load("dashwright.common.database", "nothing.sql")
 
 
-def test_an_unknown_name_says_what_there_is() -> None:
-    """A name that is not in the file is an AttributeError that lists those that are."""
-    read = queries.parse("-- name: a\nselect 1;\n-- name: b\nselect 2;", source="x.sql")
+def test_an_unknown_name_is_an_error_with_the_known_ones() -> None:
+    """An unknown name is an AttributeError that lists the names of the file."""
+    read = queries.parse("-- name: a\nselect 1;\n-- name: b\nselect 2;", location="x.sql")
     with pytest.raises(AttributeError, match=r"x\.sql has no query c; it has a, b\."):
         _ = read.c
 
 
-def modules_with_queries() -> list[Path]:
-    """The modules of the project that load a file of queries into a name of theirs."""
-    sources = (path for folder in ("libs", "services") for path in (ROOT / folder).rglob("src/**/*.py"))
-    return [path for path in sources if "load(__package__" in path.read_text()]
+def modules_by_file() -> dict[str, list[Path]]:
+    """Return the modules of the project that load each file of queries."""
+    by_file = defaultdict(list)
+    for folder in ("libs", "services"):
+        for path in (ROOT / folder).rglob("src/**/*.py"):
+            if match := re.search(r'load\(__package__, "(.+)"\)', path.read_text()):
+                by_file[str((path.parent / match[1]).relative_to(ROOT))].append(path)
+    return by_file
 
 
-@pytest.mark.parametrize("path", modules_with_queries(), ids=lambda path: path.stem)
-def test_code_and_file_name_the_same_queries(path: Path) -> None:
-    """A query that a module names is in its file, and none in the file is without use: a slip shows here, not at its first run."""
-    module = import_module(str(path.relative_to(ROOT)).split("/src/")[1].removesuffix(".py").replace("/", "."))
-    nodes = list(ast.walk(ast.parse(path.read_text())))
-    for name, loaded in vars(module).items():
-        if isinstance(loaded, queries.Queries):
-            used = {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name} - {"bind"}
-            calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.bind"]
-            used |= {ast.literal_eval(call.args[0]) for call in calls}
-            assert used == set(dir(loaded))
+@pytest.mark.parametrize(("file", "paths"), modules_by_file().items(), ids=lambda value: Path(value).stem if isinstance(value, str) else "")
+def test_code_and_file_name_the_same_queries(file: str, paths: list[Path]) -> None:
+    """A query that a module names is in its file, and each query of the file is used, so that a mistake shows before its first run."""
+    used: set[str] = set()
+    for path in paths:
+        module = import_module(str(path.relative_to(ROOT)).split("/src/")[1].removesuffix(".py").replace("/", "."))
+        (name,) = (name for name, loaded in vars(module).items() if isinstance(loaded, queries.Queries))
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        used |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name} - {"bind"}
+        calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.bind"]
+        used |= {ast.literal_eval(query) for call in calls for query in _branches(call.args[0])}
+    assert used == set(dir(queries.parse((ROOT / file).read_text(), location=file)))
+
+
+def _branches(node: ast.expr) -> list[ast.expr]:
+    """Return the values that an expression can have: both of ``a if … else b``, or itself."""
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.database.losses import place_of
+from dashwright.common.database.errors import database_label
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from dashwright.common.database.losses import place_of
 )
 def test_host_and_database_are_named(url: str, place: str) -> None:
     """Each form of a URL that libpq knows names its host and database."""
-    assert place_of(url) == place
+    assert database_label(url) == place
 
 
 @given(st.text(min_size=6).map(lambda text: "Zq" + text))
 def test_the_password_is_never_named(password: str) -> None:
     """Whatever the password is, its text is not in the name of the place."""
     written = quote(password, safe="")
-    place = place_of(f"postgresql://me:{written}@db/x?password={written}")
+    place = database_label(f"postgresql://me:{written}@db/x?password={written}")
     assert place == "x at db"

@@ -25,7 +25,7 @@ def test_an_image_is_pinned_after_its_tag(line: str, pinned: str) -> None:
     assert images.pinned(f"a\n{line}\nb\n", lambda *_: NEW) == f"a\n{pinned}\nb\n"
 
 
-def test_every_file_with_a_base_image_is_seen() -> None:
+def test_every_file_with_a_base_image_is_found() -> None:
     """The compose file and each Dockerfile refer to at least one image."""
     for file in images.files():
         asked: list[tuple[str, str]] = []

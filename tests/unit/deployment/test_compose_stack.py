@@ -48,7 +48,7 @@ def _variables() -> Iterator[tuple[str, str]]:
 
 
 def test_the_stack_has_its_parts() -> None:
-    """The stack consists of the three services, the preparation of their database, and the two servers."""
+    """The stack consists of the three services, the preparation of the database, and the two servers."""
     assert set(SERVICES) == {"api", "jobs-worker", "expressions", "roles", "migrate", "postgres", "rabbitmq"}
 
 
@@ -90,15 +90,15 @@ def test_every_service_reports_its_health_or_ends(name: str) -> None:
 
 
 @each_service
-def test_every_start_waits_for_what_it_needs(name: str) -> None:
+def test_every_service_waits_for_its_dependencies(name: str) -> None:
     """Services wait for the health or completion of their dependencies, never for a mere start."""
     needs = SERVICES[name].get("depends_on", {})
     assert {need["condition"] for need in needs.values()} <= {"service_healthy", "service_completed_successfully"}
     environment = SERVICES[name].get("environment", {})
-    wanted = {"DASHWRIGHT_DATABASE_URL": "postgres", "DASHWRIGHT_AMQP_URL": "rabbitmq"}
+    expected = {"DASHWRIGHT_DATABASE_URL": "postgres", "DASHWRIGHT_AMQP_URL": "rabbitmq"}
     # What waits for a service that runs once waits for all that this one waited for.
     waited = {*needs, *(before for need in needs for before in SERVICES[need].get("depends_on", {}))}
-    assert {server for variable, server in wanted.items() if variable in environment} <= waited
+    assert {server for variable, server in expected.items() if variable in environment} <= waited
 
 
 @each_service
@@ -123,10 +123,29 @@ def test_every_container_is_bounded(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["api", "jobs-worker", "expressions"])
+def test_any_number_of_a_service_can_run(name: str) -> None:
+    """A service has no fixed name, and the file for several gateways removes the port, which only one container could have."""
+    assert not {"container_name", "hostname"} & set(SERVICES[name])
+    assert "ports" not in SERVICES[
+        name
+    ] or f"  {name}:\n    # A port of the machine can belong to one container only.\n    ports: !reset []" in (
+        ROOT / "deploy/haproxy/docker-compose.yml"
+    ).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["api", "jobs-worker", "expressions"])
 def test_the_services_have_time_to_finish(name: str) -> None:
-    """Docker kills a service only after its own shutdown time."""
+    """Docker kills a service only after its own shutdown time, and a gateway also after it has drained."""
     seconds = int(SERVICES[name]["stop_grace_period"].removesuffix("s"))
-    assert seconds > Settings.model_fields["shutdown_seconds"].default
+    drain = SERVICES[name]["environment"].get("DASHWRIGHT_DRAIN_SECONDS", "0").partition(":-")[2].rstrip("}")
+    assert seconds > Settings.model_fields["shutdown_seconds"].default + float(drain or 0)
+
+
+def test_a_stopping_gateway_drains_for_longer_than_the_proxy_needs() -> None:
+    """The proxy checks readiness every second, and one failed check is enough."""
+    configuration = (ROOT / "deploy/haproxy/haproxy.cfg").read_text(encoding="utf-8")
+    assert "inter 1s fall 1" in configuration
+    assert SERVICES["api"]["environment"]["DASHWRIGHT_DRAIN_SECONDS"] == "${DASHWRIGHT_DRAIN_SECONDS:-3}"
 
 
 def test_every_variable_is_a_setting() -> None:

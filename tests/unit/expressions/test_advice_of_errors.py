@@ -1,4 +1,4 @@
-"""The mistakes that authors of rules make: each error says what to write instead."""
+"""Frequent mistakes in rules: each error says what to write instead."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.queries import respond
-from dashwright.expressions.sql.engine_errors import explained
+from dashwright.expressions.sql.engine_errors import explain
 
 SOURCE = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": 2, "labels": "host=$seriesIndex"}
 OTHER = {**SOURCE, "refId": "D", "labels": "zone=$seriesIndex"}
@@ -72,8 +72,8 @@ async def test_a_mistake_in_a_query_is_met_with_advice(target: dict[str, Any], a
     assert advice in (await ask(SOURCE, {"refId": "B", **target}))["message"]
 
 
-async def test_labels_that_do_not_match_are_reported_beside_the_frames() -> None:
-    """There is no frame to carry the warning, so that the result carries it."""
+async def test_unmatched_labels_are_a_warning_of_the_result() -> None:
+    """Without a frame to carry the warning, the result carries it."""
     found = (await ask(SOURCE, OTHER, {"refId": "B", "type": "math", "expression": "$A + $D"}))["results"]["B"]
     assert found["frames"] == []
     (notice,) = found["notices"]
@@ -84,7 +84,7 @@ ENGINE = [
     (
         "ConversionException",
         "Conversion Error: Type VARCHAR with value 's3cret' can't be cast to the destination type STRUCT(host VARCHAR)",
-        "write a text in single quotes, such as host = 'a'",
+        "write a string in single quotes, such as host = 'a'",
     ),
     ("ConversionException", "Conversion Error: Could not convert string 's3cret' to INT32", "convert by CAST"),
     ("BinderException", 'Binder Error: column "host" must appear in the GROUP BY clause or must be part', "write max(host)"),
@@ -95,9 +95,9 @@ ENGINE = [
 
 
 @pytest.mark.parametrize(("kind", "text", "advice"), ENGINE)
-def test_errors_of_the_engine_are_in_words_of_ours(kind: str, text: str, advice: str) -> None:
-    """Without values of the data."""
-    told = explained(kind, text)
+def test_errors_of_the_engine_are_reworded(kind: str, text: str, advice: str) -> None:
+    """The message has the project's own words and no values of the data."""
+    told = explain(kind, text)
     assert advice in told
     assert "s3cret" not in told
     assert "Error:" not in told

@@ -1,4 +1,4 @@
-"""Resample, threshold and classic conditions as a request asks for them: the words of their targets, and what a client reads."""
+"""Resample, threshold and classic conditions in requests: the fields of their targets, and the response."""
 
 import json
 import time
@@ -32,8 +32,8 @@ def series(values: list[Any], name: str = "", **labels: str) -> dict[str, Any]:
     return {"schema": {"name": name, "fields": fields}, "data": {"values": [[1000 * (n + 1) for n in range(len(values))], values]}}
 
 
-def target(ref_id: str, kind: str, **more: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "datasource": EXPRESSION, "type": kind, **more}
+def target(ref_id: str, kind: str, **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": EXPRESSION, "type": kind, **fields}
 
 
 def condition(reference: str, reducer: str, evaluator: str, *params: float, operator: str = "and") -> dict[str, Any]:
@@ -45,13 +45,13 @@ def condition(reference: str, reducer: str, evaluator: str, *params: float, oper
     }
 
 
-def recovering(*fingerprints: Any, **more: Any) -> dict[str, Any]:
+def recovering(*fingerprints: Any, **options: Any) -> dict[str, Any]:
     fields = [{"name": "fingerprints", "type": "number", "typeInfo": {"frame": "uint64"}}]
     frame = {"schema": {"meta": {"type": "fingerprints", "typeVersion": [1, 0]}, "fields": fields}, "data": {"values": [fingerprints]}}
     return {
         "evaluator": {"type": "gt", "params": [100]},
         "unloadEvaluator": {"type": "lt", "params": [31]},
-        "loadedDimensions": {**frame, **more},
+        "loadedDimensions": {**frame, **options},
     }
 
 
@@ -59,27 +59,27 @@ def deep(levels: int) -> Any:
     return {"in": deep(levels - 1)} if levels else {}
 
 
-async def ask(*queries: Any, **more: Any) -> tuple[int, Any]:
-    answered = await respond(json.dumps({"queries": queries, "from": "0", "to": "60000", **more}).encode())
+async def ask(*queries: Any, **fields: Any) -> tuple[int, Any]:
+    answered = await respond(json.dumps({"queries": queries, "from": "0", "to": "60000", **fields}).encode())
     pieces = [answered.body] if isinstance(answered.body, bytes) else [piece async for piece in answered.body]
     return int(answered.headers["status"]), orjson.loads(b"".join(pieces))
 
 
-async def frames_of(ref_id: str, *queries: Any, **more: Any) -> list[Any]:
-    status, body = await ask(*queries, **more)
+async def frames_of(ref_id: str, *queries: Any, **fields: Any) -> list[Any]:
+    status, body = await ask(*queries, **fields)
     assert status == 200, body
     frames: list[Any] = body["results"][ref_id]["frames"]
     return frames
 
 
-async def error_of(ref_id: str, *queries: Any, **more: Any) -> str:
-    status, body = await ask(*queries, **more)
+async def error_of(ref_id: str, *queries: Any, **fields: Any) -> str:
+    status, body = await ask(*queries, **fields)
     assert status == 400
     return str(body["results"][ref_id]["error"])
 
 
-async def test_classic_conditions_answer_a_number_without_a_name_and_their_matches() -> None:
-    """``custom`` has each value as decimal text without an exponent, the name of its field, and its labels or null."""
+async def test_classic_conditions_return_a_number_and_matches() -> None:
+    """``custom`` has each value as decimal string without an exponent, its field's name, and its labels or null."""
     conditions = [condition("$A", "last", "gt", 0), condition("B", "last", "gt", 5, operator="or")]
     frames = await frames_of(
         "C",
@@ -107,8 +107,8 @@ async def test_classic_conditions_answer_a_number_without_a_name_and_their_match
     ]
 
 
-async def test_classic_conditions_tell_no_data() -> None:
-    """The number is null and the only match says why; nothing that holds is an empty list."""
+async def test_classic_conditions_without_data() -> None:
+    """The number is null and the only match gives the reason; without a match the list is empty."""
     nothing = await frames_of("C", raw("A"), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)]))
     assert nothing[0]["data"]["values"] == [[None]]
     assert nothing[0]["schema"]["meta"]["custom"] == [{"value": "", "metric": "NoData", "labels": None}]
@@ -118,8 +118,8 @@ async def test_classic_conditions_tell_no_data() -> None:
 
 
 @pytest.mark.parametrize(("value", "text"), [(float("inf"), "+Inf"), (float("-inf"), "-Inf"), (float("nan"), "NaN")])
-async def test_what_is_no_finite_number_is_told_as_such(value: float, text: str) -> None:
-    """A division by zero upstream of an alert shows in its matches."""
+async def test_values_that_are_not_finite_are_matched(value: float, text: str) -> None:
+    """A division by zero upstream of an alert is visible in its matches."""
     kind = {float("inf"): "Inf", float("-inf"): "NegInf"}.get(value, "NaN")
     frame = {
         "schema": {"meta": {"type": "numeric-multi", "typeVersion": [0, 1]}, "fields": [{"name": "n", "type": "number"}]},
@@ -129,8 +129,8 @@ async def test_what_is_no_finite_number_is_told_as_such(value: float, text: str)
     assert frames[0]["schema"]["meta"]["custom"] == [{"value": text, "metric": "n", "labels": None}]
 
 
-async def test_a_resample_takes_the_range_of_the_request_or_its_own() -> None:
-    """Stamps begin at that range's beginning."""
+async def test_the_range_of_a_resample() -> None:
+    """A resample has the request's range or its own, and its timestamps start with it."""
     words = {"expression": "$A", "window": "30s", "downsampler": "sum", "upsampler": "fillna"}
     own = {"timeRange": {"from": "10000", "to": "90000"}}
     frames = {
@@ -144,8 +144,8 @@ async def test_a_resample_takes_the_range_of_the_request_or_its_own() -> None:
     assert frames["B"][0]["schema"]["fields"][1]["name"] == "B"
 
 
-async def test_too_many_windows_are_refused_before_any_work_and_name_the_limit() -> None:
-    """So is a range whose stamps exceed 64 bits, immediately."""
+async def test_the_number_of_windows_is_limited() -> None:
+    """Too many windows, or timestamps beyond 64 bits, are rejected before any work, with the limit."""
     words = {"expression": "$A", "downsampler": "sum", "upsampler": "fillna"}
     started = time.process_time()
     many = await error_of("B", raw("A", series([1])), target("B", "resample", window="1ms", **words), to="1000000")
@@ -155,7 +155,7 @@ async def test_too_many_windows_are_refused_before_any_work_and_name_the_limit()
     assert time.process_time() - started < 0.4
 
 
-async def test_a_target_whose_words_are_not_understood_is_named() -> None:
+async def test_an_invalid_target_is_an_error_of_its_ref_id() -> None:
     """Its refId has the error; all other targets are evaluated."""
     words = {"expression": "$", "window": "5s", "downsampler": "sum", "upsampler": "fillna"}
     assert "failed to parse expression 'B': no variable specified to reference for refId B" in await error_of(
@@ -177,14 +177,14 @@ def test_fingerprints_are_those_of_stored_rules(labels: dict[str, str], number: 
 
 
 @pytest.mark.parametrize("form", [int, str])
-async def test_loaded_dimensions_beyond_doubles_stay_exact(form: type) -> None:
-    """As JSON integers or as decimal text: one off in the last digit would be another item."""
+async def test_loaded_dimensions_keep_their_digits(form: type) -> None:
+    """They are JSON integers or decimal strings, because another last digit would be another item."""
     frames = [series([50], label="value4"), series([50], label="value5"), series([150], label="value6")]
     for loaded, order in ((17197996166602471624, [("value5", 0), ("value6", 1), ("value4", 1)]), (17197996166602471625, None)):
         words = {"expression": "A", "conditions": [recovering(form(loaded))]}
         found = await frames_of("B", raw("A", *frames), target("B", "threshold", **words))
-        got = [(frame["schema"]["fields"][1]["labels"]["label"], frame["data"]["values"][1][0]) for frame in found]
-        assert got == (order or [("value4", 0), ("value5", 0), ("value6", 1)])
+        result = [(frame["schema"]["fields"][1]["labels"]["label"], frame["data"]["values"][1][0]) for frame in found]
+        assert result == (order or [("value4", 0), ("value5", 0), ("value6", 1)])
 
 
 @pytest.mark.parametrize(
@@ -226,16 +226,16 @@ async def test_loaded_dimensions_beyond_doubles_stay_exact(form: type) -> None:
         ({"meta": {"type": "fingerprints", "custom": deep(400)}}, [], "cannot be kept as JSON"),
     ],
 )
-async def test_loaded_dimensions_of_another_form_are_refused(schema: Any, values: Any, fault: str) -> None:
-    """Also a number that lost its last digits on the way and no longer fits."""
+async def test_invalid_loaded_dimensions_are_rejected(schema: Any, values: Any, fault: str) -> None:
+    """A number that lost its last digits is invalid too."""
     words = {"expression": "A", "conditions": [recovering(schema=schema, data={"values": values})]}
     told = await error_of("B", raw("A", series([1])), target("B", "threshold", **words))
     assert "failed to parse loaded dimensions: " in told
     assert fault in told
 
 
-async def test_without_loaded_dimensions_or_without_an_unload_condition_the_first_condition_decides() -> None:
-    """This is the state of a rule that never fired, and of one whose recovery threshold was removed."""
+async def test_a_threshold_without_loaded_dimensions() -> None:
+    """The first condition decides for a rule that never fired, and for one whose recovery threshold was removed."""
     for missing in ("unloadEvaluator", "loadedDimensions"):
         words = recovering(fingerprint(Labels.of({"h": "a"})))
         del words[missing]
@@ -243,10 +243,8 @@ async def test_without_loaded_dimensions_or_without_an_unload_condition_the_firs
         assert frames[0]["data"]["values"][1] == [0.0, 1.0]
 
 
-async def test_classic_conditions_stand_alone() -> None:
-    """They read ordinary queries only and no expression reads them; the wrong target has the error, and the rest is
-    evaluated.
-    """
+async def test_classic_conditions_read_queries_only() -> None:
+    """Expressions may neither be read by nor read classic conditions; the wrong target has the error, and the others run."""
     reading = target("C", "classic_conditions", conditions=[condition("B", "last", "gt", 1)])
     read = target("D", "threshold", expression="C", conditions=[{"evaluator": {"type": "gt", "params": [0]}}])
     queries = [raw("A", series([1])), target("B", "reduce", expression="A", reducer="mean"), reading]

@@ -1,4 +1,4 @@
-"""Expressions that depend on themselves: each is found, with a way that shows it, and no request makes the search slow."""
+"""Expressions that depend on themselves: each is found with its path, and no request makes the search slow."""
 
 import time
 from itertools import pairwise
@@ -6,8 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.expressions.engine.cycles import cycles
-from dashwright.expressions.engine.graph import Node, plan
+from dashwright.expressions.engine.graph import Node, cycles, plan_nodes
 from dashwright.expressions.engine.math.evaluate import Math
 
 Graph = dict[str, list[str]]
@@ -27,8 +26,8 @@ def reached(graph: Graph, start: str) -> set[str]:
 
 
 @given(_GRAPHS)
-def test_what_reaches_itself_is_on_a_cycle_and_nothing_else(graph: Graph) -> None:
-    """The way begins and ends at the node, follows the references, and meets no other node twice."""
+def test_cycles_are_found_with_their_path(graph: Graph) -> None:
+    """The path begins and ends at the node, follows the references, and visits no other node twice."""
     found = cycles(graph)
     assert found.keys() == {node for node in graph if node in reached(graph, node)}
     for node, way in found.items():
@@ -40,11 +39,11 @@ def test_what_reaches_itself_is_on_a_cycle_and_nothing_else(graph: Graph) -> Non
 def test_a_thousand_nodes_are_no_work() -> None:
     """A ring, and a graph where every node reads all that follow and the last reads the first; long paths are shortened."""
     size = 1000
-    ring = [Node(f"N{number}", Math.parsed(f"$N{(number + 1) % size}")) for number in range(size)]
-    dense = {f"N{number}": [f"N{other}" for other in range(number + 1, size // 2)] for number in range(size // 2)}
+    ring = [Node(f"N{index}", Math.parse(f"$N{(index + 1) % size}")) for index in range(size)]
+    dense = {f"N{index}": [f"N{other}" for other in range(index + 1, size // 2)] for index in range(size // 2)}
     dense[f"N{size // 2 - 1}"] = ["N0"]
     started = time.process_time()
-    faults = plan(ring).faults
+    faults = plan_nodes(ring).faults
     assert len(cycles(dense)) == size // 2
     assert time.process_time() - started < 2
     assert len(faults) == size

@@ -1,4 +1,4 @@
-"""Date math: anchors, steps and roundings, compared with plain implementations of each."""
+"""Date math: anchors, steps and rounding, compared with a plain implementation."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.engine.timerange import time_range
+from dashwright.expressions.engine.timerange import parse_time_range
 
 NOW = datetime(2020, 3, 26, 15, 12, 56, tzinfo=UTC)
 """A Thursday."""
@@ -18,11 +18,11 @@ INSTANTS = st.integers(0, 4_102_444_800_000).map(
 
 
 def start(text: str, now: datetime = NOW) -> datetime:
-    return time_range(text, "9999-12-31T23:59:59.999Z", now).start
+    return parse_time_range(text, "9999-12-31T23:59:59.999Z", now).start
 
 
 def end(text: str, now: datetime = NOW) -> datetime:
-    return time_range("0001-01-01", text, now).end
+    return parse_time_range("0001-01-01", text, now).end
 
 
 def at(text: str) -> datetime:
@@ -71,8 +71,8 @@ def test_every_anchor_and_unit_is_read(text: str, expected: str) -> None:
         ("2020-12-31||/Q", "2020-10-01T00:00:00", "2020-12-31T23:59:59.999"),
     ],
 )
-def test_rounding_covers_the_whole_unit(text: str, first: str, last: str) -> None:
-    """Down to its first moment for from, up to its last millisecond for to."""
+def test_rounding_covers_the_complete_unit(text: str, first: str, last: str) -> None:
+    """``from`` is rounded down to the first millisecond and ``to`` up to the last one."""
     assert (start(text), end(text)) == (at(first), at(last))
 
 
@@ -80,15 +80,15 @@ def test_rounding_covers_the_whole_unit(text: str, first: str, last: str) -> Non
     "text",
     ["now/b", "now/2d", "now-1ms", "5b", "5Q", "now-1.5h", "-5m", "5 m", "now||-1d", "2014-1-1", "2014-02-30", "now-1D", "\u0665m", "1.5M"],
 )
-def test_what_no_dashboard_writes_is_refused(text: str) -> None:
+def test_invalid_times_are_rejected(text: str) -> None:
     """A near miss is an error that names the side, not some other time."""
     with pytest.raises(BadRequest) as refused:
-        time_range(text, text, NOW)
+        parse_time_range(text, text, NOW)
     assert [cause.field for cause in refused.value.causes] == ["from", "to"]
 
 
 @given(INSTANTS, st.sampled_from("yMwdhHmsQ") | st.sampled_from(["fy", "fQ"]))
-def test_a_unit_holds_its_instant_and_joins_the_next(now: datetime, unit: str) -> None:
+def test_rounded_units_are_contiguous(now: datetime, unit: str) -> None:
     """A rounded unit starts at or before the instant, ends at or after it, and the next starts a millisecond later."""
     first, last = start(f"now/{unit}", now), end(f"now/{unit}", now)
     assert first <= now <= last
@@ -116,7 +116,7 @@ def test_no_text_raises_anything_but_our_error(anchor: str, steps: str, rest: st
     """Beyond the calendar, too: a time range or a refusal that names its sides."""
     for text in (anchor + steps, anchor + steps + rest, steps + anchor):
         try:
-            found = time_range(text, text, NOW)
+            found = parse_time_range(text, text, NOW)
         except BadRequest as error:
             named = {cause.field for cause in error.causes}
         else:

@@ -54,8 +54,8 @@ async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[floa
 
 async def test_the_callers_deadline_reaches_the_evaluation(broker: MemoryBroker) -> None:
     """The evaluation gets the remaining time, because some of it was spent in the queue."""
-    (left,) = await asked(broker, 7, Clock())
-    assert 0 < left <= 7
+    (remaining,) = await asked(broker, 7, Clock())
+    assert 0 < remaining <= 7
 
 
 async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) -> None:
@@ -69,11 +69,11 @@ async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) 
         await asked(broker, 7, Late())
 
 
-async def test_the_smaller_of_two_deadlines_holds() -> None:
-    """And the error names the one that held."""
-    answered = await queries.respond(BODY, left=1e-9)
+async def test_the_earlier_deadline_applies() -> None:
+    """The error names the deadline that was exceeded."""
+    answered = await queries.respond(BODY, remaining_seconds=1e-9)
     assert answered.headers["status"] == 504
     assert isinstance(answered.body, bytes)
     assert b"left of the caller's deadline" in answered.body
     with pytest.raises(DeadlineExceeded, match="DASHWRIGHT_EVALUATION_SECONDS"):
-        Deadline.of(1e-9, 5).check()
+        Deadline.earlier(1e-9, 5).check()

@@ -14,8 +14,8 @@ def nested(levels: int) -> dict[str, Any]:
     return {"a": nested(levels - 1)} if levels > 1 else {}
 
 
-def frame(member: str, levels: int) -> bytes:
-    """As JSON, since what writes it could not follow it otherwise."""
+def deep_frame(member: str, levels: int) -> bytes:
+    """Return a nested frame as JSON, as the writer would exceed its own depth."""
     field: dict[str, Any] = {"name": "v", "type": "other"}
     told: dict[str, Any] = {"schema": {"fields": [field]}, "data": {"values": [[1]]}}
     deep = b'{"a":' * (levels - 1) + b"{}" + b"}" * (levels - 1)
@@ -32,16 +32,16 @@ def frame(member: str, levels: int) -> bytes:
     ("member", "place"),
     [("meta", "[0].schema.meta"), ("config", "[0].schema.fields[0].config"), ("values", "[0].data.values[0]")],
 )
-async def test_too_deep_a_frame_is_an_error_of_its_ref_id(member: str, place: str) -> None:
-    """It names the place and the allowed depth before encoding could fail; the rest of the request is unaffected."""
+async def test_a_frame_that_is_too_deep_is_an_error(member: str, place: str) -> None:
+    """The error of the refId has the position and the allowed depth; other refIds are unaffected."""
     with pytest.raises(BadRequest) as refused:
-        read_frames(frame(member, 300))
+        read_frames(deep_frame(member, 300))
     assert refused.value.message == f"{place} is nested too deeply: at most 128 levels"
     query = {
         "refId": "A",
         "datasource": {"type": "grafana-testdata-datasource"},
         "scenarioId": "raw_frame",
-        "rawFrameContent": frame(member, 300).decode(),
+        "rawFrameContent": deep_frame(member, 300).decode(),
     }
     body = orjson.dumps({"queries": [query, {"refId": "B", "type": "math", "expression": "1"}]})
     answered = await respond(body)
@@ -51,9 +51,9 @@ async def test_too_deep_a_frame_is_an_error_of_its_ref_id(member: str, place: st
 
 
 @pytest.mark.parametrize("member", ["meta", "config", "values"])
-def test_what_nests_as_deep_as_allowed_is_read(member: str) -> None:
-    """One level of a column of values is the column itself."""
+def test_the_maximum_depth_is_accepted(member: str) -> None:
+    """The column itself counts as one level of its values."""
     levels = 127 if member == "values" else 128
-    (read,) = read_frames(frame(member, levels))
+    (read,) = read_frames(deep_frame(member, levels))
     found = {"meta": read.meta, "config": read.fields[0].config, "values": read.fields[0].values[0]}[member]
     assert found == nested(levels)

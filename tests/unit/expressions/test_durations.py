@@ -1,4 +1,4 @@
-"""The grammar of durations, and the errors of invalid texts."""
+"""The grammar of durations, and the errors of invalid strings."""
 
 import re
 
@@ -36,7 +36,7 @@ SECOND = 1_000_000_000
         ("5y", 157_788_000),
     ],
 )
-def test_clock_units_combine_and_calendar_units_stand_alone(text: str, seconds: float) -> None:
+def test_clock_units_combine_and_calendar_units_do_not(text: str, seconds: float) -> None:
     """A month is 30.4375 days, a year 365.25."""
     assert nanoseconds(text) == round(seconds * SECOND)
 
@@ -61,8 +61,8 @@ def test_clock_units_combine_and_calendar_units_stand_alone(text: str, seconds: 
         ("9" * 200 + "s", "invalid duration"),
     ],
 )
-def test_what_is_no_duration_is_told_with_what_would_be(text: str, fault: str) -> None:
-    """The fault comes first, and the text is cut where it is long."""
+def test_an_invalid_duration_is_an_error_with_advice(text: str, fault: str) -> None:
+    """The error starts with the fault, and a long string is truncated."""
     with pytest.raises(BadRequest, match=re.escape(fault)) as raised:
         nanoseconds(text)
     assert "write it like 500ms" in raised.value.message
@@ -70,8 +70,8 @@ def test_what_is_no_duration_is_told_with_what_would_be(text: str, fault: str) -
 
 
 @given(st.text(alphabet="0123456789.+-hmsndwMyµu ", max_size=12))
-def test_any_text_is_a_duration_or_refused(text: str) -> None:
-    """Nothing else can come of it."""
+def test_any_string_is_a_duration_or_rejected(text: str) -> None:
+    """No string raises another exception."""
     try:
         found = nanoseconds(text)
     except BadRequest:

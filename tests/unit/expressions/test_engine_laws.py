@@ -1,4 +1,4 @@
-"""The whole-array engine against the plainest reading of its rules, one value at a time."""
+"""The engine on whole arrays, compared with a plain implementation that handles one value at a time."""
 
 import math
 from itertools import product
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.errors import TooLarge
 from dashwright.expressions.engine.axis import Axis, align
-from dashwright.expressions.engine.labels import NONE, Labels
+from dashwright.expressions.engine.labels import NO_LABELS, Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.math.operators import apply_binary
@@ -39,11 +39,11 @@ _PLAIN = {
 
 
 def cells(values: list[Value]) -> Cells:
-    return Cells.of(np.array(values, np.float64), np.array([value is None for value in values], np.bool_))
+    return Cells.with_nulls(np.array(values, np.float64), np.array([value is None for value in values], np.bool_))
 
 
 def plain(cells: Cells) -> list[Value]:
-    return [None if null else value for value, null in zip(cells.values.tolist(), cells.is_null().tolist(), strict=True)]
+    return [None if null else value for value, null in zip(cells.values.tolist(), cells.null_mask().tolist(), strict=True)]
 
 
 def of_one(symbol: str, left: Value, right: Value) -> Value:
@@ -68,12 +68,12 @@ def same(got: list[Value], wanted: list[Value]) -> bool:
 @pytest.mark.parametrize("symbol", _PLAIN)
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(_VALUES, _VALUES), min_size=1))
-def test_operators_hold_value_by_value(symbol: str, pairs: list[tuple[Value, Value]]) -> None:
-    """Null first, then a deciding left side, then NaN, then the operator; and the slot of a null is NaN."""
+def test_operators_equal_the_plain_implementation(symbol: str, pairs: list[tuple[Value, Value]]) -> None:
+    """Null has precedence, then a deciding left side, then NaN, then the operator; the slot of a null is NaN."""
     left, right = cells([a for a, _ in pairs]), cells([b for _, b in pairs])
     result = apply_binary(symbol, left, right)
     assert same(plain(result), [of_one(symbol, a, b) for a, b in pairs])
-    assert np.isnan(result.values[result.is_null()]).all()
+    assert np.isnan(result.values[result.null_mask()]).all()
 
 
 @settings(deadline=None)
@@ -88,7 +88,7 @@ def test_the_union_is_that_of_two_nested_loops(left: list[Labels], right: list[L
     free_left = [i for i in range(len(left)) if i not in {pair[0] for pair in wanted}]
     free_right = [j for j in range(len(right)) if j not in {pair[1] for pair in wanted}]
     if not wanted and len(left) == len(right) == 1:
-        wanted, free_left, free_right = [(0, 0, NONE)], [], []
+        wanted, free_left, free_right = [(0, 0, NO_LABELS)], [], []
     union = Union(tuple(left), tuple(right))
     pairs = union.pairs()
     assert union.count == len(wanted)
@@ -107,8 +107,8 @@ _TIMES = _GRIDS | st.lists(st.integers(-20, 20), max_size=12)
 
 @settings(deadline=None)
 @given(_TIMES, _TIMES)
-def test_alignment_is_a_look_up_of_every_left_time(left: list[int], right: list[int]) -> None:
-    """Grids, repeats and disorder alike: the left side's order, and of equal right times the last."""
+def test_alignment_equals_a_lookup_of_each_left_time(left: list[int], right: list[int]) -> None:
+    """Regular, repeated and unordered times keep the left order; of equal right times the last counts."""
     last = {time: position for position, time in enumerate(right)}
     wanted = [(position, last[time]) for position, time in enumerate(left) if time in last]
     alignment = align(Axis(np.array(left, np.int64)), Axis(np.array(right, np.int64)))
@@ -148,10 +148,10 @@ def reduced(reducer: str, mode: str, row: list[Value], replacement: float) -> Va
 @pytest.mark.parametrize("reducer", ["sum", "mean", "min", "max", "count", "last", "median"])
 @settings(max_examples=30, deadline=None)
 @given(rows=st.integers(0, 4).flatmap(lambda width: st.lists(st.lists(_VALUES, min_size=width, max_size=width), min_size=1, max_size=4)))
-def test_reducers_hold_row_by_row(reducer: str, mode: str, rows: list[list[Value]]) -> None:
-    """A block reduces to what each of its rows gives alone."""
+def test_reducers_equal_the_reduction_of_each_row(reducer: str, mode: str, rows: list[list[Value]]) -> None:
+    """A block reduces to what each of its rows reduces to."""
     width = len(rows[0])
-    block = Block(Axis(np.arange(width, dtype=np.int64)), Cells.of(*_matrix(rows, width)))
+    block = Block(Axis(np.arange(width, dtype=np.int64)), Cells.with_nulls(*_matrix(rows, width)))
     series = Series.stacked([Labels.of({"row": str(number)}) for number in range(len(rows))], [block])
     numbers = Reduce.of("A", reducer, mode, 7.0).evaluate({"A": series}, Limits()).values
     assert isinstance(numbers, Numbers)
@@ -175,7 +175,7 @@ def test_a_set_may_order_the_rows_of_its_blocks_as_it_likes() -> None:
     blocks = tuple(Block(axis, Cells(np.array(rows, np.float64))) for rows in ([[1, 2], [3, 4]], [[5, 6], [7, 8]]))
     labels = tuple(Labels.of({"n": name}) for name in "wxyz")
     series = Series(labels, blocks, np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))
-    doubled = Math.parsed("$A + $A").evaluate({"A": series}, Limits()).values
+    doubled = Math.parse("$A + $A").evaluate({"A": series}, Limits()).values
     assert isinstance(doubled, Series)
     for values, wanted in ((series, [15, 7, 11, 3]), (doubled, [30, 14, 22, 6])):
         numbers = Reduce.of("A", "sum").evaluate({"A": values}, Limits()).values
@@ -186,7 +186,7 @@ def test_a_set_may_order_the_rows_of_its_blocks_as_it_likes() -> None:
 def test_label_sets_of_too_many_different_keys_are_refused() -> None:
     """Each key set of one side is held against each of the other: their number has a limit of its own."""
     sides = [tuple(Labels.of({f"{side}{number}": "x", f"{side}": "y"}) for number in range(1001)) for side in "ab"]
-    with pytest.raises(TooLarge, match="different label keys"):
+    with pytest.raises(TooLarge, match="different sets of keys"):
         Union(sides[0], sides[1])
 
 

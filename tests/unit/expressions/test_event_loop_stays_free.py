@@ -1,4 +1,4 @@
-"""While one request is parsed and evaluated, the worker's event loop serves the others."""
+"""While one request is parsed and evaluated, the worker's event loop serves others."""
 
 import asyncio
 import gc
@@ -15,7 +15,7 @@ import pytest
 from dashwright.common.errors import DeadlineExceeded
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.engine.deadline import Deadline
-from dashwright.expressions.engine.labels import NONE
+from dashwright.expressions.engine.labels import NO_LABELS
 from dashwright.expressions.engine.math.parser import parse
 from dashwright.expressions.engine.union import Union
 from dashwright.expressions.queries import QuerySettings, respond
@@ -119,31 +119,31 @@ async def test_a_statement_is_read_in_a_thread(word: bytes, monkeypatch: pytest.
     assert threading.main_thread().name not in readers
 
 
-def running_out(checks: int) -> Deadline:
-    """Over after so many looks at the clock, the first of them its own."""
+def deadline_after(checks: int) -> Deadline:
+    """Return a deadline that is over after so many reads of the clock."""
     looks = iter(range(checks + 1))
     return Deadline(1, lambda: 0.0 if next(looks, None) is not None else 2.0)
 
 
 def test_parsing_ends_at_the_deadline() -> None:
-    """In the middle of a long expression."""
+    """Parsing ends in the middle of a long expression."""
     text = "+".join(["1"] * 2_000)
-    parse(text, deadline=running_out(20))
+    parse(text, deadline=deadline_after(20))
     with pytest.raises(DeadlineExceeded):
-        parse(text, deadline=running_out(3))
+        parse(text, deadline=deadline_after(3))
 
 
 def test_a_union_ends_at_the_deadline() -> None:
     """While its pairs are made, not only before or after."""
-    side = (NONE,) * 400
-    assert len(Union(side, side, running_out(20)).pairs().labels) == 160_000
+    side = (NO_LABELS,) * 400
+    assert len(Union(side, side, deadline_after(20)).pairs().labels) == 160_000
     with pytest.raises(DeadlineExceeded):
-        Union(side, side, running_out(4)).pairs()
+        Union(side, side, deadline_after(4)).pairs()
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
-async def test_a_request_whose_time_is_over_is_not_read(endpoint: QueryEndpoint) -> None:
-    """Nor is a panel called faulty because there was no time to look at it."""
+async def test_an_expired_request_is_not_parsed(endpoint: QueryEndpoint) -> None:
+    """A panel that is not parsed for lack of time is not reported as invalid."""
     body = orjson.dumps({"queries": [math("A", "1")], "type": "x", "targets": []})
     answered = await respond(body, QueryContext(endpoint), QuerySettings(seconds=1e-9))
     assert answered.headers["status"] == 504

@@ -1,4 +1,4 @@
-"""Slow queries of one organization keep no other organization waiting, whatever they wait for."""
+"""Slow queries of one organization do not delay other organizations."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -20,7 +20,7 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.queries import QuerySettings
-from dashwright.expressions.sources.directory import DataSource, Directory
+from dashwright.expressions.sources.registry import DataSource, SourceRegistry
 from dashwright.expressions.sources.source import Source
 
 pytestmark = pytest.mark.exhaustive
@@ -66,7 +66,7 @@ class Sources:
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
         if queries[0].datasource.uid == "slow":
             return [DataSource("slow", self._slow) for _ in queries]
-        return await Directory().find(queries, context)
+        return await SourceRegistry().find(queries, context)
 
 
 @asynccontextmanager
@@ -81,8 +81,8 @@ async def worker(settings: QuerySettings, *, waiting: int = 64) -> AsyncIterator
 
     async def ask(org_id: int, body: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY) -> dict[str, Any]:
         headers = QueryContext(endpoint, org_id=org_id).headers()
-        answer = await client.call(broker.topology.query, orjson.dumps(body), timeout=20, headers=headers)
-        return {"status": answer.headers["status"], **orjson.loads(await answer.read())}
+        response = await client.call(broker.topology.query, orjson.dumps(body), timeout=20, headers=headers)
+        return {"status": response.headers["status"], **orjson.loads(await response.read())}
 
     try:
         yield ask
@@ -93,7 +93,7 @@ async def worker(settings: QuerySettings, *, waiting: int = 64) -> AsyncIterator
 
 
 async def test_slow_queries_of_one_organization_delay_no_other() -> None:
-    """Neither its small queries, nor health, nor validation; and what waited is served when the slow ones end."""
+    """Small queries, health checks and validations of others are served, and waiting ones run when the slow ones end."""
     slow = Slow()
     async with worker(QuerySettings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
         backlog = [group.create_task(ask(GREEDY, SLOW)) for _ in range(2 * SLOTS)]
@@ -120,8 +120,8 @@ async def test_slow_health_checks_delay_neither_queries_nor_other_organizations(
     assert other.result()["status"] == "OK"
 
 
-async def test_a_backlog_is_refused_before_it_fills_the_worker() -> None:
-    """Its organization is refused at the bound; another one finds a place and a slot."""
+async def test_the_backlog_of_an_organization_is_limited() -> None:
+    """An organization above its limit is rejected while another one receives a slot."""
     slow = Slow()
     async with worker(QuerySettings(sources=Sources(slow)), waiting=4) as ask, asyncio.TaskGroup() as group:
         for _ in range(SLOTS - SLOTS // 4 + 2):
@@ -134,7 +134,7 @@ async def test_a_backlog_is_refused_before_it_fills_the_worker() -> None:
 
 
 async def test_endless_statements_of_one_organization_delay_no_other() -> None:
-    """It gets one of two processes at most; its other statements wait until their deadline."""
+    """An organization has at most one of two processes; its other statements wait until their deadline."""
     settings = query_settings(load(features="sqlExpression", sql_slots=2, sql_seconds=600, evaluation_seconds=600))
     assert settings.sql is not None
     endless = "with recursive t as (select 1 as n union all select n + 1 from t) select sum(n) from t"

@@ -1,4 +1,4 @@
-"""Arrow streams as a client reads them: pyarrow is the judge, with full validation of every stream."""
+"""Arrow streams as a client reads them: pyarrow reads every stream with full validation."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.formats import arrow, codec
-from dashwright.expressions.formats.codec import PIECE, pieces
+from dashwright.expressions.formats.codec import CHUNK_VALUES, chunks
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.queries import respond
 
@@ -41,13 +41,13 @@ def metadata(schema: Any) -> dict[str, str]:
     return {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
 
 
-def field(kind: FieldType, values: list[Any], *, name: str = "f", **more: Any) -> Field:
+def field(kind: FieldType, values: list[Any], *, name: str = "f", **fields: Any) -> Field:
     """A column; None is a null, and its slot holds what the engine puts there."""
     filler: Any = {FieldType.FLOAT32: np.nan, FieldType.FLOAT64: np.nan, FieldType.STRING: None, FieldType.JSON: None}.get(kind, 0)
     array = np.empty(len(values), kind.dtype)
     array[:] = [filler if value is None else value for value in values]
     nulls = np.array([value is None for value in values], np.bool_)
-    return Field(name, kind, array, nulls if nulls.any() else None, nullable=bool(nulls.any()), **more)
+    return Field(name, kind, array, nulls if nulls.any() else None, nullable=bool(nulls.any()), **fields)
 
 
 def same(left: list[Any], right: list[Any]) -> bool:
@@ -55,8 +55,8 @@ def same(left: list[Any], right: list[Any]) -> bool:
     return len(left) == len(right) and all(a == b or (a != a and b != b) for a, b in zip(left, right, strict=True))
 
 
-def test_a_frame_is_a_whole_stream_with_its_names_as_metadata() -> None:
-    """The schema says refId, name and meta; a field says labels and configuration; what is not set is not said."""
+def test_a_frame_is_a_stream_with_metadata() -> None:
+    """The schema has refId, name and meta, and a field has labels and configuration; unset values are absent."""
     fields = [
         field(FieldType.TIME, [1, 2], name="t"),
         field(FieldType.FLOAT64, [1.5, None], name="v", labels=Labels.of({"h": "ü"}), config={"unit": "s"}),
@@ -78,8 +78,8 @@ def test_null_is_null_and_nan_is_nan() -> None:
     assert table["f"].null_count == 1
 
 
-def test_empty_labels_differ_from_none() -> None:
-    """As in JSON: an empty map is written, a missing one is not."""
+def test_empty_labels_differ_from_missing_ones() -> None:
+    """An empty map is written and a missing one is not, as in JSON."""
     fields = [field(FieldType.BOOL, [True], name=name, labels=labels) for name, labels in (("a", Labels.of()), ("b", None))]
     [table] = written(Frame(fields))
     assert [metadata(item) for item in table.schema] == [{"labels": "{}"}, {}]
@@ -87,7 +87,7 @@ def test_empty_labels_differ_from_none() -> None:
 
 def test_columns_may_share_a_name_and_have_none() -> None:
     """Wide frames do."""
-    [table] = written(Frame([field(FieldType.INT8, [number], name=name) for number, name in enumerate(["cpu", "cpu", "", ""])]))
+    [table] = written(Frame([field(FieldType.INT8, [index], name=name) for index, name in enumerate(["cpu", "cpu", "", ""])]))
     assert table.schema.names == ["cpu", "cpu", "", ""]
     assert [column.to_pylist() for column in table.columns] == [[0], [1], [2], [3]]
 
@@ -102,18 +102,18 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 8, 63, 64, 65, 1000])
 @pytest.mark.parametrize("share", [None, 0.0, 0.1, 1.0])
-def test_series_of_one_answer_are_encoded_as_each_would_be_alone(rows: int, share: float | None) -> None:
-    """Byte by byte, with labels as long as those before or not, of the same number of nulls or not, named or not, scattered or not."""
+def test_series_are_encoded_independently(rows: int, share: float | None) -> None:
+    """The bytes of a series do not depend on the series before it, whatever their labels, nulls, names and layout."""
     random = np.random.default_rng(rows)
     times = field(FieldType.TIME, list(range(rows)), name="t")
     meta = {"type": "timeseries-multi", "typeVersion": [0, 1], "custom": {"h": "h1"}}
-    labels = [None, Labels.of(), *(Labels.of({"h": f"h{number}"}) for number in range(8, 12)), Labels.of({"h": "h1"})]
+    labels = [None, Labels.of(), *(Labels.of({"h": f"h{index}"}) for index in range(8, 12)), Labels.of({"h": "h1"})]
     frames = []
-    for number, item in enumerate(labels * 3):
-        values = random.random((rows, 2))[:, number % 2]
+    for index, item in enumerate(labels * 3):
+        values = random.random((rows, 2))[:, index % 2]
         nulls = None if share is None else random.random(rows) < share
-        value = Field("v", FieldType.FLOAT64, values, nulls, nullable=number % 2 == 0, labels=item)
-        frames.append(Frame([times, value], "" if number % 4 else "name", "A", meta if number % 5 else None))
+        value = Field("v", FieldType.FLOAT64, values, nulls, nullable=index % 2 == 0, labels=item)
+        frames.append(Frame([times, value], "" if index % 4 else "name", "A", meta if index % 5 else None))
     together = arrow.ArrowFrameWriter()
     for frame in frames:
         assert list(together.write(frame)) == list(arrow.ArrowFrameWriter().write(frame))
@@ -130,8 +130,8 @@ def test_a_frame_without_rows_or_fields_is_a_stream_too(fields: list[Field]) -> 
     assert metadata(table.schema) == {"name": "no data", "refId": "A"}
 
 
-def test_an_enum_is_its_number_and_json_is_text_that_says_so() -> None:
-    """The texts of an enum are in its configuration; JSON is the extension type that names it."""
+def test_enums_and_json() -> None:
+    """An enum is its number with the names in its configuration; JSON is the extension type of that name."""
     config = {"type": {"enum": {"text": ["off", "on"]}}}
     enum, raw = field(FieldType.ENUM, [1, None], name="e", config=config), field(FieldType.JSON, [{"a": [1]}, None], name="j")
     [table] = written(Frame([enum, raw]))
@@ -141,36 +141,36 @@ def test_an_enum_is_its_number_and_json_is_text_that_says_so() -> None:
     assert [None if item is None else json.loads(item) for item in table["j"].to_pylist()] == [{"a": [1]}, None]
 
 
-def test_a_long_frame_goes_out_in_batches() -> None:
-    """No piece is much larger than the limit, a batch ends where a piece does, and nothing is lost at the seams."""
-    count = PIECE * 2 + 7
+def test_a_long_frame_is_sent_in_batches() -> None:
+    """No chunk is much larger than the limit, a batch ends with a chunk, and no row is lost."""
+    count = CHUNK_VALUES * 2 + 7
     nulls = np.arange(count) % 3 == 0
     fields = [
         Field("t", FieldType.TIME, np.arange(count)),
         Field("v", FieldType.FLOAT64, np.where(nulls, np.nan, np.arange(count)), nulls, nullable=True),
         Field("b", FieldType.BOOL, np.arange(count) % 2 == 0),
-        Field("s", FieldType.STRING, np.array([str(number) for number in range(count)], object)),
+        Field("s", FieldType.STRING, np.array([str(index) for index in range(count)], object)),
     ]
-    parts = list(pieces(arrow.ArrowFrameWriter().write(Frame(fields))))
-    assert len(parts) > count * len(fields) // PIECE
-    assert max(map(len, parts)) < PIECE * 16
+    parts = list(chunks(arrow.ArrowFrameWriter().write(Frame(fields))))
+    assert len(parts) > count * len(fields) // CHUNK_VALUES
+    assert max(map(len, parts)) < CHUNK_VALUES * 16
     [table] = tables(b"".join(parts))
     assert table["t"].cast(pa.int64()).to_pylist() == list(range(count))
-    assert table["v"].to_pylist() == [None if null else number for number, null in enumerate(nulls.tolist())]
-    assert table["b"].to_pylist() == [number % 2 == 0 for number in range(count)]
-    assert table["s"].to_pylist() == [str(number) for number in range(count)]
+    assert table["v"].to_pylist() == [None if null else index for index, null in enumerate(nulls.tolist())]
+    assert table["b"].to_pylist() == [index % 2 == 0 for index in range(count)]
+    assert table["s"].to_pylist() == [str(index) for index in range(count)]
 
 
 @pytest.mark.parametrize("writer", [arrow.ArrowFrameWriter(), codec.JsonFrameWriter()])
 def test_very_many_small_frames_go_out_in_pieces(writer: arrow.ArrowFrameWriter | codec.JsonFrameWriter) -> None:
     """A frame is work however few its values are: ten thousand numbers are not encoded at one stretch, in either encoding."""
     frame = Frame([field(FieldType.FLOAT64, [1.0])])
-    parts = list(pieces(part for _ in range(10_000) for part in writer.write(frame)))
+    parts = list(chunks(part for _ in range(10_000) for part in writer.write(frame)))
     assert len(parts) >= 30
 
 
-def test_a_column_that_lies_scattered_is_written_whole() -> None:
-    """A strided view of a block, in any byte of it."""
+def test_a_strided_column_is_written() -> None:
+    """A strided view of a block at any byte offset is written completely."""
     [table] = written(Frame([Field("f", FieldType.FLOAT64, np.arange(10.0)[::3])]))
     assert table["f"].to_pylist() == [0, 3, 6, 9]
 
@@ -196,8 +196,8 @@ def read_back(kind: FieldType, column: Any) -> list[Any]:
 
 @settings(deadline=None)
 @given(st.sampled_from(sorted(FieldType)).flatmap(lambda kind: st.tuples(st.just(kind), st.lists(st.none() | _VALUES[kind], max_size=20))))
-def test_a_judge_reads_what_was_written(column: tuple[FieldType, list[Any]]) -> None:
-    """Every type and width, every value, null or not, in its own Arrow type."""
+def test_pyarrow_reads_every_value(column: tuple[FieldType, list[Any]]) -> None:
+    """Every type, width and value, null or not, has its own Arrow type."""
     kind, values = column
     [table] = written(Frame([field(kind, values)]))
     assert same(read_back(kind, table["f"]), values)
@@ -214,7 +214,7 @@ def test_results_follow_in_request_order_and_errors_are_streams_without_fields()
         "A": Result(error=BadRequest("no such thing", message_id="sse.x")),
         "C": Result([Frame(ref_id="C")], SourceFailed("away")),
     }
-    found = tables(b"".join(pieces(arrow.fragments(results))))
+    found = tables(b"".join(chunks(arrow.fragments(results))))
     assert [metadata(table.schema) for table in found] == [
         {"refId": "B"},
         {"refId": "B"},
@@ -225,8 +225,8 @@ def test_results_follow_in_request_order_and_errors_are_streams_without_fields()
     assert [table.num_columns for table in found] == [1, 1, 0, 0, 0]
 
 
-async def test_the_same_query_answers_the_same_values_in_both_encodings() -> None:
-    """One engine, two encodings: refIds in request order, a fault as its own stream, a refused request in JSON."""
+async def test_both_encodings_have_the_same_values() -> None:
+    """In both encodings refIds have the request's order; an error is a stream of its own, and a rejected request is JSON."""
     source = {"type": "grafana-testdata-datasource"}
     content = {
         "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},

@@ -1,4 +1,4 @@
-"""Frames on the wire: exact to the last nanosecond, infinity and null, and any other text is refused by name."""
+"""Frames as JSON: exact nanoseconds, infinities and nulls, and errors for invalid documents."""
 
 from typing import Any
 
@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.formats.codec import PIECE, JsonFrameWriter, pieces
+from dashwright.expressions.formats.codec import CHUNK_VALUES, JsonFrameWriter, chunks
 from dashwright.expressions.formats.frame_reader import read_frames
 
 
 def written(*frames: Frame) -> Any:
     writer = JsonFrameWriter()
-    return [orjson.loads(b"".join(pieces(writer.write(frame)))) for frame in frames]
+    return [orjson.loads(b"".join(chunks(writer.write(frame)))) for frame in frames]
 
 
 def read(*frames: Any) -> list[Frame]:
     return read_frames(orjson.dumps(list(frames)))
 
 
-def test_what_json_cannot_hold_stands_beside_the_values() -> None:
-    """NaN and infinities are null among the values and listed in ``entities``; a real null is listed nowhere."""
+def test_special_values_are_listed_as_entities() -> None:
+    """NaN and infinities are null among the values and listed in ``entities``; a real null is not."""
     values = np.array([np.nan, np.nan, np.inf, -np.inf, 2.0])
     nulls = np.array([False, True, False, False, False])
     frame = Frame(
@@ -51,9 +51,9 @@ def test_what_json_cannot_hold_stands_beside_the_values() -> None:
 
 def test_times_are_milliseconds_and_the_rest_is_beside() -> None:
     """Epoch milliseconds, rounded down also before 1970; ``nanos`` only where some time has a part below."""
-    whole = Field("t", FieldType.TIME, np.array([1_577_934_240_000_000_000, 0]))
+    complete = Field("t", FieldType.TIME, np.array([1_577_934_240_000_000_000, 0]))
     parts = Field("t", FieldType.TIME, np.array([1_000_000_001, -1]))
-    assert written(Frame([whole], name="simple")) == [
+    assert written(Frame([complete], name="simple")) == [
         {
             "schema": {"name": "simple", "fields": [{"name": "t", "type": "time", "typeInfo": {"frame": "time.Time"}}]},
             "data": {"values": [[1_577_934_240_000, 0]]},
@@ -93,11 +93,11 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
 
 def test_no_piece_is_much_larger_than_the_limit() -> None:
     """A long column is cut, short ones are gathered; the pieces join to the whole."""
-    frame = Frame([Field("a", FieldType.INT8, np.ones(size, np.int8)) for size in (PIECE * 2 + 1, 10, 10)])
-    parts = list(pieces(JsonFrameWriter().write(frame)))
+    frame = Frame([Field("a", FieldType.INT8, np.ones(size, np.int8)) for size in (CHUNK_VALUES * 2 + 1, 10, 10)])
+    parts = list(chunks(JsonFrameWriter().write(frame)))
     assert len(parts) == 3
-    assert all(part.count(b"1,") <= PIECE + 1 for part in parts)
-    assert [len(column) for column in orjson.loads(b"".join(parts))["data"]["values"]] == [PIECE * 2 + 1, 10, 10]
+    assert all(part.count(b"1,") <= CHUNK_VALUES + 1 for part in parts)
+    assert [len(column) for column in orjson.loads(b"".join(parts))["data"]["values"]] == [CHUNK_VALUES * 2 + 1, 10, 10]
 
 
 _COLUMNS = {
@@ -121,15 +121,15 @@ def column(kind: FieldType, values: list[Any]) -> Field:
 
 @settings(deadline=None)
 @given(st.sampled_from(sorted(_COLUMNS)).flatmap(lambda kind: st.builds(column, st.just(kind), st.lists(_COLUMNS[kind]))))
-def test_a_frame_that_was_written_reads_as_itself(field: Field) -> None:
-    """For every type, values, nulls, labels and nullability survive encoding and parsing."""
+def test_a_written_frame_is_read_back(field: Field) -> None:
+    """Values, nulls, labels and nullability of every type survive encoding and parsing."""
     frame = Frame([field], "name", "A", {"type": "table", "typeVersion": [0, 1]})
-    [again] = read(*written(frame))
-    assert (again.name, again.ref_id, again.meta) == (frame.name, frame.ref_id, frame.meta)
-    [got] = again.fields
-    assert (got.type, got.labels, got.nullable) == (field.type, field.labels, field.nullable)
-    assert got.values.dtype == field.values.dtype
-    assert [(None if null else str(value)) for value, null in zip(got.values.tolist(), nulls_of(got), strict=True)] == [
+    [repeated] = read(*written(frame))
+    assert (repeated.name, repeated.ref_id, repeated.meta) == (frame.name, frame.ref_id, frame.meta)
+    [result] = repeated.fields
+    assert (result.type, result.labels, result.nullable) == (field.type, field.labels, field.nullable)
+    assert result.values.dtype == field.values.dtype
+    assert [(None if null else str(value)) for value, null in zip(result.values.tolist(), nulls_of(result), strict=True)] == [
         (None if null else str(value)) for value, null in zip(field.values.tolist(), nulls_of(field), strict=True)
     ]
 
@@ -178,8 +178,8 @@ def test_a_field_that_does_not_fit_is_named(field: dict[str, Any], values: list[
         (b'[{"schema":{"meta":{"typeVersion":[1]}}}]', "two whole numbers"),
     ],
 )
-def test_a_document_that_does_not_fit_is_named(document: bytes, fault: str) -> None:
-    """Nothing is guessed and nothing ignored."""
+def test_an_invalid_document_is_an_error(document: bytes, fault: str) -> None:
+    """Nothing in a document is guessed or ignored."""
     with pytest.raises(BadRequest, match=fault):
         read_frames(document)
 
@@ -196,8 +196,8 @@ def test_numbers_as_text_and_nanoseconds_are_read() -> None:
     assert frame.fields[1].values.tolist() == [1_000_000_005]
 
 
-def test_entities_tell_which_null_is_a_number() -> None:
-    """Rows that ``entities`` name are values; every other null is one."""
+def test_entities_mark_numbers_among_nulls() -> None:
+    """Rows that ``entities`` lists are values; every other null is one."""
     schema = {"fields": [{"type": "number"}]}
     [frame] = read({"schema": schema, "data": {"values": [[None] * 4 + [5]], "entities": [{"NaN": [0], "Inf": [1], "NegInf": [3]}]}})
     assert frame.fields[0].values.tolist()[1::2] == [np.inf, -np.inf]

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.engine.frame_values import values_of
+from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.values import NoData, Numbers, Series, Values
 from dashwright.expressions.formats.frame_reader import read_frames
 
@@ -32,11 +32,11 @@ def items(values: Values) -> list[tuple[dict[str, str], list[Any]]]:
     """Labels and values (None for null) of each item."""
     assert isinstance(values, Series | Numbers)
     if isinstance(values, Numbers):
-        cells = [values.cells.at(slice(number, number + 1)) for number in range(len(values))]
+        cells = [values.cells.at(slice(index, index + 1)) for index in range(len(values))]
     else:
         cells = [values.blocks[block].cells.at(row) for block, row in zip(values.block_of, values.row_of, strict=True)]
     return [
-        (dict(labels.pairs), [None if null else value for value, null in zip(cell.values.tolist(), cell.is_null().tolist(), strict=True)])
+        (dict(labels.pairs), [None if null else value for value, null in zip(cell.values.tolist(), cell.null_mask().tolist(), strict=True)])
         for labels, cell in zip(values.labels, cells, strict=True)
     ]
 
@@ -48,7 +48,7 @@ def test_nothing_is_no_data(frames: list[Any]) -> None:
 
 
 def test_wide_frames_are_series_that_share_a_block() -> None:
-    """One axis, one block, whatever the frame; a series keeps its labels."""
+    """A frame becomes one block with one axis, and a series keeps its labels."""
     a, b, c = ("cpu", "number", [1, None], {"h": "a"}), ("cpu", "number", [3, 4], {"h": "b"}), ("cpu", "number", [5, 6], {"h": "c"})
     values = converted(frame(TIME, a, b), frame(TIME, c))
     assert items(values) == [({"h": "a"}, [1, None]), ({"h": "b"}, [3, 4]), ({"h": "c"}, [5, 6])]
@@ -56,8 +56,8 @@ def test_wide_frames_are_series_that_share_a_block() -> None:
     assert len(values.blocks) == 1
 
 
-def test_frames_with_times_of_their_own_have_blocks_of_their_own() -> None:
-    """Also where both ends are the same."""
+def test_frames_with_other_times_have_separate_blocks() -> None:
+    """Times that only agree at both ends are different."""
     values = converted(
         frame(("t", "time", [1, 2, 9]), ("v", "number", [1, 2, 3])),
         frame(("t", "time", [1, 3, 9]), ("v", "number", [4, 5, 6])),
@@ -68,8 +68,8 @@ def test_frames_with_times_of_their_own_have_blocks_of_their_own() -> None:
     assert items(values) == [({}, [1, 2, 3]), ({}, [4, 5, 6]), ({}, [])]
 
 
-def test_one_numeric_column_beside_text_is_a_table_of_numbers() -> None:
-    """One number a row with the text as its labels; a null text is left out."""
+def test_strings_and_one_number_column_are_numbers() -> None:
+    """Each row is a number with the strings as labels; a null string is omitted."""
     table = frame(("Loc", "string", ["MIA", None]), ("Host", "string", ["A", "B"]), ("cpu", "number", [1, 2]))
     assert items(converted(table)) == [({"Host": "A", "Loc": "MIA"}, [1]), ({"Host": "B"}, [2])]
 
@@ -90,8 +90,8 @@ def test_an_instant_vector_is_numbers() -> None:
         ([("time", "time", [1]), ("s", "string", ["a"])], "not"),
     ],
 )
-def test_what_is_neither_series_nor_numbers_is_refused(fields: list[Any], layout: str) -> None:
-    """The error names the layout and what would do."""
+def test_other_layouts_are_rejected(fields: list[Any], layout: str) -> None:
+    """The error has the layout and the valid ones."""
     with pytest.raises(BadRequest, match=rf"must be a wide series but got type {layout} \(input refid\)"):
         converted(frame(*fields))
 
@@ -121,10 +121,10 @@ def named(frame_name: str, field_name: str, config: dict[str, str] | None = None
     ],
 )
 @pytest.mark.parametrize("source", ["graphite", "grafana-testdata-datasource", "dynatrace-datasource", "influxdb"])
-def test_series_without_labels_get_their_name_as_one(source: str, frames: list[Any], names: list[str] | None) -> None:
+def test_the_name_of_a_series_may_become_a_label(source: str, frames: list[Any], names: list[str] | None) -> None:
     """For some sources, the first name that is set and unique is a label; series of other sources remain unlabelled."""
-    wanted = [{"__name__": name} for name in names] if names else [{}] * len(frames)
-    assert [labels for labels, _ in items(converted(*frames, source=source))] == wanted
+    expected = [{"__name__": name} for name in names] if names else [{}] * len(frames)
+    assert [labels for labels, _ in items(converted(*frames, source=source))] == expected
     assert [labels for labels, _ in items(converted(*frames))] == [{}] * len(frames)
 
 
@@ -135,7 +135,7 @@ def test_a_single_label_turns_naming_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frames", "wanted"),
+    ("frames", "expected"),
     [
         (
             [frame(TIME, ("b", "number", [1, 2]), Y, X, kind="timeseries-wide")],
@@ -163,9 +163,9 @@ def test_a_single_label_turns_naming_off() -> None:
         ),
     ],
 )
-def test_declared_frames_are_read_by_the_contract(frames: list[Any], wanted: list[Any]) -> None:
+def test_declared_frames_are_read_by_the_contract(frames: list[Any], expected: list[Any]) -> None:
     """Items by name, then labels; a field without rows is an empty item; booleans count as 1 and 0."""
-    assert items(converted(*frames)) == wanted
+    assert items(converted(*frames)) == expected
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,20 @@ import orjson
 import pytest
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.formats.codec import PIECE, JsonFrameWriter, pieces
+from dashwright.expressions.formats.codec import CHUNK_VALUES, JsonFrameWriter, chunks
 from dashwright.expressions.formats.frame_reader import read_frames
 
 
 def written(writer: JsonFrameWriter, frame: Frame) -> bytes:
-    return b"".join(pieces(writer.write(frame)))
+    return b"".join(chunks(writer.write(frame)))
 
 
-@pytest.mark.parametrize("rows", [PIECE, 2 * PIECE + 1])
+@pytest.mark.parametrize("rows", [CHUNK_VALUES, 2 * CHUNK_VALUES + 1])
 def test_a_long_frame_reads_as_itself(rows: int) -> None:
     """Odd values, nulls and nanoseconds survive in the first, the last and the rows around a slice's end."""
     values, nulls = np.arange(rows, dtype=np.float64), np.zeros(rows, np.bool_)
-    odd = sorted({0, rows - 1, *(row for row in (PIECE - 1, PIECE, 2 * PIECE) if row < rows)})
-    values[odd] = [(np.nan, np.inf, -np.inf)[number % 3] for number in range(len(odd))]
+    odd = sorted({0, rows - 1, *(row for row in (CHUNK_VALUES - 1, CHUNK_VALUES, 2 * CHUNK_VALUES) if row < rows)})
+    values[odd] = [(np.nan, np.inf, -np.inf)[index % 3] for index in range(len(odd))]
     nulls[[1, rows - 2]] = True
     values[nulls] = np.nan
     times = np.arange(rows, dtype=np.int64) * 1_000_000
@@ -38,11 +38,11 @@ def test_a_long_frame_reads_as_itself(rows: int) -> None:
 
 
 def test_a_shared_time_column_keeps_its_nanoseconds() -> None:
-    """On every frame, also when another column came between."""
-    fine, whole = (np.array([number, number + 1_000_000], np.int64) for number in (5, 0))
+    """Each frame has the nanoseconds of a shared column, also if another column is in between."""
+    fine, complete = (np.array([number, number + 1_000_000], np.int64) for number in (5, 0))
     writer = JsonFrameWriter()
     found = [
         orjson.loads(written(writer, Frame([Field("t", FieldType.TIME, times)])))["data"].get("nanos")
-        for times in (fine, fine, whole, fine)
+        for times in (fine, fine, complete, fine)
     ]
     assert found == [[[5, 5]], [[5, 5]], None, [[5, 5]]]

@@ -1,10 +1,10 @@
-"""Conversion of columns of every width, of declarations newer than known, and of very many axes."""
+"""Conversion of columns of every width, of unknown newer declarations, and of many axes."""
 
 import numpy as np
 import pytest
 
 from dashwright.expressions.engine.frame import NUMERIC, Field, FieldType, Frame
-from dashwright.expressions.engine.frame_values import values_of
+from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.values import Numbers, Series
 
@@ -22,25 +22,25 @@ def test_every_number_becomes_a_float(kind: FieldType) -> None:
         cells = read.blocks[0].cells
         assert cells.values.dtype == np.float64
         assert cells.values[0, 0] == 7
-        assert cells.is_null().tolist() == [[False, frame_nulls is not None]]
+        assert cells.null_mask().tolist() == [[False, frame_nulls is not None]]
         # A float column is taken as it is: its nulls hold NaN by the frame's own rule.
         assert kind is FieldType.FLOAT64 or np.isnan(cells.values[0, 1]) == (frame_nulls is not None)
     assert values.tolist() == [7, 0]
 
 
 def test_series_of_several_widths_share_a_block() -> None:
-    """With the nulls of each in its own row."""
+    """Each series has its own nulls in its row."""
     small = Field("a", FieldType.INT8, np.array([1, 0], np.int8), np.array([False, True]), nullable=True)
     large = Field("b", FieldType.UINT64, np.array([2, 3], np.uint64), labels=Labels.of({"h": "b"}))
     read = values_of([Frame([_TIMES, small, large])])
     assert isinstance(read, Series)
     [block] = read.blocks
-    assert block.cells.is_null().tolist() == [[False, True], [False, False]]
+    assert block.cells.null_mask().tolist() == [[False, True], [False, False]]
     assert block.cells.values[1].tolist() == [2, 3]
 
 
-def test_a_version_newer_than_known_still_reads() -> None:
-    """The type decides; the version only has to be there."""
+def test_a_newer_version_is_accepted() -> None:
+    """The type decides; the version must only be present."""
     value = Field("v", FieldType.FLOAT64, np.array([4.0]))
     read = values_of([Frame([value], meta={"type": "numeric-wide", "typeVersion": [7, 3]})])
     assert isinstance(read, Numbers)
@@ -52,8 +52,8 @@ def test_axes_are_shared_by_content_and_by_array() -> None:
     stamps = [[1, 5, 9], [1, 6, 9], [1, 5, 9], [1, 7, 9], [1, 6, 9]]
     arrays = [np.array(times, np.int64) for times in stamps]
     frames = [
-        Frame([Field("t", FieldType.TIME, times), Field("v", FieldType.FLOAT64, np.full(3, float(number)))])
-        for number, times in enumerate([*arrays, arrays[1]])
+        Frame([Field("t", FieldType.TIME, times), Field("v", FieldType.FLOAT64, np.full(3, float(index)))])
+        for index, times in enumerate([*arrays, arrays[1]])
     ]
     read = values_of(frames)
     assert isinstance(read, Series)

@@ -1,4 +1,4 @@
-"""The wire held to files: one frame of every type with every odd value, and an answer with an error, as JSON and as Arrow."""
+"""Encodings compared with files: a frame of every type with special values, and a response with an error, as JSON and Arrow."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.engine.value_frames import frames_of
 from dashwright.expressions.engine.values import Cells, NoData, Numbers, Scalar
+from dashwright.expressions.engine.values_to_frames import frames_of
 from dashwright.expressions.formats import arrow, response
-from dashwright.expressions.formats.codec import JsonFrameWriter, pieces
+from dashwright.expressions.formats.codec import JsonFrameWriter, chunks
 from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.formats.response import Result
 
@@ -45,7 +45,7 @@ def every_type() -> Frame:
 
 def results_of_every_type() -> dict[str, Result]:
     """Results of every shape, in request order."""
-    numbers = Numbers((Labels.of({"h": "a"}), Labels.of()), Cells.of(np.array([1.0, np.nan]), np.array([False, True])))
+    numbers = Numbers((Labels.of({"h": "a"}), Labels.of()), Cells.with_nulls(np.array([1.0, np.nan]), np.array([False, True])))
     return {
         "C": Result(frames_of(Outcome(numbers, ("mind this",)), "C")),
         "B": Result(frames_of(Outcome(Scalar.of(np.inf)), "B")),
@@ -57,27 +57,27 @@ def results_of_every_type() -> dict[str, Result]:
 
 def test_a_frame_of_every_type_as_json() -> None:
     """Written as promised, and read again as it was."""
-    written = b"".join(pieces(JsonFrameWriter().write(every_type())))
+    written = b"".join(chunks(JsonFrameWriter().write(every_type())))
     wire.check("every_type.json", written + b"\n")
     [read] = read_frames(b"[" + written + b"]")
-    assert b"".join(pieces(JsonFrameWriter().write(read))) == written
+    assert b"".join(chunks(JsonFrameWriter().write(read))) == written
     for field, again in zip(every_type().fields, read.fields, strict=True):
         assert (field.type, field.nullable, field.values.dtype) == (again.type, again.nullable, again.values.dtype)
 
 
 def test_a_frame_of_every_type_as_arrow() -> None:
-    """One stream."""
-    wire.check("every_type.arrows", b"".join(pieces(arrow.ArrowFrameWriter().write(every_type()))))
+    """One Arrow stream has every type."""
+    wire.check("every_type.arrows", b"".join(chunks(arrow.ArrowFrameWriter().write(every_type()))))
 
 
-def test_an_answer_as_json() -> None:
-    """RefIds sorted; frames of numbers, a scalar, nothing and an error."""
-    wire.check("answer.json", b"".join(pieces(response.fragments(results_of_every_type()))) + b"\n")
+def test_a_response_as_json() -> None:
+    """RefIds are sorted and have frames of numbers, a scalar, no data and an error."""
+    wire.check("answer.json", b"".join(chunks(response.fragments(results_of_every_type()))) + b"\n")
 
 
-def test_an_answer_as_arrow() -> None:
-    """A stream a frame in request order; one without fields for the error."""
-    wire.check("answer.arrows", b"".join(pieces(arrow.fragments(results_of_every_type()))))
+def test_a_response_as_arrow() -> None:
+    """Each frame is a stream in the request's order, and the error a stream without fields."""
+    wire.check("answer.arrows", b"".join(chunks(arrow.fragments(results_of_every_type()))))
 
 
 def test_golden_files_are_not_written_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,11 @@
-"""In which order a request runs, and which of its nodes cannot."""
+"""The order in which the nodes of a request run, and the nodes that cannot run."""
 
 import pytest
 
 from dashwright.common.errors import BadRequest, SourceFailed
 from dashwright.expressions.engine.evaluate import evaluate
 from dashwright.expressions.engine.expression import Outcome
-from dashwright.expressions.engine.graph import Node, plan
+from dashwright.expressions.engine.graph import Node, plan_nodes
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.reduce import Reduce
@@ -13,11 +13,11 @@ from dashwright.expressions.engine.values import Scalar
 
 
 def math(ref_id: str, text: str) -> Node:
-    return Node(ref_id, Math.parsed(text))
+    return Node(ref_id, Math.parse(text))
 
 
 def faults(*nodes: Node) -> dict[str, str]:
-    return {ref_id: error.message for ref_id, error in plan(nodes).faults.items()}
+    return {ref_id: error.message for ref_id, error in plan_nodes(nodes).faults.items()}
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ def faults(*nodes: Node) -> dict[str, str]:
         ([math("Z", "1"), math("Y", "2"), math("X", "$Y + $Z")], "ZYX"),
     ],
 )
-def test_queries_come_first_then_each_expression_after_its_inputs(nodes: list[Node], order: str) -> None:
-    """Ties keep the order of the request."""
-    found = plan(nodes)
+def test_the_order_of_nodes(nodes: list[Node], order: str) -> None:
+    """Queries run first and expressions after their inputs; ties keep the request's order."""
+    found = plan_nodes(nodes)
     assert "".join(found.order) == order
     assert not found.faults
 
@@ -45,7 +45,7 @@ def test_a_cycle_is_named_with_its_path_on_each_of_its_nodes() -> None:
         "B": "B -> C -> A -> B",
         "C": "C -> A -> B -> C",
     }
-    order = plan(nodes).order
+    order = plan_nodes(nodes).order
     assert sorted(order) == sorted(node.ref_id for node in nodes)
     assert order.index("Y") < order.index("Z")
 
@@ -60,13 +60,13 @@ def test_missing_nodes_and_self_references_are_faults_of_the_reader() -> None:
 def test_a_large_cycle_is_found_in_time_and_without_recursion() -> None:
     """A ring of hundreds of nodes is an error like any other."""
     size = 400
-    ring = [math(f"N{number}", f"$N{(number + 1) % size}") for number in range(size)]
-    assert len(plan(ring).faults) == size
+    ring = [math(f"N{index}", f"$N{(index + 1) % size}") for index in range(size)]
+    assert len(plan_nodes(ring).faults) == size
 
 
-def test_dependents_carry_the_status_of_what_failed() -> None:
-    """A failed source remains an error of the source however far away; an unreadable target is one of the caller."""
-    nodes = [Node("A"), math("B", "$A"), math("C", "$B"), Node("F", fault=BadRequest("unreadable")), math("G", "$F"), math("H", "2")]
+def test_dependents_have_the_status_of_the_failed_node() -> None:
+    """A failed source is an error of the source for all dependents; an unreadable target is one of the caller."""
+    nodes = [Node("A"), math("B", "$A"), math("C", "$B"), Node("F", error=BadRequest("unreadable")), math("G", "$F"), math("H", "2")]
     results = evaluate(nodes, {"A": SourceFailed("gone")}, Limits())
     statuses = {ref_id: getattr(result, "status", 200) for ref_id, result in results.items()}
     assert statuses == {

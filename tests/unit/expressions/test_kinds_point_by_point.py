@@ -1,4 +1,4 @@
-"""Resample, threshold and classic conditions on whole blocks against the plainest reading of their rules, one point at a time."""
+"""Resample, threshold and classic conditions on blocks, compared with a plain implementation that handles one point at a time."""
 
 import math
 from collections.abc import Callable
@@ -45,20 +45,22 @@ _TESTS: dict[str, Callable[[float, float, float], bool]] = {
 def block(times: list[int], rows: Rows) -> Block:
     shape = len(rows), len(times)
     values = np.array(rows, np.float64).reshape(shape)
-    return Block(Axis(np.array(times, np.int64)), Cells.of(values, np.array([[v is None for v in row] for row in rows]).reshape(shape)))
+    return Block(
+        Axis(np.array(times, np.int64)), Cells.with_nulls(values, np.array([[v is None for v in row] for row in rows]).reshape(shape))
+    )
 
 
 def series(*blocks: tuple[list[int], Rows]) -> Series:
     """Labelled ``row=0``, ``row=1``, …"""
     count = sum(len(rows) for _, rows in blocks)
-    return Series.stacked([Labels.of({"row": str(number)}) for number in range(count)], [block(*item) for item in blocks])
+    return Series.stacked([Labels.of({"row": str(index)}) for index in range(count)], [block(*item) for item in blocks])
 
 
 def plain(values: Series) -> Rows:
     rows = []
     for number, row in zip(values.block_of.tolist(), values.row_of.tolist(), strict=True):
         cells = values.blocks[number].cells.at(row)
-        rows.append([None if null else value for value, null in zip(cells.values.tolist(), cells.is_null().tolist(), strict=True)])
+        rows.append([None if null else value for value, null in zip(cells.values.tolist(), cells.null_mask().tolist(), strict=True)])
     return rows
 
 
@@ -132,9 +134,9 @@ def test_resampling_fills_one_bucket_after_the_other(
     outcome = kind.evaluate({"A": series(*data)}, Limits()).values
     assert isinstance(outcome, Series)
     stamps = list(range(start * 1000, (start + length) * 1000 + 1, window * 1000))
-    wanted = [resampled(list(zip(times, row, strict=True)), stamps, down, up) for times, rows in data for row in rows]
+    body = [resampled(list(zip(times, row, strict=True)), stamps, down, up) for times, rows in data for row in rows]
     assert all(item.axis.times.tolist() == stamps for item in outcome.blocks)
-    assert all(map(all_alike, plain(outcome), wanted))
+    assert all(map(all_alike, plain(outcome), body))
 
 
 def judged(name: str, bounds: tuple[float, float], value: Value, *, unloading: bool = False) -> Value:
@@ -144,10 +146,10 @@ def judged(name: str, bounds: tuple[float, float], value: Value, *, unloading: b
 @pytest.mark.parametrize("name", _TESTS)
 @settings(max_examples=25, deadline=None)
 @given(data=blocks(st.integers(1, 3)), bounds=st.tuples(_BOUNDS, _BOUNDS), chosen=st.sets(st.integers(0, 8)))
-def test_a_threshold_looks_at_every_point(
+def test_a_threshold_evaluates_every_point(
     name: str, bounds: tuple[float, float], data: list[tuple[list[int], Rows]], chosen: set[int]
 ) -> None:
-    """With hysteresis, unloaded items come first, then loaded ones, which fire until the second condition holds."""
+    """With hysteresis, unloaded items precede loaded ones, which fire until the second condition holds."""
     values = series(*data)
     rows = [row for _, rows in data for row in rows]
     begun = Threshold("A", predicate_of(name, bounds)).evaluate({"A": values}, Limits()).values
@@ -158,21 +160,21 @@ def test_a_threshold_looks_at_every_point(
     hysteresis = Hysteresis(predicate_of("lt", [0]), loaded)
     both = Threshold("A", predicate_of(name, bounds), hysteresis).evaluate({"A": values}, Limits()).values
     assert isinstance(both, Series)
-    wanted = [[judged(name, bounds, value) for value in row] for number, row in enumerate(rows) if number not in chosen]
-    wanted += [[judged("lt", (0, 0), v, unloading=True) for v in row] for number, row in enumerate(rows) if number in chosen]
-    assert plain(both) == wanted
+    expected = [[judged(name, bounds, value) for value in row] for number, row in enumerate(rows) if number not in chosen]
+    expected += [[judged("lt", (0, 0), v, unloading=True) for v in row] for number, row in enumerate(rows) if number in chosen]
+    assert plain(both) == expected
     order = sorted(range(len(rows)), key=lambda number: number in chosen)
     assert [dict(item.pairs)["row"] for item in both.labels] == [str(number) for number in order]
 
 
 def reduced(reducer: str, row: list[Value]) -> Value:
-    kept = [(place, value) for place, value in enumerate(row) if value is not None and not math.isnan(value)]
+    remaining = [(place, value) for place, value in enumerate(row) if value is not None and not math.isnan(value)]
     if reducer == "count" and row:
         return float(len(row))
-    if not kept:
+    if not remaining:
         return None
-    values = [value for _, value in kept]
-    (newest_place, newest), (_, oldest) = kept[-1], kept[0]
+    values = [value for _, value in remaining]
+    (newest_place, newest), (_, oldest) = remaining[-1], remaining[0]
     with np.errstate(all="ignore"):
         change = float(np.float64(newest) - np.float64(oldest))
         share = float(np.float64(change) / np.float64(oldest) * 100)
@@ -219,7 +221,7 @@ def test_a_classic_condition_reduces_and_tests_every_series(
     no_data = not held and all(value is None for value in values)
     assert isinstance(outcome.values, Numbers)
     assert outcome.matches is not None
-    number = None if outcome.values.cells.is_null()[0] else outcome.values.cells.values[0]
+    number = None if outcome.values.cells.null_mask()[0] else outcome.values.cells.values[0]
     assert number == (None if no_data else float(bool(held)))
     if no_data:
         assert [(match.value, match.metric) for match in outcome.matches] == [(None, "NoData")]

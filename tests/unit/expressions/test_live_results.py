@@ -1,4 +1,4 @@
-"""The results of one request share one budget, and are held no longer than an expression needs them."""
+"""The results of one request share a memory budget and are released once no expression needs them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dashwright.common.errors import TooLarge
 from dashwright.expressions.engine.evaluate import evaluate
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.graph import Node
-from dashwright.expressions.engine.labels import NONE
+from dashwright.expressions.engine.labels import NO_LABELS
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Cells, Numbers, Values
 
@@ -22,19 +22,19 @@ SIZE = 10 * 33
 class Ten:
     """Ten numbers, whatever it reads."""
 
-    stands_alone: ClassVar[bool] = False
+    is_chainable: ClassVar[bool] = True
     inputs: tuple[str, ...] = ()
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
-        return Outcome(Numbers((NONE,) * 10, Cells(np.ones(10))))
+        return Outcome(Numbers((NO_LABELS,) * 10, Cells(np.ones(10))))
 
 
 def node(ref_id: str, *inputs: str) -> Node:
     return Node(ref_id, Ten(inputs))
 
 
-def test_results_that_are_there_at_once_share_a_budget() -> None:
-    """The first that finds no room is an error of its refId that names the setting; what follows may fit again."""
+def test_live_results_share_a_budget() -> None:
+    """The first result above the budget is an error of its refId with the setting's name; later ones may fit again."""
     results = evaluate([node("A"), node("B"), node("C")], {}, Limits(request_points=2 * SIZE))
     assert isinstance(results["A"], Outcome)
     assert isinstance(results["B"], Outcome)
@@ -44,24 +44,24 @@ def test_results_that_are_there_at_once_share_a_budget() -> None:
     assert f"more than the {2 * SIZE} allowed (setting DASHWRIGHT_REQUEST_POINTS)" in refused.message
 
 
-def test_a_result_goes_with_its_last_reader_unless_it_is_kept() -> None:
-    """A chain needs room for two of its links at a time, however long it is; all of it where every link is shown."""
-    chain = [node("0"), *(node(str(number), str(number - 1)) for number in range(1, 20))]
+def test_a_result_is_released_after_its_last_reader() -> None:
+    """A chain needs memory for two of its results, however long it is, unless every result is visible."""
+    chain = [node("0"), *(node(str(index), str(index - 1)) for index in range(1, 20))]
     limits = Limits(request_points=2 * SIZE)
-    assert evaluate(chain, {}, limits, kept={"19"}).keys() == {"19"}
-    assert isinstance(evaluate(chain, {}, limits, kept={"19"})["19"], Outcome)
+    assert evaluate(chain, {}, limits, requested={"19"}).keys() == {"19"}
+    assert isinstance(evaluate(chain, {}, limits, requested={"19"})["19"], Outcome)
     assert not isinstance(evaluate(chain, {}, limits)["19"], Outcome)
 
 
-def test_a_hidden_result_that_nobody_reads_takes_no_room() -> None:
-    """It ran for its error only."""
-    unread = [node(str(number)) for number in range(20)]
-    assert evaluate(unread, {}, Limits(request_points=SIZE), kept=()) == {}
+def test_an_unread_hidden_result_needs_no_memory() -> None:
+    """Such a target runs only for its error."""
+    unread = [node(str(index)) for index in range(20)]
+    assert evaluate(unread, {}, Limits(request_points=SIZE), requested=()) == {}
 
 
-def test_what_queries_gave_counts() -> None:
-    """It is held to the end."""
-    given = {"A": Numbers((NONE,) * 10, Cells(np.ones(10)))}
+def test_results_of_queries_count() -> None:
+    """The results of queries count until the end of the request."""
+    body = {"A": Numbers((NO_LABELS,) * 10, Cells(np.ones(10)))}
     nodes = [Node("A"), node("B", "A")]
-    assert isinstance(evaluate(nodes, given, Limits(request_points=2 * SIZE - 1))["B"], TooLarge)
-    assert isinstance(evaluate(nodes, given, Limits(request_points=2 * SIZE))["B"], Outcome)
+    assert isinstance(evaluate(nodes, body, Limits(request_points=2 * SIZE - 1))["B"], TooLarge)
+    assert isinstance(evaluate(nodes, body, Limits(request_points=2 * SIZE))["B"], Outcome)

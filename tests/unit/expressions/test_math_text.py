@@ -1,4 +1,4 @@
-"""From text to tree and back: what the lexer, the parser and the printer hold to."""
+"""From string to tree and back: the lexer, the parser and the printer."""
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from dashwright.expressions.engine.math.functions import FUNCTIONS
 from dashwright.expressions.engine.math.lexer import tokens
 from dashwright.expressions.engine.math.operators import BINARY, UNARY
 from dashwright.expressions.engine.math.parser import parse
-from dashwright.expressions.engine.math.printer import text_of
+from dashwright.expressions.engine.math.printer import source_of
 from dashwright.expressions.engine.values import Scalar
 
 _NAMES = st.from_regex(r"[A-Za-z0-9_]{1,5}", fullmatch=True) | st.from_regex(r"[A-Za-z][A-Za-z0-9 ._/-]{0,8}", fullmatch=True)
@@ -30,8 +30,8 @@ def _deeper(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 @settings(deadline=None)
 @given(st.recursive(_LEAVES, _deeper, max_leaves=12))
 def test_a_printed_tree_parses_to_itself(tree: Node) -> None:
-    """parse(text_of(tree)) == tree, for every tree the parser can make."""
-    assert parse(text_of(tree)) == tree
+    """parse(source_of(tree)) == tree, for every tree the parser can make."""
+    assert parse(source_of(tree)) == tree
 
 
 _SCRAPS = st.text(alphabet=st.sampled_from("$AB{} ()+-*/%!<>=&|,.0123456789xe\"'abs_nl\t\u00e9\u0663\u2003"), max_size=40)
@@ -52,7 +52,7 @@ def test_any_text_is_an_expression_or_a_bad_request(text: str) -> None:
     if isinstance(found, int):
         assert 1 <= found <= len(text) + 1
     else:
-        assert parse(text_of(found)) == found
+        assert parse(source_of(found)) == found
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_any_text_is_an_expression_or_a_bad_request(text: str) -> None:
 )
 def test_tokens_are_the_longest_that_fit(text: str, expected: list[tuple[str, str]]) -> None:
     """White space separates; symbols are read as the longest operator, not as one run."""
-    assert [(token.kind.value, token.text) for token in tokens(text)] == [*expected, ("EOF", "")]
+    assert [(token.type.value, token.text) for token in tokens(text)] == [*expected, ("EOF", "")]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_tokens_are_the_longest_that_fit(text: str, expected: list[tuple[str, st
 )
 def test_printing_uses_the_parentheses_that_are_needed(tree: Node, text: str) -> None:
     """No more and no fewer than precedence and left association ask for."""
-    assert text_of(tree) == text
+    assert source_of(tree) == text
 
 
 def test_an_error_points_at_its_place() -> None:
@@ -102,27 +102,27 @@ def test_the_picture_of_a_long_line_is_cut() -> None:
 
 
 @pytest.mark.parametrize("opening", ["(", "-", "!", "abs(", "1||1&&1==1+1*1**("])
-def test_deep_nesting_is_an_error_of_ours(opening: str) -> None:
-    """Nesting over the limit is refused with the limit's figure, never a RecursionError; up to it, it evaluates."""
+def test_deep_nesting_is_an_error(opening: str) -> None:
+    """Nesting above the limit is an error with the limit, never a RecursionError; up to the limit, it evaluates."""
     with pytest.raises(BadRequest, match=f"deeper than {EXPRESSION_DEPTH} levels"):
         parse(opening * (EXPRESSION_LENGTH // len(opening)))
     levels = (EXPRESSION_DEPTH - 1) // (2 if opening.startswith("1") else 1)
     nested = opening * levels + "1" + ")" * (opening.count("(") * levels)
-    assert isinstance(Math.parsed(nested).evaluate({}, Limits()).values, Scalar)
-    assert parse(text_of(parse(nested))) == parse(nested)
+    assert isinstance(Math.parse(nested).evaluate({}, Limits()).values, Scalar)
+    assert parse(source_of(parse(nested))) == parse(nested)
 
 
 def test_a_chain_of_operators_is_not_deep() -> None:
     """A sum as long as the length limit allows evaluates and prints."""
     text = "1" + "+1" * ((EXPRESSION_LENGTH - 1) // 2)
-    values = Math.parsed(text).evaluate({}, Limits()).values
+    values = Math.parse(text).evaluate({}, Limits()).values
     assert isinstance(values, Scalar)
     assert values.cells.values == EXPRESSION_LENGTH // 2
-    assert text_of(parse(text)) == " + ".join(["1"] * (EXPRESSION_LENGTH // 2))
+    assert source_of(parse(text)) == " + ".join(["1"] * (EXPRESSION_LENGTH // 2))
 
 
-def test_an_over_long_expression_is_refused() -> None:
-    """One character over the limit is an error that names the limit."""
+def test_a_long_expression_is_rejected() -> None:
+    """An expression with one character above the limit is an error with the limit."""
     assert parse("1" + " " * (EXPRESSION_LENGTH - 1)) == Number(1)
     with pytest.raises(BadRequest, match=f"{EXPRESSION_LENGTH} allowed"):
         parse("1" + " " * EXPRESSION_LENGTH)
@@ -130,7 +130,7 @@ def test_an_over_long_expression_is_refused() -> None:
 
 def test_inputs_are_named_once_in_the_order_of_the_text() -> None:
     """The graph sees a variable at any place of the tree."""
-    assert Math.parsed("$B + abs(-$A) * ($C + $B) - ${my D}").inputs == ("B", "A", "C", "my D")
+    assert Math.parse("$B + abs(-$A) * ($C + $B) - ${my D}").inputs == ("B", "A", "C", "my D")
 
 
 def test_every_function_and_operator_is_documented() -> None:

@@ -1,4 +1,4 @@
-"""All requests of a worker hold no more memory than is allowed, and each gives back what it held."""
+"""All requests of a worker together respect a memory budget, and each releases its share."""
 
 import asyncio
 from contextlib import ExitStack
@@ -23,38 +23,38 @@ STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.sampled_fro
 
 @given(STEPS)
 def test_a_budget_is_never_exceeded_and_leaves_room_for_others(steps: list[tuple[int, int, str]]) -> None:
-    """An organization holds at most three times what is left free, and what is given up can be taken again."""
+    """An organization has at most three times the free memory, and released memory can be reserved again."""
     budget = MemoryBudget(100)
     with ExitStack() as opened:
         held = {name: opened.enter_context(budget.reservation(name)) for name in range(4)}
         for name, size, step in steps:
             if step == "give":
-                held[name].give(min(size, held[name].size))
+                held[name].release(min(size, held[name].size))
             elif step == "close":
                 with budget.reservation(name) as brief:
                     _try_to_take(brief, size)
             elif _try_to_take(held[name], size):
-                assert held[name].size <= 3 * (100 - budget.held)
-            assert budget.held == sum(each.size for each in held.values()) <= 100
-    assert budget.held == 0
+                assert held[name].size <= 3 * (100 - budget.reserved)
+            assert budget.reserved == sum(each.size for each in held.values()) <= 100
+    assert budget.reserved == 0
 
 
 def _try_to_take(reservation: Any, size: int) -> bool:
     try:
-        reservation.take(size)
+        reservation.reserve(size)
     except (TooLarge, TooManyRequests):
         return False
     return True
 
 
-def test_what_is_closed_counts_no_more() -> None:
-    """A thread that works on after its caller is gone changes nothing."""
+def test_a_closed_reservation_does_not_count() -> None:
+    """A thread that continues after its caller is gone changes nothing."""
     budget = MemoryBudget(100)
     with budget.reservation("a") as reservation:
-        reservation.take(10)
-    reservation.take(50)
-    reservation.give(20)
-    assert budget.held == 0
+        reservation.reserve(10)
+    reservation.reserve(50)
+    reservation.release(20)
+    assert budget.reserved == 0
 
 
 def chained(series: int, sums: int) -> bytes:
@@ -79,24 +79,24 @@ async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySe
     """The error names the setting; nothing is held afterwards."""
     with settings.memory.reservation(1) as memory:
         refused = await respond(chained(200, 90), QueryContext(org_id=1), settings, memory=memory)
-        assert memory.most <= 30 * MEGABYTE
+        assert memory.peak <= 30 * MEGABYTE
     assert int(refused.headers["status"]) >= 400
     assert "DASHWRIGHT_QUERY_BYTES); ask for less" in (await read(refused))["message"]
-    assert settings.memory.held == 0
+    assert settings.memory.reserved == 0
 
 
-async def test_a_request_beside_others_is_put_off_while_they_hold_the_memory(settings: QuerySettings) -> None:
+async def test_a_request_is_rejected_while_others_use_the_memory(settings: QuerySettings) -> None:
     """A small request of another organization is served at the same time."""
     with settings.memory.reservation(1) as held, settings.memory.reservation(1) as memory:
-        held.take(29 * MEGABYTE)
+        held.reserve(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"others at work leave too few of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
             await respond(chained(50, 20), QueryContext(org_id=1), settings, memory=memory)
         with settings.memory.reservation(2) as other:
             assert (await respond(chained(1, 1), QueryContext(org_id=2), settings, memory=other)).headers["status"] == 200
 
 
-async def test_a_response_has_a_bound(settings: QuerySettings) -> None:
-    """It is refused before anything is encoded; hidden results do not count."""
+async def test_the_size_of_a_response_is_limited(settings: QuerySettings) -> None:
+    """A response above the limit is rejected before it is encoded; hidden results do not count."""
     bounded = replace(settings, limits=Limits(query_response_bytes=100_000))
     refused = await respond(chained(10, 5), settings=bounded)
     assert refused.headers["status"] == 413
@@ -108,21 +108,21 @@ async def test_a_response_has_a_bound(settings: QuerySettings) -> None:
 
 
 async def test_concurrent_requests_stay_within_the_budget(settings: QuerySettings) -> None:
-    """Some are refused, none is lost, and all that was held is given back."""
-    most = 0
+    """Some requests are rejected, none is lost, and all memory is released."""
+    maximum = 0
 
     async def ask(org_id: int) -> bool:
-        nonlocal most
+        nonlocal maximum
         try:
             with settings.memory.reservation(org_id) as memory:
                 await respond(chained(100, 10), QueryContext(org_id=org_id), settings, memory=memory)
-                most = max(most, settings.memory.held)
+                maximum = max(maximum, settings.memory.reserved)
                 await asyncio.sleep(0)
         except TooManyRequests:
             return False
         return True
 
-    served = await asyncio.gather(*(ask(number % 2) for number in range(12)))
+    served = await asyncio.gather(*(ask(index % 2) for index in range(12)))
     assert any(served)
-    assert 0 < most <= 40 * MEGABYTE
-    assert settings.memory.held == 0
+    assert 0 < maximum <= 40 * MEGABYTE
+    assert settings.memory.reserved == 0

@@ -1,4 +1,4 @@
-"""Every body gets a response, and the endpoints agree about it."""
+"""Every body receives a response, and the endpoints agree about it."""
 
 import json
 from typing import Any
@@ -22,25 +22,25 @@ REF_IDS = st.sampled_from(["A", "B", "C", "", "a b"])
 RANGES = st.sampled_from(["now", "now-1h", "now+1h", "2020", "", "x", 0, None]) | JSON
 
 
-def loosely(properties: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    """Any of the properties, mostly of the right shape."""
+def any_of(properties: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Return a strategy for objects with any of these properties, mostly of a valid type."""
     return st.fixed_dictionaries({}, optional={name: st.one_of(good, good, good, JSON) for name, good in properties.items()})
 
 
 EXPRESSIONS = st.sampled_from(["$A", "$A + $B", "${a b}", "1 +", "A", "$C", "((", "nan()"])
 CONDITIONS = st.lists(
-    loosely(
+    any_of(
         {
-            "evaluator": loosely({"type": st.just("gt"), "params": st.just([1])}),
-            "operator": loosely({"type": st.just("and")}),
-            "query": loosely({"params": st.just(["A"])}),
-            "reducer": loosely({"type": st.just("last"), "params": st.just([])}),
+            "evaluator": any_of({"type": st.just("gt"), "params": st.just([1])}),
+            "operator": any_of({"type": st.just("and")}),
+            "query": any_of({"params": st.just(["A"])}),
+            "reducer": any_of({"type": st.just("last"), "params": st.just([])}),
             "type": st.just("query"),
         }
     ),
     max_size=2,
 )
-QUERIES = loosely(
+QUERIES = any_of(
     {
         "refId": REF_IDS,
         "type": st.sampled_from(["math", "math", "reduce", "resample", "classic_conditions", "threshold", "sql", "other"]),
@@ -56,14 +56,14 @@ QUERIES = loosely(
         "upsampler": st.just("pad"),
         "conditions": CONDITIONS,
         "hide": st.booleans(),
-        "timeRange": loosely({"from": RANGES, "to": RANGES}),
-        "resultAssertions": loosely({"type": st.just("table"), "typeVersion": st.just([0, 1]), "maxFrames": st.just(1)}),
+        "timeRange": any_of({"from": RANGES, "to": RANGES}),
+        "resultAssertions": any_of({"type": st.just("table"), "typeVersion": st.just([0, 1]), "maxFrames": st.just(1)}),
         "scenarioId": st.just("raw_frame"),
         "rawFrameContent": st.just("[]"),
     }
 )
 BODIES = st.one_of(
-    loosely(
+    any_of(
         {
             "type": st.just("graph"),
             "targets": st.lists(QUERIES, max_size=3),
@@ -86,8 +86,8 @@ async def ask(body: Any, context: QueryContext) -> tuple[int, Any]:
 @given(
     body=BODIES, context=st.builds(QueryContext, st.sampled_from([QueryEndpoint.QUERY, QueryEndpoint.PANEL]), st.booleans(), st.booleans())
 )
-async def test_every_body_has_an_answer(body: Any, context: QueryContext) -> None:
-    """200 or 400 with results or a message, by any endpoint, leniently or not; a refused body runs nothing."""
+async def test_every_body_has_a_response(body: Any, context: QueryContext) -> None:
+    """Each endpoint responds with 200 or 400, with results or a message; a rejected body runs nothing."""
     status, found = await ask(body, context)
     assert status in {200, 400}
     assert ("results" in found) or found["message"]
@@ -96,8 +96,8 @@ async def test_every_body_has_an_answer(body: Any, context: QueryContext) -> Non
 
 @settings(max_examples=300, deadline=None)
 @given(body=BODIES)
-async def test_a_panel_is_refused_exactly_for_the_faults_a_validation_tells(body: Any) -> None:
-    """The refusal of a panel lists the faults of its validation, in their order; a panel without faults runs."""
+async def test_a_panel_is_rejected_for_its_validation_faults(body: Any) -> None:
+    """The error of a panel lists the faults of its validation, in their order; a panel without faults runs."""
     status, told = await ask(body, QueryContext(QueryEndpoint.VALIDATION))
     assert status == 200
     assert told["valid"] == (not told["faults"])
@@ -110,8 +110,25 @@ async def test_a_panel_is_refused_exactly_for_the_faults_a_validation_tells(body
         assert not any(word in error for error in errors for word in ("sse.parseError", "sse.cycle", "sse.dependencyNotFound"))
 
 
+@settings(max_examples=100, deadline=None)
+@given(bodies=st.lists(BODIES, min_size=1, max_size=3))
+async def test_panels_are_validated_together_as_alone(bodies: list[Any]) -> None:
+    """The validation of several panels has a line for each, which is the response to the panel alone."""
+    replies = [await respond(orjson.dumps(body), QueryContext(QueryEndpoint.VALIDATION)) for body in bodies]
+    together = await respond(b"\n".join(map(orjson.dumps, bodies)), QueryContext(QueryEndpoint.VALIDATIONS))
+    assert together.body == b"\n".join(reply.body for reply in replies if isinstance(reply.body, bytes))
+
+
+async def test_a_line_without_json_has_no_validation() -> None:
+    """A line that cannot be read does not prevent the validation of the others."""
+    valid = b'{"type":"t","targets":[]}'
+    together = await respond(b"{\n" + valid, QueryContext(QueryEndpoint.VALIDATIONS))
+    alone = await respond(valid, QueryContext(QueryEndpoint.VALIDATION))
+    assert (together.headers["status"], together.body) == (200, b"\n" + alone.body if isinstance(alone.body, bytes) else None)
+
+
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
-async def test_two_wrong_ends_are_told_together(endpoint: QueryEndpoint) -> None:
+async def test_both_ends_of_a_range_are_reported(endpoint: QueryEndpoint) -> None:
     """Each side of a time range has a fault of its own."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "timeRange": {"from": "x", "to": "y"}}]
     body = {"type": "t", "targets": [], "queries": targets, "from": "then", "to": []}
@@ -121,8 +138,8 @@ async def test_two_wrong_ends_are_told_together(endpoint: QueryEndpoint) -> None
     assert [fault["pointer"] for fault in found["faults"]] == pointers
 
 
-async def test_who_reads_a_misshapen_target_is_not_at_fault() -> None:
-    """The reader's input exists and is only unreadable: there is one fault, not two."""
+async def test_readers_of_an_invalid_target_are_not_faulty() -> None:
+    """The reader's input exists and is only invalid: there is one fault, not two."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "colour": 1}, {"refId": "B", "type": "math", "expression": "$A"}]
     _, told = await ask({"type": "t", "targets": targets}, QueryContext(QueryEndpoint.VALIDATION))
     assert [fault["pointer"] for fault in told["faults"]] == ["/targets/0/colour"]
@@ -130,8 +147,8 @@ async def test_who_reads_a_misshapen_target_is_not_at_fault() -> None:
 
 @pytest.mark.parametrize("odd", [[], {}, [[1]], {"a": 1}, 5, True, 1.5])
 @pytest.mark.parametrize("name", ["uid", "type"])
-async def test_a_data_source_of_any_kind_of_value_is_told(odd: Any, name: str) -> None:
-    """A value that is not a text names no data source, and no value raises an internal error."""
+async def test_any_value_as_data_source_is_handled(odd: Any, name: str) -> None:
+    """A value that is not a string names no data source, and no value raises an internal error."""
     for datasource in (odd, {name: odd}, {name: odd, "uid": "__expr__"}):
         query = {"refId": "A", "type": "math", "expression": "1", "datasource": datasource}
         status, found = await ask({"type": "t", "targets": [query]}, QueryContext(QueryEndpoint.PANEL))
@@ -148,8 +165,8 @@ PLACES = ["type", "refId", "datasource", "expression", "hide", "timeRange", "res
     [QueryContext(), QueryContext(lenient=True), QueryContext(QueryEndpoint.PANEL), QueryContext(QueryEndpoint.VALIDATION)],
     ids=lambda a: f"{a.endpoint}-{a.lenient}",
 )
-async def test_deep_values_are_refused_or_ignored_like_others(context: QueryContext, place: str) -> None:
-    """At the greatest depth that JSON is parsed at, in any place: never an internal error."""
+async def test_deep_values_are_handled(context: QueryContext, place: str) -> None:
+    """The greatest depth that JSON is parsed at causes no internal error in any place."""
     query = {"refId": "A", "type": "math", "expression": "1", "timeRange": {"zone": "utc"}, place: "DEEP"}
     body = json.dumps({"type": "t", "targets": [], "queries": [query]}).replace('"DEEP"', "[" * 1000 + "]" * 1000)
     answered = await respond(body.encode(), context)
@@ -160,7 +177,7 @@ async def test_deep_values_are_refused_or_ignored_like_others(context: QueryCont
 
 async def test_countless_faults_are_counted_only() -> None:
     """A target with more faults than anybody reads has one that says how many."""
-    query = {"refId": "A", "type": "math", "expression": "1"} | {f"p{number}": number for number in range(5000)}
+    query = {"refId": "A", "type": "math", "expression": "1"} | {f"p{index}": index for index in range(5000)}
     status, found = await ask({"queries": [query]}, QueryContext())
     assert status == 400
     assert [fault["message"] for fault in found["faults"]] == ["has 5000 faults; see the schema of its type"]

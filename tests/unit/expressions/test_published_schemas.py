@@ -1,4 +1,4 @@
-"""The published schemas and the models give the same verdict."""
+"""The published schemas and the models accept the same documents."""
 
 import copy
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from dashwright.api.models.schema import DRAFT, panel_schema, target_schema
+from dashwright.api.models.schema import SCHEMA_DRAFT, panel_schema, target_schema
 from dashwright.common.models.expressions import TARGETS
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.requests.binding import BoundQuery, bind
@@ -166,15 +166,15 @@ ORDINARY = st.fixed_dictionaries(
 
 @settings(max_examples=300, deadline=None)
 @given(item=st.one_of(ORDINARY, *map(mutants, TARGETS)))
-def test_the_panel_schema_tells_targets_from_ordinary_queries(item: Any) -> None:
-    """An item is in the panel's schema exactly if the panel endpoint accepts it."""
+def test_the_panel_schema_accepts_what_the_endpoint_accepts(item: Any) -> None:
+    """An item is valid by the panel's schema exactly if the panel endpoint accepts it."""
     assert PANEL.is_valid({"type": "graph", "targets": [item]}) == is_bound(item)
 
 
 @pytest.mark.parametrize("document", [panel_schema(), *map(target_schema, TARGETS)], ids=["panel", *TARGETS])
 def test_every_document_is_draft_04(document: dict[str, Any]) -> None:
-    """It names its draft, uses no keyword of later ones, and is itself valid by the draft's own schema."""
-    assert document["$schema"] == DRAFT
+    """Each schema names its draft, uses no keyword of later ones, and is valid by the draft's own schema."""
+    assert document["$schema"] == SCHEMA_DRAFT
     jsonschema_rs.meta.validate(document)
     text = str(document)
     for later in ("'const'", "'$defs'", "'exclusiveMinimum'", "'prefixItems'"):

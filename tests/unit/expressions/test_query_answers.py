@@ -1,4 +1,4 @@
-"""The single entry: bodies of query requests, and their responses byte for byte as JSON."""
+"""Bodies of query requests and their responses, byte for byte as JSON."""
 
 import json
 from collections.abc import AsyncIterator
@@ -23,18 +23,18 @@ def series(values: list[Any], **labels: str) -> dict[str, Any]:
     return {"schema": {"fields": fields}, "data": {"values": [STAMPS, values]}}
 
 
-def raw(ref_id: str, *frames: Any, **more: Any) -> dict[str, Any]:
+def raw(ref_id: str, *frames: Any, **fields: Any) -> dict[str, Any]:
     return {
         "refId": ref_id,
         "datasource": TESTDATA,
         "scenarioId": "raw_frame",
         "rawFrameContent": json.dumps(frames),
-        **more,
+        **fields,
     }
 
 
-def expression(ref_id: str, text: str, **more: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "datasource": EXPRESSION, "type": "math", "expression": text, **more}
+def expression(ref_id: str, text: str, **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": EXPRESSION, "type": "math", "expression": text, **fields}
 
 
 async def body_of(answered: Reply) -> bytes:
@@ -43,8 +43,8 @@ async def body_of(answered: Reply) -> bytes:
     return answered.body
 
 
-async def ask(*queries: Any, **more: Any) -> tuple[int, Any]:
-    answered = await respond(orjson.dumps({"queries": queries, **more}))
+async def ask(*queries: Any, **fields: Any) -> tuple[int, Any]:
+    answered = await respond(orjson.dumps({"queries": queries, **fields}))
     assert answered.headers["content_type"] == "application/json"
     return int(answered.headers["status"]), orjson.loads(await body_of(answered))
 
@@ -60,8 +60,8 @@ async def error_of(ref_id: str, *queries: Any) -> str:
     return str(result["error"])
 
 
-async def test_a_query_and_its_expressions_are_answered_together() -> None:
-    """Results by refId, sorted; frames named after the expression; the query's own frames as they came."""
+async def test_queries_and_expressions_have_one_response() -> None:
+    """Results are sorted by refId; frames of expressions are named by them, and those of queries are unchanged."""
     status, body = await ask(expression("C", "$B * 2"), raw("A", series([1, None, 3], h="a")), expression("B", "$A + 1"))
     assert status == 200
     assert list(body) == ["results"]
@@ -107,7 +107,7 @@ async def test_numbers_scalars_and_no_data_have_shapes_of_their_own() -> None:
     assert results["E"]["frames"] == []
 
 
-async def test_a_warning_stands_on_the_first_frame() -> None:
+async def test_a_warning_is_a_notice_of_the_first_frame() -> None:
     """Items that a union dropped are a notice of the first result frame only."""
     _, body = await ask(
         raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b"), series([1, 2, 3], h="c")),
@@ -122,8 +122,8 @@ async def test_a_warning_stands_on_the_first_frame() -> None:
 
 
 @pytest.mark.parametrize(("version", "warned"), [([0, 1], False), ([0, 2], True), ([1, 0], True)])
-async def test_frames_of_a_newer_kind_are_read_with_a_warning(version: list[int], warned: bool) -> None:
-    """On the frames themselves, where expressions read them; their values count."""
+async def test_frames_of_a_newer_version_cause_a_warning(version: list[int], warned: bool) -> None:
+    """Expressions use their values, and the frames themselves have the warning."""
     frame = series([1, 2, 3])
     frame["schema"]["meta"] = {"type": "timeseries-multi", "typeVersion": version}
     status, body = await ask(raw("A", frame), raw("B", frame), expression("C", "$A + 1"))
@@ -134,8 +134,8 @@ async def test_frames_of_a_newer_kind_are_read_with_a_warning(version: list[int]
     assert body["results"]["C"]["frames"][0]["data"]["values"][1] == [2, 3, 4]
 
 
-async def test_an_error_stays_on_its_ref_id_and_marks_its_dependents() -> None:
-    """Everything else runs; the whole is a 400 with a message and every result."""
+async def test_an_error_affects_its_ref_id_and_dependents() -> None:
+    """All others run; the response is a 400 with a message and every result."""
     status, body = await ask(
         raw("A", series([1, 2, 3])),
         expression("B", "$A +"),
@@ -150,7 +150,7 @@ async def test_an_error_stays_on_its_ref_id_and_marks_its_dependents() -> None:
     assert body["message"].startswith("B: ")
 
 
-async def test_a_graph_that_cannot_run_says_why() -> None:
+async def test_an_invalid_graph_is_an_error() -> None:
     """Missing nodes, self references and cycles are errors of the nodes that have them."""
     assert "unable to find dependent node 'X'" in await error_of("A", expression("A", "$X"))
     assert "'A' cannot reference itself" in await error_of("A", expression("A", "$A"))
@@ -158,7 +158,7 @@ async def test_a_graph_that_cannot_run_says_why() -> None:
     assert "cyclic components: B -> C -> A -> B" in await error_of("B", *cycle)
 
 
-async def test_a_warning_about_nothing_stands_on_the_result() -> None:
+async def test_a_warning_without_frames_is_on_the_result() -> None:
     """A union without pairs and a query without frames have no frame for it."""
     queries = [raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")), raw("B", series([1, 2, 3], h="c"), series([1, 2, 3], h="d"))]
     _, body = await ask(*queries, expression("C", "$A + $B"), expression("D", "$C + 1"))
@@ -171,8 +171,8 @@ async def test_a_warning_about_nothing_stands_on_the_result() -> None:
     assert [notice["text"] for notice in notices] == ["/queries/0/timeRange/zone is not a known property and was ignored"]
 
 
-async def test_what_is_hidden_and_read_by_nothing_shown_does_not_run() -> None:
-    """At any distance; the explanation lists only what ran."""
+async def test_unneeded_hidden_targets_do_not_run() -> None:
+    """A hidden target runs only if a visible one reads it, directly or not; the explanation lists only what ran."""
     queries = [
         raw("A", series([1, 2, 3]), hide=True),
         raw("unread", series([1, 2, 3]), hide=True),
@@ -187,8 +187,8 @@ async def test_what_is_hidden_and_read_by_nothing_shown_does_not_run() -> None:
     assert list(body["meta"]["explain"]["nodes"]) == ["A", "deep", "B"]
 
 
-async def test_hidden_targets_run_and_are_not_shown() -> None:
-    """Their results feed others; a fault of a hidden target alone leaves the answer 200."""
+async def test_hidden_targets_are_not_in_the_response() -> None:
+    """Other targets use their results; a fault of a hidden target alone leaves the status 200."""
     status, body = await ask(raw("A", series([1, 2, 3]), hide=True), expression("B", "$A"), expression("H", "1 +", hide=True))
     assert status == 200
     assert list(body["results"]) == ["B"]
@@ -226,8 +226,8 @@ async def test_a_query_that_fails_is_an_error_on_its_ref_id(query: dict[str, Any
     assert fault in await error_of("A", {**raw("A"), **query}, expression("B", "1"))
 
 
-async def test_sql_that_is_turned_off_says_how_to_turn_it_on() -> None:
-    """Its model is checked, and its refId carries the error."""
+async def test_disabled_sql_names_its_setting() -> None:
+    """The model of a SQL target is checked, and its refId has the error."""
     target = {"refId": "B", "type": "sql", "datasource": EXPRESSION, "expression": "SELECT 1"}
     told = await error_of("B", target, expression("C", "1"))
     assert told.startswith("[sse.sql.disabled] sql expressions are disabled")
@@ -255,8 +255,8 @@ async def test_sql_that_is_turned_off_says_how_to_turn_it_on() -> None:
         ),
     ],
 )
-async def test_a_request_of_the_wrong_shape_is_refused_whole(body: bytes, message_id: str, fault: str) -> None:
-    """Nothing runs: a classic error whose text names the target and what to do."""
+async def test_an_invalid_request_runs_nothing(body: bytes, message_id: str, fault: str) -> None:
+    """The classic error has the target and what to do."""
     answered = await respond(body)
     error = orjson.loads(await body_of(answered))
     assert answered.headers["status"] == 400
@@ -265,8 +265,8 @@ async def test_a_request_of_the_wrong_shape_is_refused_whole(body: bytes, messag
     assert fault in error["message"]
 
 
-async def test_a_large_answer_comes_in_pieces() -> None:
-    """More values than one piece holds are made while they are read, and join to the same JSON."""
+async def test_a_large_response_is_sent_in_chunks() -> None:
+    """Chunks are produced while they are read and join to the same JSON."""
     count = 150_000
     frame = {
         "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},

@@ -1,4 +1,4 @@
-"""Nothing a request asks for is unbounded: every limit refuses with its figure and its setting's name."""
+"""Every resource of a request is limited, and each error has the limit and its setting's name."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.expression import Expression
 from dashwright.expressions.engine.frame import Frame
-from dashwright.expressions.engine.labels import NONE
+from dashwright.expressions.engine.labels import NO_LABELS
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.memory import MemoryBudget
@@ -31,9 +31,9 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, Series
 from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.requests.request import Request
-from dashwright.expressions.sources import directory
-from dashwright.expressions.sources.directory import Sources
+from dashwright.expressions.sources import registry
 from dashwright.expressions.sources.query_cache import QueryCache
+from dashwright.expressions.sources.registry import SourceResolver
 from dashwright.expressions.sources.source import Source
 
 
@@ -78,7 +78,7 @@ async def ask(limits: Limits, *queries: Any, seconds: float = 60) -> tuple[int, 
     ],
 )
 async def test_a_limit_is_an_error_of_its_ref_id(limits: Limits, queries: list[Any], name: str | None) -> None:
-    """It names number and setting, is an error of the caller, and does not affect the rest of the request."""
+    """The error has limit and setting, is the caller's, and does not affect other refIds."""
     status, body = await ask(limits, *queries, math("Z", "1"))
     assert body["results"]["Z"]["status"] == 200
     if name is None:
@@ -118,12 +118,12 @@ async def test_a_short_expression_that_multiplies_series_is_refused(operator: st
     assert isinstance(answered.body, bytes)
     told = orjson.loads(answered.body)["results"]["B"]["error"]
     assert re.search(r"\d+ series from .* and 19 series from \$A % \$A > \$A make \d+ series pairs, more than the 100000 allowed", told)
-    assert memory.most < 50 * 2**20
+    assert memory.peak < 50 * 2**20
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
-async def test_too_many_queries_refuse_the_whole_request(endpoint: QueryEndpoint) -> None:
-    """By any endpoint, before any query is parsed."""
+async def test_the_number_of_queries_is_limited(endpoint: QueryEndpoint) -> None:
+    """Each endpoint rejects too many queries before it parses any."""
     queries = [{"no": "query"}] * 3
     body = orjson.dumps({"type": "x", "targets": [], "queries": queries})
     answered = await respond(body, QueryContext(endpoint), QuerySettings(Limits(query_targets=2)))
@@ -135,8 +135,8 @@ async def test_too_many_queries_refuse_the_whole_request(endpoint: QueryEndpoint
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
-async def test_too_much_to_parse_refuses_the_whole_request(endpoint: QueryEndpoint) -> None:
-    """It is reported once, at the expression that exceeds the limit."""
+async def test_the_size_of_all_expressions_is_limited(endpoint: QueryEndpoint) -> None:
+    """The error is reported once, at the expression that exceeds the limit."""
     body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
     answered = await respond(body, QueryContext(endpoint), QuerySettings(Limits(request_expressions=12)))
     assert isinstance(answered.body, bytes)
@@ -176,13 +176,13 @@ async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch
     given: list[Limits] = []
 
     async def fetch(
-        request: Request, context: QueryContext, limits: Limits, sources: Sources, answers: QueryCache
+        request: Request, context: QueryContext, limits: Limits, sources: SourceResolver, answers: QueryCache
     ) -> fetching.FetchedResults:
         given.append(limits)
         return await fetching.fetch(request, context, limits, sources, answers)
 
     monkeypatch.setattr("dashwright.expressions.queries.fetch", fetch)
-    monkeypatch.setitem(directory.BUILT_IN, "slow", Slow(lambda: given[0].deadline.end()))
+    monkeypatch.setitem(registry.BUILT_IN, "slow", Slow(lambda: given[0].deadline.expire()))
     query = {"refId": "A", "datasource": {"type": "slow", "uid": "x"}}
     status, body = await ask(Limits(), query, math("B", "1"), seconds=7)
     assert status == 400
@@ -190,8 +190,8 @@ async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch
     assert "longer than the 7 s allowed (setting DASHWRIGHT_EVALUATION_SECONDS)" in body["results"]["B"]["error"]
 
 
-def test_a_deadline_is_over_when_its_time_is() -> None:
-    """Not before; and immediately when the caller is gone."""
+def test_a_deadline_expires_on_time() -> None:
+    """A deadline expires at its time, or immediately when the caller is gone."""
     now = [100.0]
     deadline = Deadline(5, lambda: now[0])
     now[0] = 104.9
@@ -201,18 +201,18 @@ def test_a_deadline_is_over_when_its_time_is() -> None:
         deadline.check()
     endless = Deadline(clock=lambda: now[0])
     endless.check()
-    endless.end()
+    endless.expire()
     with pytest.raises(DeadlineExceeded):
         endless.check()
 
 
-@pytest.mark.parametrize("expression", [Math.parsed("1 + 1"), Reduce.of("A", "sum")], ids=["math", "reduce"])
-def test_a_node_asks_for_the_time_between_its_steps(expression: Expression) -> None:
-    """Before each operator and each block of series, so that a long node ends too."""
+@pytest.mark.parametrize("expression", [Math.parse("1 + 1"), Reduce.of("A", "sum")], ids=["math", "reduce"])
+def test_a_node_checks_its_deadline_between_steps(expression: Expression) -> None:
+    """The deadline is checked before each operator and each block of series, so that a long node ends too."""
     limits = Limits(deadline=Deadline())
-    series = Series.stacked([NONE], [Block(Axis(np.array([1, 2])), Cells(np.ones((1, 2))))])
+    series = Series.stacked([NO_LABELS], [Block(Axis(np.array([1, 2])), Cells(np.ones((1, 2))))])
     expression.evaluate({"A": series}, limits)
-    limits.deadline.end()
+    limits.deadline.expire()
     with pytest.raises(DeadlineExceeded):
         expression.evaluate({"A": series}, limits)
 
@@ -228,7 +228,7 @@ async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPat
         go_on.wait()
 
     monkeypatch.setattr("dashwright.expressions.queries.parse_request", wait)
-    monkeypatch.setattr("dashwright.expressions.queries._SMALL", 0)
+    monkeypatch.setattr("dashwright.expressions.queries._MAX_BODY_BYTES_ON_LOOP", 0)
     asked = asyncio.create_task(ask(Limits(), source("A", {"h": "a"})))
     await begun.wait()
     seen[0].deadline.check()

@@ -1,4 +1,4 @@
-"""A closed list of what saved panels contain beyond the strict form is accepted without effect."""
+"""A fixed list of fields in saved panels beyond the strict form is accepted without effect."""
 
 from typing import Any
 
@@ -7,8 +7,7 @@ from pydantic import ValidationError
 
 from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, ReduceTarget, Target
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.expressions.requests.binding import BoundQuery, bind
-from dashwright.expressions.requests.tolerance import forgiven, is_expression
+from dashwright.expressions.requests.binding import BoundQuery, bind, is_expression, strict_target
 
 REDUCE = {"refId": "B", "type": "reduce", "expression": "A", "reducer": "last"}
 MATH = {"refId": "B", "type": "math", "expression": "$A"}
@@ -45,11 +44,11 @@ def bound(target: dict[str, Any]) -> Target:
         {**THRESHOLD, "conditions": [{**CONDITION, "type": "query"}]},
     ],
 )
-def test_the_closed_list_is_taken(target: dict[str, Any]) -> None:
-    """Strictly it is refused; forgiven it is the target it means."""
+def test_the_listed_fields_are_accepted(target: dict[str, Any]) -> None:
+    """A strict request rejects them; a lenient one ignores them."""
     with pytest.raises(ValidationError):
         bound(target)
-    assert bound(forgiven(target)).type == target["type"]
+    assert bound(strict_target(target)).type == target["type"]
 
 
 @pytest.mark.parametrize(
@@ -85,8 +84,8 @@ def test_anything_else_is_refused(target: dict[str, Any]) -> None:
     assert isinstance(bind({"datasource": "__expr__"} | target, "", QueryContext()), list)
 
 
-def test_a_statement_has_a_format_at_the_forgiving_door_only() -> None:
-    """There it has one of its words; a panel's target does not know it."""
+def test_a_format_of_a_statement_is_lenient_only() -> None:
+    """A lenient SQL target may have one of the known formats; a panel's target may not."""
     target = {"refId": "B", "type": "sql", "expression": "SELECT 1"}
     for form in ("", "table", "alerting", None):
         taken = bind(target | {"format": form}, "", QueryContext())
@@ -98,11 +97,11 @@ def test_a_statement_has_a_format_at_the_forgiving_door_only() -> None:
     assert isinstance(bind(target, "", QueryContext(QueryEndpoint.PANEL)), BoundQuery)
 
 
-def test_forgiving_leaves_the_query_as_it_was() -> None:
-    """The caller's object is not changed."""
+def test_lenient_parsing_does_not_change_the_query() -> None:
+    """The caller's object is unchanged."""
     target = {**REDUCE, "reducer": "LAST", "settings": {}, "datasource": {"type": "__expr__", "name": "x"}}
     copy = {**target}
-    assert forgiven(target) == {**REDUCE, "datasource": {"type": "__expr__"}}
+    assert strict_target(target) == {**REDUCE, "datasource": {"type": "__expr__"}}
     assert target == copy
 
 
@@ -122,8 +121,8 @@ def test_forgiving_leaves_the_query_as_it_was() -> None:
         ({}, False),
     ],
 )
-def test_an_expression_is_known_by_its_data_source_or_type(query: dict[str, Any], expected: bool) -> None:
-    """The type decides only where there is no data source."""
+def test_expressions_are_detected(query: dict[str, Any], expected: bool) -> None:
+    """The data source decides; without one, the type."""
     assert is_expression(query) is expected
 
 

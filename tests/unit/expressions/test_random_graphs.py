@@ -1,7 +1,4 @@
-"""The engine against the reference of ``tests/reference_engine``, on random requests: whole graphs, and each kind alone.
-
-``RANDOM_GRAPHS=20`` makes every test draw twenty times as many examples.
-"""
+"""The engine compared with ``tests/reference_engine`` on random requests: complete graphs, and each kind alone."""
 
 import asyncio
 import os
@@ -53,37 +50,37 @@ async def ask(request: Json) -> tuple[int, Json]:
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[asyncio.Runner]:
-    """One loop for all examples."""
-    with asyncio.Runner() as made:
-        yield made
+    """Share one event loop among all examples."""
+    with asyncio.Runner() as created:
+        yield created
 
 
 def compare(runner: asyncio.Runner, request: Json) -> None:
-    wanted = outcomes_of(request)
+    requested = outcomes_of(request)
     note(readable(request))
     status, body = runner.run(ask(request))
     assert "results" in body, body
-    assert not list(differences(request, wanted, status, body))
+    assert not list(differences(request, requested, status, body))
 
 
 @settings(max_examples=160 * _TIMES)
 @given(request=requests())
-def test_a_graph_gives_what_the_reference_says(runner: asyncio.Runner, request: Json) -> None:
-    """Items, their order, labels, times and values; matches and warnings; which refIds are errors and of what kind; what is shown."""
+def test_a_graph_equals_the_reference(runner: asyncio.Runner, request: Json) -> None:
+    """Items with order, labels, times and values, matches and warnings, errors with their type, and visibility are equal."""
     compare(runner, request)
 
 
 @example(request=_CLASSIC_IN_A_CYCLE)
 @settings(max_examples=80 * _TIMES)
 @given(request=requests(stray=3))
-def test_a_graph_that_cannot_run_says_what_the_reference_says(runner: asyncio.Runner, request: Json) -> None:
-    """References to any refId: missing ones, the target itself, cycles, to and from classic conditions."""
+def test_an_invalid_graph_equals_the_reference(runner: asyncio.Runner, request: Json) -> None:
+    """References may be missing, to the target itself, cyclic, and to or from classic conditions."""
     compare(runner, request)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_gives_what_the_reference_says(runner: asyncio.Runner, kind: str) -> None:
-    """One to six expressions of one kind over one to three queries, and where their kind lets them over each other."""
+def test_each_kind_equals_the_reference(runner: asyncio.Runner, kind: str) -> None:
+    """One to six expressions of one kind read one to three queries or, if allowed, each other."""
 
     @settings(max_examples=50 * _TIMES)
     @given(request=requests([kind]))
@@ -93,8 +90,8 @@ def test_each_kind_gives_what_the_reference_says(runner: asyncio.Runner, kind: s
     alone()
 
 
-def test_operators_bind_and_compute_as_the_reference_says(runner: asyncio.Runner) -> None:
-    """Every two of them, and every sign and function with each, over every pair of odd values."""
+def test_operators_equal_the_reference(runner: asyncio.Runner) -> None:
+    """All pairs of operators, signs and functions are equal for all pairs of special values."""
     for texts in of_two_operators():
         request = over_odd_values(texts)
         status, body = runner.run(ask(request))
@@ -103,6 +100,6 @@ def test_operators_bind_and_compute_as_the_reference_says(runner: asyncio.Runner
 
 @settings(max_examples=200 * _TIMES)
 @given(request=about_texts())
-def test_texts_mean_what_the_reference_says(runner: asyncio.Runner, request: Json) -> None:
-    """Both refuse them, or both give the same for every pair of odd values."""
+def test_expressions_equal_the_reference(runner: asyncio.Runner, request: Json) -> None:
+    """Both reject a string, or both have the same result for all pairs of special values."""
     compare(runner, request)

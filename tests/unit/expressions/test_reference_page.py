@@ -1,14 +1,4 @@
-"""The reference pages are true: their tables are those of the code, and every example returns the response after it.
-
-Fenced blocks are marked after the language:
-
-- ``json request`` is a body of ``/api/ds/query`` and ``json panel`` one of ``/api/panels/query``. The next block is its response:
-  ``text answer`` (the HTTP status, then a line a frame), ``json answer`` (the body) or ``json explain`` (its ``meta.explain``
-  without the milliseconds).
-- ``json prometheus`` is a body of ``/api/ds/query`` for the data source ``prom``; ``text sent`` is the request that its server gets.
-- ``json target`` is a target that the panel endpoints accept.
-- ``text spec`` is written like the cases of ``tests/specs``; ``python`` runs, and has its own assertions.
-"""
+"""The reference pages are correct: their tables equal those of the code, and every example has the response after it."""
 
 import json
 import re
@@ -20,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from docs.tables import PAGE, page_with_tables
 from tests.specs.test_expression_specs import read_file
-from tests.specs.test_expression_specs import test_an_expression_gives_what_its_case_says as check_case
+from tests.specs.test_expression_specs import test_an_expression_has_the_result_of_its_case as check_case
 from tests.unit.expressions.sources.records import MemoryRecords, prometheus
 from tests.unit.expressions.sources.servers import Fake, answering, client, success
 
@@ -29,11 +19,11 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.engine import classic_reducers
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.functions import FUNCTIONS
-from dashwright.expressions.engine.predicates import BOUNDS
+from dashwright.expressions.engine.predicates import BOUND_COUNTS
 from dashwright.expressions.engine.sampling import UPSAMPLERS
 from dashwright.expressions.queries import QuerySettings, respond
-from dashwright.expressions.sources.directory import Directory
 from dashwright.expressions.sources.prometheus.source import Prometheus
+from dashwright.expressions.sources.registry import SourceRegistry
 from dashwright.expressions.sql.engine import SqlEngine
 
 FOLDER = PAGE.parent
@@ -82,11 +72,11 @@ def marked(language: str, mark: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def settings() -> Iterator[QuerySettings]:
-    """With all that can be turned on."""
-    made = QuerySettings(sql=SqlEngine(Limits(), slots=1))
-    yield made
-    assert made.sql
-    made.sql.stop()
+    """Return settings with all features enabled."""
+    created = QuerySettings(sql=SqlEngine(Limits(), slots=1))
+    yield created
+    assert created.sql
+    created.sql.stop()
 
 
 async def answered_by(request: Block, settings: QuerySettings, *, explain: bool = False) -> tuple[int, Any]:
@@ -161,7 +151,7 @@ def first_column(name: str) -> list[str]:
 
 
 def test_the_page_is_current() -> None:
-    """Nothing would change if ``make docs`` ran now; an old table would."""
+    """``make docs`` would not change the page."""
     text = PAGE.read_text()
     assert page_with_tables(text) == text
     assert page_with_tables(text.replace("| `abs(x)` |", "| `abs(y)` |")) == text
@@ -169,14 +159,14 @@ def test_the_page_is_current() -> None:
 
 
 def test_every_function_and_limit_is_on_the_page() -> None:
-    """By its name."""
+    """Each function and limit is on the page by name."""
     assert all(f"| `{name}(" in PAGE.read_text() for name in FUNCTIONS)
     limits = (FOLDER / "queries.md").read_text()
     assert all(f"`{name.upper()}`" in limits for name in Limits.__dataclass_fields__ if name not in {"deadline", "memory"})
 
 
-def test_links_between_the_pages_lead_somewhere() -> None:
-    """To a page that is there, and to a heading of it."""
+def test_links_between_the_pages_are_valid() -> None:
+    """Each link leads to an existing page and heading."""
     links = [(page, *link) for page in PAGES for link in _LINK.findall(page.read_text())]
     assert len(links) > len(PAGES)
     for page, name, anchor in links:
@@ -196,7 +186,7 @@ def test_every_property_of_a_kind_is_in_its_table(kind: str) -> None:
 
 def test_every_word_of_the_kinds_is_in_its_table() -> None:
     """Evaluators, the reducers of classic conditions, upsamplers."""
-    assert first_column("evaluators") == [*BOUNDS]
+    assert first_column("evaluators") == [*BOUND_COUNTS]
     assert first_column("classic reducers") == [*classic_reducers.NAMES]
     assert first_column("upsamplers") == [*UPSAMPLERS]
 
@@ -208,25 +198,25 @@ def test_every_block_is_of_a_kind_that_runs() -> None:
     assert len([block for block in BLOCKS if (block.language, block.mark) in _ANSWERS]) == len(EXAMPLES) > 5
 
 
-@pytest.mark.parametrize(("request_block", "shown"), [pytest.param(*example, id=example[0].place) for example in EXAMPLES])
-async def test_a_request_answers_what_stands_behind_it(request_block: Block, shown: Block, settings: QuerySettings) -> None:
-    """Status, frames, labels, values, notices and errors."""
-    status, body = await answered_by(request_block, settings, explain=shown.mark == "explain")
-    if shown.mark == "explain":
-        assert without_times(body["meta"]["explain"]) == without_times(json.loads(shown.text))
-    elif shown.language == "json":
-        assert body == json.loads(shown.text)
+@pytest.mark.parametrize(("request_block", "expected"), [pytest.param(*example, id=example[0].place) for example in EXAMPLES])
+async def test_a_request_has_the_response_on_the_page(request_block: Block, expected: Block, settings: QuerySettings) -> None:
+    """Status, frames, labels, values, notices and errors are equal."""
+    status, body = await answered_by(request_block, settings, explain=expected.mark == "explain")
+    if expected.mark == "explain":
+        assert without_times(body["meta"]["explain"]) == without_times(json.loads(expected.text))
+    elif expected.language == "json":
+        assert body == json.loads(expected.text)
     else:
-        assert squeezed(in_short(status, body)) == squeezed(shown.text)
+        assert squeezed(in_short(status, body)) == squeezed(expected.text)
 
 
 @pytest.mark.parametrize(("block", "sent"), list(zip(found("json", "prometheus"), found("text", "sent"), strict=True)))
-async def test_prometheus_is_asked_what_stands_behind_it(block: Block, sent: Block) -> None:
-    """Method, path and parameters, of a data source that is scraped every 30 s."""
+async def test_prometheus_receives_the_request_on_the_page(block: Block, sent: Block) -> None:
+    """Method, path and parameters are those for a data source that is scraped every 30 s."""
     fake, http = Fake(answering(success("vector", []))), client()
     async with fake.server:
         record = prometheus(fake.url, json_data={"timeInterval": "30s"})
-        sources = Directory({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([record]))
+        sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([record]))
         answered = await respond(block.text.encode(), QueryContext(org_id=1), QuerySettings(sources=sources))
         await http.close()
     assert answered.headers["status"] == 200
@@ -235,15 +225,15 @@ async def test_prometheus_is_asked_what_stands_behind_it(block: Block, sent: Blo
 
 
 @pytest.mark.parametrize("block", marked("json", "target"))
-def test_a_target_is_one_that_the_strict_doors_take(block: Block) -> None:
-    """The example of a kind."""
+def test_a_target_is_accepted_by_the_strict_endpoints(block: Block) -> None:
+    """The example of each kind is accepted."""
     target = json.loads(block.text)
     TARGETS[target["type"]].model_validate(target)
 
 
 @pytest.mark.parametrize("block", marked("text", "spec"))
-def test_a_short_example_holds(block: Block, tmp_path: Path) -> None:
-    """Each is a case of its own."""
+def test_a_short_example_is_correct(block: Block, tmp_path: Path) -> None:
+    """Each short example is a case of its own."""
     path = tmp_path / "page.test"
     path.write_text(f"case {block.place}\n{block.text}")
     evaluations = list(read_file(path))
@@ -254,6 +244,6 @@ def test_a_short_example_holds(block: Block, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", marked("python", ""))
 def test_the_code_on_the_page_runs(block: Block) -> None:
-    """With the assertions that it holds."""
+    """The code runs with its assertions."""
     assert "assert " in block.text
     exec(compile(block.text, block.place, "exec"), {})

@@ -2,14 +2,14 @@
 
 from typing import get_args
 
-from dashwright.common.models.data_source_types import SERVED
+from dashwright.common.models.data_source_types import SUPPORTED_TYPES
 from dashwright.common.models.expressions import ReducerName
 from dashwright.expressions.engine import classic_reducers
 from dashwright.expressions.engine.reducers import REDUCERS
 from dashwright.expressions.pictures.series import _CALCULATIONS
-from dashwright.expressions.sources.directory import BUILT_IN
 from dashwright.expressions.sources.postgres import source as postgres
 from dashwright.expressions.sources.prometheus import source as prometheus
+from dashwright.expressions.sources.registry import BUILT_IN
 
 
 def test_schemas_name_the_reducers_of_the_table() -> None:
@@ -20,11 +20,11 @@ def test_schemas_name_the_reducers_of_the_table() -> None:
 def test_classic_conditions_and_panels_have_the_reducers_of_the_table() -> None:
     """An entry says by which names they know it."""
     for reducer in REDUCERS.values():
-        assert not reducer.classic or reducer.classic in classic_reducers.NAMES
+        assert not reducer.classic_name or reducer.classic_name in classic_reducers.NAMES
         assert set(reducer.calculations) <= _CALCULATIONS.keys()
 
 
 def test_every_served_type_has_a_source() -> None:
     """Each id and alias of a served type is built in, or a type that a room of ``sources`` registers."""
     registered = {*BUILT_IN, prometheus.TYPE, *postgres.TYPES}
-    assert {kind.id for kind in SERVED} <= registered
+    assert {kind.id for kind in SUPPORTED_TYPES} <= registered

@@ -1,4 +1,4 @@
-"""Points in time as requests write them."""
+"""Times in requests."""
 
 from datetime import UTC, datetime
 
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.engine.timerange import time_range
+from dashwright.expressions.engine.timerange import parse_time_range
 
 NOW = datetime(2020, 3, 26, 15, 12, 56, tzinfo=UTC)
 
@@ -40,23 +40,23 @@ def at(text: str) -> datetime:
 )
 def test_times_are_read(start: str, end: str, expected: tuple[str, str]) -> None:
     """Epoch milliseconds, a bare duration before now, ISO 8601 and date math; ``/u`` rounds the end up to its last millisecond."""
-    found = time_range(start, end, NOW)
+    found = parse_time_range(start, end, NOW)
     assert (found.start, found.end) == (at(expected[0]), at(expected[1]))
 
 
 @pytest.mark.parametrize("text", ["", "asdf", "now-", "now-6x", "now 6h", "now-6h/", "2014-13", "2014||x", "9" * 17, "now-99999y"])
-def test_what_is_no_time_is_refused(text: str) -> None:
-    """Never a silent epoch: the error names the side and the text."""
+def test_an_invalid_time_is_rejected(text: str) -> None:
+    """An invalid time never counts as the epoch: the error has the side and the string."""
     with pytest.raises(BadRequest, match=r"from .* is not a time"):
-        time_range(text, "now", NOW)
+        parse_time_range(text, "now", NOW)
     with pytest.raises(BadRequest, match=r"to .* is not a time"):
-        time_range("now", text, NOW)
+        parse_time_range("now", text, NOW)
 
 
 def test_an_end_before_the_start_is_refused() -> None:
     """An empty range would answer nothing without saying why."""
     with pytest.raises(BadRequest, match="range is empty"):
-        time_range("now", "now-1s", NOW)
+        parse_time_range("now", "now-1s", NOW)
 
 
 @settings(deadline=None)
@@ -64,7 +64,7 @@ def test_an_end_before_the_start_is_refused() -> None:
 def test_any_text_is_a_time_or_a_bad_request(text: str) -> None:
     """No text raises anything but our error."""
     try:
-        found = time_range(text, text, NOW)
+        found = parse_time_range(text, text, NOW)
     except BadRequest:
         return
     assert found.start <= found.end

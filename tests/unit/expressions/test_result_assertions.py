@@ -1,4 +1,4 @@
-"""Assertions of a query or target on its result are checked, and a different result is an error on its refId."""
+"""A query or target may assert properties of its result; another result is an error of its refId."""
 
 import json
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.queries import respond
-from dashwright.expressions.sources import directory
+from dashwright.expressions.sources import registry
 from dashwright.expressions.sources.source import Source
 
 
-def source(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def source(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
     frames = [
         {
             "schema": {"meta": meta, "fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number", "labels": {"h": str(i)}}]},
@@ -28,15 +28,15 @@ def source(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None = None
         for i in range(count)
     ]
     content = {"scenarioId": "raw_frame", "rawFrameContent": json.dumps(frames)}
-    return {"refId": ref_id, "datasource": {"type": "grafana-testdata-datasource"}, **content, **more}
+    return {"refId": ref_id, "datasource": {"type": "grafana-testdata-datasource"}, **content, **fields}
 
 
-def math(ref_id: str, expression: str, **more: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "type": "math", "expression": expression, **more}
+def math(ref_id: str, expression: str, **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "type": "math", "expression": expression, **fields}
 
 
-async def results(*queries: Any, context: QueryContext | None = None, **more: Any) -> Any:
-    answered = await respond(orjson.dumps({"type": "x", "targets": [], "queries": queries, **more}), context)
+async def results(*queries: Any, context: QueryContext | None = None, **fields: Any) -> Any:
+    answered = await respond(orjson.dumps({"type": "x", "targets": [], "queries": queries, **fields}), context)
     assert isinstance(answered.body, bytes)
     body = orjson.loads(answered.body)
     assert answered.headers["status"] == (400 if any("error" in result for result in body["results"].values()) else 200)
@@ -56,8 +56,8 @@ async def results(*queries: Any, context: QueryContext | None = None, **more: An
         ({"typeVersion": [0, 0], "maxFrames": 1}, "more than expected frames found: 2"),
     ],
 )
-async def test_an_outcome_is_held_to_type_version_and_count(asserted: dict[str, Any], fault: str | None) -> None:
-    """Equal versions are right and different ones wrong; version 0.0, an empty type and no count assert nothing."""
+async def test_type_version_and_count_are_checked(asserted: dict[str, Any], fault: str | None) -> None:
+    """Equal versions pass and others fail; version 0.0, an empty type and no count assert nothing."""
     found = await results(source(), math("B", "$A", resultAssertions=asserted), math("C", "$B"))
     assert "error" not in found["A"]
     if fault is None:
@@ -68,7 +68,7 @@ async def test_an_outcome_is_held_to_type_version_and_count(asserted: dict[str, 
     assert "did not execute expression [C]" in found["C"]["error"]
 
 
-async def test_the_frames_of_a_query_are_held_to_it_as_well() -> None:
+async def test_the_frames_of_a_query_are_checked() -> None:
     """The data is returned with the error, and an expression that reads it does not run."""
     asserted: dict[str, Any] = {"resultAssertions": {"type": "timeseries-wide", "typeVersion": [0, 0]}}
     found = await results(source(**asserted), math("B", "$A"))
@@ -86,15 +86,15 @@ async def test_no_data_has_no_type() -> None:
     assert not any("error" in result for result in found.values())
 
 
-@pytest.mark.parametrize(("given", "kept"), [([{"severity": "info", "text": "own"}], 1), (None, 0), (5, 0)])
-async def test_notices_of_a_lenient_reading_join_those_of_the_source(given: Any, kept: int) -> None:
-    """On the first frame only; what the source sent there is kept where it is a list at all."""
-    query = source(meta={"notices": given}, timeRange={"zone": "utc"})
+@pytest.mark.parametrize(("value", "expected"), [([{"severity": "info", "text": "own"}], 1), (None, 0), (5, 0)])
+async def test_notices_are_added_to_those_of_the_source(value: Any, expected: int) -> None:
+    """The first frame has both, if the source's notices are a list."""
+    query = source(meta={"notices": value}, timeRange={"zone": "utc"})
     found = await results(query, context=QueryContext(lenient=True))
     first, second = (frame["schema"].get("meta", {}).get("notices") for frame in found["A"]["frames"])
-    assert [notice["severity"] for notice in first] == ["info"] * kept + ["warning"]
+    assert [notice["severity"] for notice in first] == ["info"] * expected + ["warning"]
     assert "/queries/0/timeRange/zone" in first[-1]["text"]
-    assert second == given
+    assert second == value
 
 
 class Recording(Source):
@@ -112,10 +112,10 @@ class Recording(Source):
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
-async def test_a_query_may_have_a_time_range_of_its_own(monkeypatch: pytest.MonkeyPatch, endpoint: QueryEndpoint) -> None:
-    """It counts for that query; the others take the request's, and a missing end its default."""
+async def test_a_query_may_have_its_own_time_range(monkeypatch: pytest.MonkeyPatch, endpoint: QueryEndpoint) -> None:
+    """The range applies to that query, others have the request's, and a missing end its default."""
     recording = Recording()
-    monkeypatch.setitem(directory.BUILT_IN, "recording", recording)
+    monkeypatch.setitem(registry.BUILT_IN, "recording", recording)
     datasource = {"type": "recording", "uid": "x"}
     queries = [
         {"refId": "A", "datasource": datasource},

@@ -16,8 +16,8 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import NoData, Scalar, Values
 from dashwright.expressions.formats.frame_reader import read_frames
-from dashwright.expressions.sql.relation import Relation, RelationColumn, distinct
-from dashwright.expressions.sql.tables import MOST_COLUMNS, relation_of
+from dashwright.expressions.sql.relation import Relation, RelationColumn, unique_names
+from dashwright.expressions.sql.tables import MAX_COLUMNS, relation_of
 
 MULTI, WIDE, NUMBERS = "timeseries-multi", "timeseries-wide", "numeric-multi"
 EMPTY: dict[str, list[Any]] = {"time": [], "__value__": [], "__metric_name__": []}
@@ -31,15 +31,15 @@ def relation(held: Values | Table) -> Relation:
     return relation_of("A", held, Limits())
 
 
-def columns(held: Values | Table) -> dict[str, list[Any]]:
-    """By name in order; times in milliseconds, None for null."""
+def columns_of(held: Values | Table) -> dict[str, list[Any]]:
+    """Return the columns by name, with times in milliseconds and None for null."""
     return {column.name: cells(column) for column in relation(held).columns}
 
 
 def cells(column: RelationColumn) -> list[Any]:
     values = column.values.tolist()
-    if column.texts is not None:
-        values = [column.texts[value] for value in values]
+    if column.dictionary is not None:
+        values = [column.dictionary[value] for value in values]
     elif column.type is FieldType.TIME:
         values = [value // 1_000_000 for value in values]
     return [None if column.nulls is not None and column.nulls[row] else value for row, value in enumerate(values)]
@@ -49,7 +49,7 @@ def test_series_are_rows_by_time_then_name() -> None:
     """A row for each point, in the order of the frames where both are equal; labels are columns by key, null where one is missing."""
     late = frame(TIME, ("mem", "number", [3, 4], {"host": "b", "env": "prod"}), kind=MULTI)
     early = frame(("t", "time", [500, 1000]), ("cpu", "number", [1, 2], {"host": "a"}), kind=MULTI)
-    assert columns(table(late, early)) == {
+    assert columns_of(table(late, early)) == {
         "time": [500, 1000, 1000, 2000],
         "__value__": [1, 2, 3, 4],
         "__metric_name__": ["cpu", "cpu", "mem", "mem"],
@@ -62,7 +62,7 @@ def test_series_are_rows_by_time_then_name() -> None:
 def test_series_on_the_same_times_alternate(kind: str) -> None:
     """The fast path gives the rows that sorting would."""
     shared = frame(TIME, ("b", "number", [1, 2], {"h": "x"}), ("a", "number", [3, None], {"h": "y"}), kind=kind)
-    assert columns(table(shared)) == {
+    assert columns_of(table(shared)) == {
         "time": [1000, 1000, 2000, 2000],
         "__value__": [3, 1, None, 2],
         "__metric_name__": ["a", "b", "a", "b"],
@@ -82,7 +82,7 @@ def test_any_series_are_rows_in_the_order_of_a_stable_sort(axes: list[list[int]]
         number += len(axis)
         frames.append(frame(("t", "time", axis), (name, "number", values), kind=MULTI))
         points += [(time, name, value) for time, value in zip(axis, values, strict=True)]
-    found = columns(table(*frames))
+    found = columns_of(table(*frames))
     rows = list(zip(found["time"], found["__metric_name__"], found["__value__"], strict=True))
     assert rows == sorted(points, key=lambda point: point[:2])
 
@@ -91,7 +91,7 @@ def test_any_series_are_rows_in_the_order_of_a_stable_sort(axes: list[list[int]]
 def test_numbers_are_rows_in_their_order(kind: str) -> None:
     """The name comes first; text and boolean columns are not numbers."""
     fields = [("mem", "number", [4], {"env": "prod"}), ("cpu", "number", [None], {"host": "a"}), ("note", "string", ["x"])]
-    assert columns(table(frame(*fields, kind=kind))) == {
+    assert columns_of(table(frame(*fields, kind=kind))) == {
         "__metric_name__": ["mem", "cpu"],
         "__value__": [4, None],
         "env": ["prod", None],
@@ -102,7 +102,7 @@ def test_numbers_are_rows_in_their_order(kind: str) -> None:
 def test_display_names_are_a_column_where_there_are_any() -> None:
     """The names are the data source's, null for a field without one."""
     fields = [("cpu", "number", [1], {"h": "a"}, {"displayNameFromDS": "CPU A"}), ("cpu", "number", [2], {"h": "b"})]
-    assert columns(table(frame(*fields, kind=NUMBERS))) == {
+    assert columns_of(table(frame(*fields, kind=NUMBERS))) == {
         "__metric_name__": ["cpu", "cpu"],
         "__value__": [1, 2],
         "__display_name__": ["CPU A", None],
@@ -123,25 +123,25 @@ def test_null_and_nan_are_not_the_same() -> None:
 @pytest.mark.parametrize("held", [NoData(), table(), table(frame()), table(frame(), frame()), table(frame(kind=MULTI))])
 def test_nothing_is_an_empty_table_with_the_columns_of_series(held: Values | Table) -> None:
     """The statement runs, and returns no rows."""
-    assert columns(held) == EMPTY
+    assert columns_of(held) == EMPTY
     assert [column.type for column in relation(held).columns] == [FieldType.TIME, FieldType.FLOAT64, FieldType.STRING]
 
 
 def test_frames_without_rows_keep_their_columns() -> None:
     """Whatever becomes of them: labels, names and types are those of the fields."""
     series = table(frame(("t", "time", []), ("v", "number", [], {"h": "a"}), kind=MULTI))
-    assert columns(series) == {**EMPTY, "h": []}
-    assert columns(table(frame(("v", "number", [], {"h": "a"}), kind=NUMBERS))) == {"__metric_name__": [], "__value__": [], "h": []}
-    assert columns(table(frame(("n", "number", []), ("s", "string", [])))) == {"n": [], "s": []}
+    assert columns_of(series) == {**EMPTY, "h": []}
+    assert columns_of(table(frame(("v", "number", [], {"h": "a"}), kind=NUMBERS))) == {"__metric_name__": [], "__value__": [], "h": []}
+    assert columns_of(table(frame(("n", "number", []), ("s", "string", [])))) == {"n": [], "s": []}
 
 
-def test_what_expressions_came_to_is_named_by_their_ref_id() -> None:
-    """Series, numbers, and a scalar as one row."""
+def test_results_of_expressions_are_tables_by_ref_id() -> None:
+    """Series, numbers and a scalar, as one row, are tables."""
     series = converted(frame(TIME, ("v", "number", [1, None], {"h": "a"}), kind=MULTI))
-    assert columns(series) == {"time": [1000, 2000], "__value__": [1, None], "__metric_name__": ["A", "A"], "h": ["a", "a"]}
+    assert columns_of(series) == {"time": [1000, 2000], "__value__": [1, None], "__metric_name__": ["A", "A"], "h": ["a", "a"]}
     numbers = converted(frame(("v", "number", [5], {"h": "a"}), kind=NUMBERS))
-    assert columns(numbers) == {"__metric_name__": ["A"], "__value__": [5], "h": ["a"]}
-    assert columns(Scalar.of(None)) == {"__metric_name__": ["A"], "__value__": [None]}
+    assert columns_of(numbers) == {"__metric_name__": ["A"], "__value__": [5], "h": ["a"]}
+    assert columns_of(Scalar.of(None)) == {"__metric_name__": ["A"], "__value__": [None]}
 
 
 def test_any_other_frame_is_a_table_as_it_is() -> None:
@@ -157,12 +157,12 @@ def enum(codes: list[int], config: Any) -> Table:
     return Table((Frame([Field("state", FieldType.ENUM, np.array(codes, np.uint16), None, config=config)]),))
 
 
-def test_an_enum_is_its_text() -> None:
-    """As its configuration has it; a value without one is an error."""
+def test_an_enum_is_its_name() -> None:
+    """A value is its name in the field's configuration; without one it is an error."""
     config = {"type": {"enum": {"text": ["ok", "bad"]}}}
-    assert columns(enum([1, 0], config)) == {"state": ["bad", "ok"]}
+    assert columns_of(enum([1, 0], config)) == {"state": ["bad", "ok"]}
     for codes, told in (([2], config), ([0], None), ([0], {"type": "x"})):
-        with pytest.raises(BadRequest, match="enum without a text"):
+        with pytest.raises(BadRequest, match="enum without a string"):
             relation(enum(codes, told))
 
 
@@ -185,15 +185,15 @@ def test_an_enum_is_its_text() -> None:
         ([frame(("t", "time", [None]), ("v", "number", [1]), kind=MULTI)], "null time stamps"),
     ],
 )
-def test_what_is_no_table_says_why(frames: list[Any], fault: str) -> None:
-    """And what to declare."""
+def test_other_results_are_an_error(frames: list[Any], fault: str) -> None:
+    """The error says what to declare."""
     with pytest.raises(BadRequest) as raised:
         relation(table(*frames))
     assert fault in raised.value.message
 
 
-def test_names_are_taken_once_in_whatever_case() -> None:
-    """Label keys and names of fields that are already used get a number, with a notice."""
+def test_column_names_are_unique_without_case() -> None:
+    """Label keys and field names that exist already receive a number, with a notice."""
     labels = {"time": "x", "__VALUE__": "y", "host": "a", "Host": "b"}
     found = relation(table(frame(("t", "time", [1]), ("v", "number", [1], labels), kind=MULTI)))
     assert [column.name for column in found.columns[3:]] == ["Host", "__VALUE___1", "host_1", "time_1"]
@@ -204,9 +204,9 @@ def test_names_are_taken_once_in_whatever_case() -> None:
 
 
 @given(st.lists(st.text("aA1_", max_size=4), max_size=8))
-def test_distinct_names_are_distinct(names: list[str]) -> None:
-    """Also if the number is used; distinct names are unchanged."""
-    found = distinct(names)
+def test_distinct_names_are_unchanged(names: list[str]) -> None:
+    """A number is added only to a duplicate, and the result is unique."""
+    found = unique_names(names)
     assert len({name.casefold() for name in found}) == len(names)
     if all(names) and len({name.casefold() for name in names}) == len(names):
         assert found == names
@@ -215,12 +215,12 @@ def test_distinct_names_are_distinct(names: list[str]) -> None:
 def test_a_table_that_would_be_too_large_is_refused_before_it_is_made() -> None:
     """Labels multiply with points; columns have a bound of their own."""
     held = table(frame(TIME, ("v", "number", [1, 2], {"h": "a"}), kind=MULTI))
-    assert relation_of("A", held, Limits(sql_bytes=48)).rows == 2
+    assert relation_of("A", held, Limits(sql_bytes=48)).row_count == 2
     with pytest.raises(TooLarge, match="the table of A takes 48 bytes: 2 rows with 1 labels, more than the 47 allowed"):
         relation_of("A", held, Limits(sql_bytes=47))
     with pytest.raises(TooLarge, match="A has 2 series, more than the 1 allowed"):
         relation_of("A", table(frame(kind=MULTI), frame(kind=MULTI)), Limits(query_series=1))
-    many = Labels.of({str(number): "x" for number in range(MOST_COLUMNS)})
+    many = Labels.of({str(index): "x" for index in range(MAX_COLUMNS)})
     wide = Frame([Field("v", FieldType.FLOAT64, np.ones(1), labels=many)], meta={"type": NUMBERS})
     with pytest.raises(BadRequest, match="more than the 4096"):
         relation(Table((wide,)))

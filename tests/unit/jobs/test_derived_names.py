@@ -1,4 +1,4 @@
-"""Names derived from paths: existing clients hold them in links, so they are fixed figures."""
+"""Names derived from paths: existing clients have them in links, so they are fixed."""
 
 import re
 
@@ -23,7 +23,7 @@ from dashwright.common.jobs.names import folder_name, job_name, name_with_hash, 
         ("CPU Usage", "cpuusage"),
     ],
 )
-def test_text_is_reduced_to_what_a_name_may_hold(text: str, name: str) -> None:
+def test_a_path_is_reduced_to_valid_characters(text: str, name: str) -> None:
     """Lowercase letters, digits, single hyphens and dots are kept; both ends are letters or digits."""
     assert sanitise(text) == name
 

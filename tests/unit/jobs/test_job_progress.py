@@ -1,4 +1,4 @@
-"""Results counted into the status of a job."""
+"""Results are counted into the status of a job."""
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,7 @@ def test_final_message_speaks_only_where_nothing_failed() -> None:
 
 
 def test_any_error_makes_the_job_an_error() -> None:
-    """One failed file among good ones is enough."""
+    """One failed file among successful ones makes the job an error."""
     progress = JobProgress()
     progress.record(result(Effect.UPDATE, error="failed to process"))
     progress.record(result(path="b.json"))
@@ -34,17 +34,17 @@ def test_any_error_makes_the_job_an_error() -> None:
     assert progress.error_count == 1
 
 
-def test_reached_limit_speaks_of_too_many() -> None:
-    """At the limit the message changes; the count is named."""
-    progress = JobProgress(most_errors=1)
+def test_the_limit_of_errors_changes_the_message() -> None:
+    """From the limit on, the message has the number of errors."""
+    progress = JobProgress(max_errors=1)
     progress.record(result(error="x"))
     assert progress.outcome == (State.ERROR, "completed with too many errors")
     assert progress.too_many_errors == "too many errors: 1"
 
 
-def test_failure_of_the_whole_job_is_its_message() -> None:
-    """The error that ended the job is its message, and the first of its errors; work under way no longer counts."""
-    progress = JobProgress(total=10, underway=10)
+def test_the_failure_of_a_job_is_its_message() -> None:
+    """The error that ended the job is its message and its first error; work in progress no longer counts."""
+    progress = JobProgress(total=10, uncommitted=10)
     progress.record(result(error="x"))
     progress.fail("boom")
     assert progress.outcome == (State.ERROR, "boom")
@@ -52,16 +52,16 @@ def test_failure_of_the_whole_job_is_its_message() -> None:
     assert progress.percent == 10
 
 
-def test_what_is_not_counted_counts_nowhere() -> None:
-    """An error does not change that."""
+def test_uncounted_results_are_not_counted() -> None:
+    """An error in an uncounted result does not change that."""
     progress = JobProgress()
     progress.record(result(Effect.UNCOUNTED, "a/", "unsupported"))
     assert progress.outcome[0] is State.SUCCESS
     assert progress.summary() == []
 
 
-def test_ignored_files_and_warnings_are_no_errors() -> None:
-    """They are counted apart from the total; twenty warnings are kept as text."""
+def test_ignored_files_and_warnings_are_not_errors() -> None:
+    """Ignored files and warnings are counted apart from the total; twenty warnings are kept as strings."""
     progress = JobProgress()
     for index in range(25):
         progress.record(Result(Effect.IGNORED, "dashboard.grafana.app", "dashboards", f"{index}.json", warning="a copy"))
@@ -82,9 +82,9 @@ def test_progress_is_done_of_total(total: int, done: int, percent: float) -> Non
 
 
 @pytest.mark.parametrize(("read", "total", "done", "percent"), [(0, 0, 0, 0.0), (2, 0, 0, 25.0), (4, 8, 4, 75.0), (4, 8, 8, 99.0)])
-def test_reading_is_the_first_half_of_the_work(read: int, total: int, done: int, percent: float) -> None:
-    """This applies if files have to be read; 100 is reserved for the end."""
-    progress = JobProgress(to_read=4, read=read, total=total, underway=done)
+def test_reading_is_half_of_the_progress(read: int, total: int, done: int, percent: float) -> None:
+    """If files are read, reading is the first half of the progress; 100 is reserved for the end."""
+    progress = JobProgress(files_to_read=4, files_read=read, total=total, uncommitted=done)
     assert progress.status(started=5).progress == percent
 
 
@@ -96,8 +96,8 @@ def test_a_success_has_done_everything() -> None:
     assert progress.status(started=5, finished=9).progress == 25
 
 
-def test_kept_errors_are_capped_but_all_count() -> None:
-    """Twenty texts are kept for the job and for each resource."""
+def test_the_number_of_kept_errors_is_limited() -> None:
+    """Twenty messages are kept for the job and for each resource, and all errors are counted."""
     progress = JobProgress()
     for index in range(50):
         progress.record(result(path=f"{index}.json", error="broken"))
@@ -107,10 +107,10 @@ def test_kept_errors_are_capped_but_all_count() -> None:
     assert (len(entry.errors), entry.error) == (20, 50)
 
 
-def test_error_text_says_which_file() -> None:
-    """The file is named once: by the error itself or behind it."""
-    assert result(Effect.UPDATE, error="broken", name="n").complaint == "broken (file: a.json, name: n, action: update)"
-    assert result(error="duplicate: a.json").complaint == "duplicate: a.json"
+def test_an_error_names_its_file_once() -> None:
+    """The file is named once: by the error itself or after it."""
+    assert result(Effect.UPDATE, error="broken", name="n").problem == "broken (file: a.json, name: n, action: update)"
+    assert result(error="duplicate: a.json").problem == "duplicate: a.json"
 
 
 def test_summary_has_one_entry_a_resource() -> None:

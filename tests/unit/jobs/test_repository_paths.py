@@ -77,7 +77,7 @@ def test_directories_below_one_another_are_bounded(path: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "holds"), [("a.json", True), ("a.yaml", True), ("b/a.yml", True), ("a", False), ("A.JSON", False)])
-def test_suffix_tells_resources(path: str, holds: bool) -> None:
+def test_the_suffix_decides_what_is_a_resource(path: str, holds: bool) -> None:
     """Only .json, .yaml and .yml in lower case are resources."""
     assert paths.is_resource(path) is holds
 
@@ -109,10 +109,10 @@ def test_clean_gives_the_shortest_equal_path(path: str, cleaned: str) -> None:
 def test_a_path_inside_a_directory_has_a_way_out_and_back(directory: str, path: str, whole: str) -> None:
     """The names of both do not matter."""
     assert paths.join(directory, path) == whole
-    assert paths.within(directory, whole) == path
+    assert paths.relative_to(directory, whole) == path
 
 
 @pytest.mark.parametrize("path", ["x", "xy/a.json", "a/x/b.json", "", "X/a.json"])
-def test_what_lies_elsewhere_has_no_path_inside(path: str) -> None:
-    """A common prefix of the name is not enough."""
-    assert paths.within("x", path) == ""
+def test_paths_outside_have_no_relative_path(path: str) -> None:
+    """A common prefix of the name does not suffice."""
+    assert paths.relative_to("x", path) == ""

@@ -28,10 +28,10 @@ from dashwright.common.jobs.selection import ALL_FILES, Pattern, Selection
         ("**", ["a.json", "x/y.json"], []),
     ],
 )
-def test_patterns_mean_what_they_mean_in_a_gitignore(pattern: str, covered: list[str], others: list[str]) -> None:
+def test_patterns_work_as_in_a_gitignore(pattern: str, covered: list[str], others: list[str]) -> None:
     parsed = Pattern.parse(pattern)
-    assert [path for path in covered if not parsed.covers(path)] == []
-    assert [path for path in others if parsed.covers(path)] == []
+    assert [path for path in covered if not parsed.matches(path)] == []
+    assert [path for path in others if parsed.matches(path)] == []
 
 
 @pytest.mark.parametrize(
@@ -45,16 +45,18 @@ def test_patterns_mean_what_they_mean_in_a_gitignore(pattern: str, covered: list
         ("a\nb", "control character"),
     ],
 )
-def test_what_is_no_pattern(pattern: str, reason: str) -> None:
+def test_invalid_patterns(pattern: str, reason: str) -> None:
     with pytest.raises(BadRequest, match=reason):
         Pattern.parse(pattern)
 
 
-def test_what_is_excluded_is_not_included() -> None:
-    """Without include all files are taken; exclude wins."""
-    assert ALL_FILES.takes("any/thing.json")
-    chosen = Selection.of(["dashboards/**", "*.yaml"], ["**/old/"])
-    assert [path for path in ("dashboards/a.json", "x/b.yaml", "dashboards/old/a.json", "c.json", "old/b.yaml") if chosen.takes(path)] == [
+def test_exclude_takes_precedence() -> None:
+    """Without include all files are selected; exclude takes precedence."""
+    assert ALL_FILES.includes("any/thing.json")
+    chosen = Selection.from_patterns(["dashboards/**", "*.yaml"], ["**/old/"])
+    assert [
+        path for path in ("dashboards/a.json", "x/b.yaml", "dashboards/old/a.json", "c.json", "old/b.yaml") if chosen.includes(path)
+    ] == [
         "dashboards/a.json",
         "x/b.yaml",
     ]
@@ -67,15 +69,15 @@ LISTS = st.lists(st.builds(str.__add__, PATTERNS, st.sampled_from(["", "/"])), m
 
 
 @given(FILES, LISTS, LISTS)
-def test_a_file_is_taken_only_from_directories_that_are(file: str, include: list[str], exclude: list[str]) -> None:
-    """Otherwise a skipped directory would hold files that should be synced."""
-    chosen = Selection.of(include, exclude)
-    if chosen.takes(file):
-        assert all(chosen.takes(directory) for directory in paths.directories(file))
+def test_files_are_selected_only_in_selected_directories(file: str, include: list[str], exclude: list[str]) -> None:
+    """No selected file is in a directory that is skipped."""
+    chosen = Selection.from_patterns(include, exclude)
+    if chosen.includes(file):
+        assert all(chosen.includes(directory) for directory in paths.directories(file))
 
 
 @given(FILES, PATTERNS)
-def test_a_pattern_is_the_expression_that_it_stands_for(file: str, pattern: str) -> None:
+def test_a_pattern_equals_its_regular_expression(file: str, pattern: str) -> None:
     """This covers patterns with a slash that a regular expression can represent."""
     if "/" not in pattern:
         return
@@ -83,12 +85,12 @@ def test_a_pattern_is_the_expression_that_it_stands_for(file: str, pattern: str)
     text = text.replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
     inside = re.fullmatch(text + "/.*", file) is not None
     itself = not pattern.endswith("/**") and re.fullmatch(text, file) is not None
-    assert Pattern.parse(pattern).covers(file) == (inside or itself)
+    assert Pattern.parse(pattern).matches(file) == (inside or itself)
 
 
-def test_a_long_pattern_takes_no_longer_than_a_short_one() -> None:
+def test_matching_takes_linear_time() -> None:
     """Neither the number of stars nor the length of the name matters."""
     pattern = Pattern.parse("*a" * 200 + "b")
     started = time.perf_counter()
-    assert not pattern.covers("a" * 1000)
+    assert not pattern.matches("a" * 1000)
     assert time.perf_counter() - started < 1

@@ -24,7 +24,7 @@ from dashwright.jobs_worker.domain.objects import (
     File,
     Key,
     ManagedObject,
-    Owner,
+    Manager,
     QuarantinedFile,
     Removal,
     Snapshot,
@@ -60,7 +60,7 @@ class Tree:
     async def entries(self) -> Sequence[Entry]:
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(body), len(body)) for path, body in self.files.items()]
 
-    async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
+    async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
         return None
 
     def open_reader(self) -> Callable[[str], File]:
@@ -89,11 +89,11 @@ class Revision(Tree):
         reached = {path for file in self.files for path in _reached(file)}
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in reached]
 
-    async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
+    async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
         if since != str(self.number - 1):
             return None
         differing = {path for path in self.files.keys() | self.before.keys() if self.files.get(path) != self.before.get(path)}
-        touched = frozenset(path for file in (*differing, *also) for path in _reached(file))
+        touched = frozenset(path for file in (*differing, *extra_paths) for path in _reached(file))
         return Difference(touched, [entry for entry in await self.entries() if entry.path in touched], since=since)
 
 
@@ -132,8 +132,8 @@ class Store:
         owned = await self.managed(namespace, repository)
         return [item for item in owned if (item.path and item.path in places) or item.key in keys]
 
-    async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
-        return {key: _owner(self.objects[key]) for key in keys if key in self.objects}
+    async def managers(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Manager]:
+        return {key: _manager(self.objects[key]) for key in keys if key in self.objects}
 
     async def quarantined(self) -> Sequence[QuarantinedFile]:
         return list(self.quarantine.values())
@@ -159,13 +159,15 @@ class Store:
             raise self.failure
         self.objects = after
         self.applied.append(taken)
-        await self.note(snapshot)
+        await self.store_snapshot(snapshot)
 
-    async def note(self, snapshot: Snapshot) -> None:
+    async def store_snapshot(self, snapshot: Snapshot) -> None:
         assert snapshot.since in (None, self.commit)
         self.commit = snapshot.commit
         staying = {
-            path: item for path, item in self.quarantine.items() if snapshot.looked_at is not None and path not in snapshot.looked_at
+            path: item
+            for path, item in self.quarantine.items()
+            if snapshot.examined_paths is not None and path not in snapshot.examined_paths
         }
         self.quarantine = staying | {item.path: item for item in snapshot.quarantined}
 
@@ -198,9 +200,9 @@ def _managed(write: Write) -> ManagedObject:
     return ManagedObject(write.key, path, checksum, annotations.get(FOLDER_KEY, ""), write.extract.title)
 
 
-def _owner(write: Write) -> Owner:
+def _manager(write: Write) -> Manager:
     annotations = write.annotations
-    return Owner(
+    return Manager(
         annotations.get(MANAGED_BY, ""),
         annotations.get(MANAGER_ID, ""),
         annotations.get("grafana.app/managerAllowsEdits") == "true",

@@ -21,6 +21,6 @@ from dashwright.jobs_worker.maintenance.hooks import webhook_base_url
         ("http://localhost:3000", LOOPBACK, True),
     ],
 )
-def test_hosts_call_over_https_or_where_an_operator_lists_it(public_url: str, allowed: tuple[str, ...], expected: bool) -> None:
-    """Any other address is not given to a host."""
-    assert webhook_base_url(public_url, AllowedHosts.of(allowed)) == (public_url if expected else None)
+def test_webhooks_need_https_or_a_listed_address(public_url: str, allowed: tuple[str, ...], expected: bool) -> None:
+    """Any other address is not sent to a host."""
+    assert webhook_base_url(public_url, AllowedHosts.parse(allowed)) == (public_url if expected else None)

@@ -1,4 +1,4 @@
-"""Comments on pull requests: the same lines for every reader, and no user's text becomes Markdown."""
+"""Comments on pull requests: the same for every reader, without Markdown from users' strings."""
 
 import re
 
@@ -10,9 +10,9 @@ from markdown_it.token import Token
 
 from dashwright.common.models.repository_views import PlannedAction
 from dashwright.common.models.values import LintSeverity
-from dashwright.jobs_worker.domain.comment import LONGEST, FileReport, Pictures, Report, comment_text, status_text
+from dashwright.jobs_worker.domain.comment import MAX_COMMENT_CHARACTERS, FileReport, Pictures, Report, comment_text, status_text
+from dashwright.jobs_worker.domain.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange, compare
 from dashwright.jobs_worker.domain.lint.issue import Issue
-from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange, compare
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -23,8 +23,8 @@ def updated(path: str, comparison: Comparison | None = None, *, title: str = "A 
         PlannedAction.UPDATE,
         title,
         comparison,
-        original=f"https://dash/d/{path[:3]}",
-        preview="https://dash/preview",
+        original_url=f"https://dash/d/{path[:3]}",
+        preview_url="https://dash/preview",
         pictures=pictures,
     )
 
@@ -37,8 +37,8 @@ def lines(told: Report) -> list[str]:
     return comment_text(told).splitlines()
 
 
-def test_links_of_each_file_and_the_number_of_the_rest() -> None:
-    """As other servers of this kind word them."""
+def test_links_of_the_first_files() -> None:
+    """The first files have links and the others are counted, in Grafana's words."""
     told = lines(report(updated("aaa.json"), updated("bbb.json"), skipped=5))
     assert "See the [original](https://dash/d/aaa) and [preview](https://dash/preview) of aaa.json." in told
     assert "See the [original](https://dash/d/bbb) and [preview](https://dash/preview) of bbb.json." in told
@@ -59,13 +59,13 @@ def test_pictures_side_by_side() -> None:
 
 def test_ten_files_are_reported_the_rest_is_counted() -> None:
     """Fourteen files change; four of them are in the table only."""
-    text = comment_text(report(*(updated(f"{number:02}.json") for number in range(14))))
+    text = comment_text(report(*(updated(f"{index:02}.json") for index in range(14))))
     assert text.count("See the [original]") == 10
     assert text.endswith("and 4 more files\n")
     assert "| 13.json |" in text
 
 
-def test_what_changes_is_reported_panel_by_panel() -> None:
+def test_changes_are_reported_by_panel() -> None:
     """Short values are in a line, long ones in a diff, and moved panels only by name."""
     query = 'sum by (job) (rate(http_requests_total{code=~"5.."}[5m])) / sum by (job) (rate(http_requests_total[5m]))'
     comparison = Comparison(
@@ -90,7 +90,7 @@ def test_what_changes_is_reported_panel_by_panel() -> None:
 
 def test_deleted_and_refused_files() -> None:
     """The comment names the deleted dashboard and the reason of the refusal."""
-    gone = FileReport("a.json", PlannedAction.DELETE, "Load", original="https://dash/d/a")
+    gone = FileReport("a.json", PlannedAction.DELETE, "Load", original_url="https://dash/d/a")
     bad = FileReport("b.json", PlannedAction.REFUSE, problems=["not valid JSON: expected ',' at line 3 column 1"])
     told = report(gone, bad)
     text = comment_text(told)
@@ -125,14 +125,14 @@ def test_the_sentence_of_a_commit(told: Report, expected: str) -> None:
 
 def test_a_comment_ends_before_the_host_refuses_it() -> None:
     """Blocks that do not fit are left out and counted, and no block is cut."""
-    panels = [{"id": number, "title": "`" * 90, "targets": [{"refId": "A", "expr": "|" * 5000}]} for number in range(500)]
+    panels = [{"id": index, "title": "`" * 90, "targets": [{"refId": "A", "expr": "|" * 5000}]} for index in range(500)]
     comparison = compare({}, {"title": "@" * 5000, "panels": panels})
     files = [
-        FileReport("p" * 900 + f"{number}.json", PlannedAction.UPDATE, "&" * 9000, comparison, problems=["<" * 9000] * 50)
-        for number in range(300)
+        FileReport("p" * 900 + f"{index}.json", PlannedAction.UPDATE, "&" * 9000, comparison, problems=["<" * 9000] * 50)
+        for index in range(300)
     ]
     text = comment_text(report(*files, problems=("<" * 9000,) * 50))
-    assert len(text) <= LONGEST
+    assert len(text) <= MAX_COMMENT_CHARACTERS
     assert re.search(r"and \d+ more files\n$", text)
     assert text.count("```") % 2 == 0
 

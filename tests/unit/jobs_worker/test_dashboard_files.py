@@ -1,4 +1,4 @@
-"""The dashboard in the bytes of a file."""
+"""Dashboards in the content of files."""
 
 import orjson
 import pytest
@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.jobs_worker.domain.resource import Reader, Resource, unpack
+from dashwright.jobs_worker.domain.resource import Resource, ResourceReader, resource_from_bytes
 
-READER = Reader("default", "team-repo", AdmissionSettings(), largest=2000)
+READER = ResourceReader("default", "team-repo", AdmissionSettings(), max_file_bytes=2000)
 
 CLASSIC = (
     r'{"title": "T\n", "uid": "c", "tags": ["a", "é"], "panels": [{"libraryPanel": {"uid": "shared"}}], "z": 1.50, "text": "a\n\u0000"}'
@@ -32,7 +32,7 @@ def native(version: str = "v1beta1", metadata: str = '{"name": "n"}', spec: str 
 
 
 def test_classic_dashboard_is_wrapped() -> None:
-    """It becomes a v0alpha1 Dashboard named by its uid; id, uid and version are dropped, everything else is kept in order."""
+    """A classic dashboard becomes a v0alpha1 Dashboard named by its uid, without id, uid and version."""
     resource = read('{"id": 7, "title": "CPU", "uid": "cpu-1", "version": 3, "panels": [{"id": 1, "version": 9}], "z": 1.50, "a": 1e2}')
     assert resource.key == ("dashboard.grafana.app", "dashboards", "cpu-1")
     assert (resource.kind, resource.version, resource.extract.title) == ("Dashboard", "v0alpha1", "CPU")
@@ -52,7 +52,7 @@ def test_native_dashboard_keeps_its_version(version: str) -> None:
     assert (resource.version, resource.key.name, resource.spec) == (version, "n", b'{"title":"T"}')
 
 
-def test_layout_spec_is_not_touched() -> None:
+def test_a_layout_spec_is_unchanged() -> None:
     """In a spec of elements and layout, id, uid and version are fields like any other."""
     spec = '{"title":"T","elements":{},"layout":{},"id":1,"version":2}'
     assert read(native("v2alpha1", spec=spec)).spec == spec.encode()
@@ -65,7 +65,7 @@ def test_native_dashboard_without_name_is_named_by_its_path() -> None:
 
 
 def test_own_labels_and_annotations_are_kept() -> None:
-    """A file cannot set what the server or the sync sets; the rest belongs to the user."""
+    """A file cannot set metadata that the server or the sync sets; all other metadata is kept."""
     resource = read(
         native(
             metadata='{"name": "n", "namespace": "default", "labels": {"team": "x", "grafana.app/deprecatedInternalID": "4"},'
@@ -76,8 +76,8 @@ def test_own_labels_and_annotations_are_kept() -> None:
 
 
 @pytest.mark.parametrize("path", ["a.yaml", "a.yml"])
-def test_yaml_says_the_same_as_json(path: str) -> None:
-    """The suffix decides how a file is read, not what it means."""
+def test_yaml_and_json_are_equal(path: str) -> None:
+    """The suffix decides how a file is parsed, not its meaning."""
     body = "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nmetadata:\n  name: n\nspec:\n  title: T\n"
     assert read(body, path) == read(native())
     assert read("\ufeffuid: u\ntitle: T\ntags: [no]\n", path).spec == b'{"title":"T","tags":["no"]}'
@@ -89,13 +89,13 @@ def test_yaml_says_the_same_as_json(path: str) -> None:
         (native("v9"), "'dashboard.grafana.app/v9' is not served; known: .*v2alpha1.*v0alpha1"),
         (native(kind="LibraryPanel"), "LibraryPanel of dashboard.grafana.app/v1beta1 is not synced"),
         ('{"apiVersion": "folder.grafana.app/v0alpha1", "kind": "Folder", "spec": {}}', "folders come from directories"),
-        ('{"kind": "Dashboard", "spec": {}}', "apiVersion and kind must both be texts"),
+        ('{"kind": "Dashboard", "spec": {}}', "apiVersion and kind must both be strings"),
         (native(metadata='{"namespace": "org-2"}'), "metadata.namespace is 'org-2', but this repository writes into 'default'"),
         (native(metadata="[]"), "metadata must be an object"),
-        (native(metadata='{"name": 3}'), "metadata.name must be a text"),
-        (native(metadata='{"labels": {"a": 1}}'), r"metadata.labels\['a'\] must be a text"),
+        (native(metadata='{"name": 3}'), "metadata.name must be a string"),
+        (native(metadata='{"labels": {"a": 1}}'), r"metadata.labels\['a'\] must be a string"),
         (native(spec="[]"), "spec is missing"),
-        ('{"panels": [], "title": "T", "uid": 3}', "uid must be a text"),
+        ('{"panels": [], "title": "T", "uid": 3}', "uid must be a string"),
         ('{"title": "T\\u0000", "uid": "u"}', "cannot be stored: NUL"),
         ('{"title": "T", "title": "S"}', "duplicate key"),
         ('{"title": "T", "tags": ' + "[" * 200 + "]" * 200 + "}", "nested too deeply"),
@@ -105,8 +105,8 @@ def test_yaml_says_the_same_as_json(path: str) -> None:
         ("{", "not valid JSON"),
     ],
 )
-def test_wrong_file_says_what_is_wrong(body: str | bytes, reason: str) -> None:
-    """Every fault names itself and what to do."""
+def test_an_invalid_file_has_an_error_message(body: str | bytes, reason: str) -> None:
+    """Every error has the fault and what to do."""
     with pytest.raises(Invalid, match=reason):
         read(body)
 
@@ -149,12 +149,12 @@ def test_any_bytes_give_a_resource_or_a_fault_of_the_file(body: bytes) -> None:
 
 def test_a_layout_in_a_file_is_stored_as_the_newest_version() -> None:
     """The version in the file does not matter."""
-    made = read(native("v1beta1", spec='{"title": "T", "layout": {}}'))
-    assert (made.version, made.extract.layout) == ("v2alpha1", True)
+    created = read(native("v1beta1", spec='{"title": "T", "layout": {}}'))
+    assert (created.version, created.extract.layout) == ("v2alpha1", True)
 
 
-def test_a_file_of_v1beta1_is_held_against_the_classic_schema() -> None:
-    """The rules of requests in that version apply; the message names the member."""
+def test_a_file_of_v1beta1_is_validated() -> None:
+    """The rules of requests in that version apply; the message has the field."""
     with pytest.raises(Invalid, match=r"spec\.editable"):
         read(native("v1beta1", spec='{"title": "T", "editable": "elephant"}'))
     assert read(native("v0alpha1", spec='{"title": "T", "editable": "elephant"}')).version == "v0alpha1"
@@ -169,13 +169,13 @@ def test_texts_that_cannot_be_stored_are_a_fault_of_the_file(metadata: str) -> N
 
 def test_metadata_is_bounded() -> None:
     """The limits are those of requests."""
-    reader = Reader("default", "team-repo", AdmissionSettings())
+    reader = ResourceReader("default", "team-repo", AdmissionSettings())
     with pytest.raises(TooLarge, match="keep notes"):
         reader.read("a.json", native(metadata=f'{{"labels": {{"a": "{"x" * 300_000}"}}}}').encode())
 
 
 @pytest.mark.parametrize("body", [CLASSIC, NATIVE], ids=["classic", "native"])
-def test_what_was_packed_is_unpacked(body: str) -> None:
+def test_a_packed_resource_is_unpacked(body: str) -> None:
     """A packed resource is restored exactly, including the whitespace of its spec."""
     resource = read(body)
-    assert unpack(resource.pack()) == resource
+    assert resource_from_bytes(resource.to_bytes()) == resource

@@ -1,4 +1,4 @@
-"""A checkout of a folder on this machine: everything in it, and nothing outside."""
+"""A checkout of a local folder: everything in it, and nothing outside."""
 
 import asyncio
 import errno
@@ -59,15 +59,15 @@ async def test_read_returns_bytes_and_their_checksum(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc", "..", "repo/../../secret", "/"])
-def test_path_outside_the_permitted_folders_is_refused(permitted: Path, path: str) -> None:
-    """As written: no steps back, no other place."""
+def test_a_path_outside_of_the_permitted_folders_is_rejected(permitted: Path, path: str) -> None:
+    """A path with ``..`` or in another folder is rejected as written."""
     with pytest.raises(Forbidden, match="is not in a permitted folder"):
         DirectoryCheckout(path, [permitted])
 
 
 @pytest.mark.parametrize("link", ["out", "out/below"])
-def test_link_on_the_way_to_the_folder_is_refused(permitted: Path, link: str) -> None:
-    """As resolved: neither the folder itself nor a parent may lead out."""
+def test_a_link_on_the_path_to_the_folder_is_rejected(permitted: Path, link: str) -> None:
+    """Neither the folder nor a parent may be a link that leads out."""
     (permitted / "out").symlink_to(permitted.parent / "secret")
     (permitted.parent / "secret" / "below").mkdir()
     with pytest.raises(Forbidden, match="is not in a permitted folder"):
@@ -107,14 +107,14 @@ async def test_folder_replaced_by_a_link_is_refused(permitted: Path, root: Path)
         checkout.open_reader()("key.json")
 
 
-async def test_missing_folder_is_not_an_empty_one(permitted: Path) -> None:
-    """Otherwise all stored objects would be deleted."""
+async def test_a_missing_folder_is_an_error(permitted: Path) -> None:
+    """A missing folder does not count as empty, or all stored objects would be deleted."""
     with pytest.raises(NotFound, match=r"directory not found: .*gone"):
         await DirectoryCheckout("gone", [permitted]).entries()
 
 
-async def test_links_inside_are_refused_one_by_one(root: Path) -> None:
-    """To files and to directories, inside and outside: named, never followed."""
+async def test_links_inside_are_rejected_one_by_one(root: Path) -> None:
+    """Links to files and directories are reported and never followed."""
     (root / "real.json").write_bytes(b"{}")
     (root / "inside.json").symlink_to("real.json")
     (root / "outside.json").symlink_to(root.parent.parent / "secret" / "key.json")
@@ -126,8 +126,8 @@ async def test_links_inside_are_refused_one_by_one(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["outside.json", "dir/key.json"])
-async def test_link_put_in_place_during_the_sync_is_not_read(root: Path, path: str) -> None:
-    """Neither the file nor a directory on the way to it is followed."""
+async def test_a_link_created_during_the_sync_is_not_read(root: Path, path: str) -> None:
+    """A link that replaces a file or directory during the sync is not followed."""
     (root / "outside.json").symlink_to(root.parent.parent / "secret" / "key.json")
     (root / "dir").symlink_to(root.parent.parent / "secret")
     with pytest.raises(Forbidden):
@@ -149,11 +149,11 @@ async def test_special_files_are_named_not_opened(root: Path, monkeypatch: pytes
         DirectoryCheckout("repo", [root.parent]).open_reader()("pipe.json")
 
 
-async def test_file_over_the_limit_is_a_fault_of_its_own(root: Path) -> None:
-    """It is neither read nor hashed; a file that grew after the listing is refused when read."""
+async def test_a_file_above_the_limit_is_a_separate_error(root: Path) -> None:
+    """It is neither read nor hashed; a file that grew after the listing is rejected when read."""
     (root / "big.json").write_bytes(b"12345")
     (root / "fits.json").write_bytes(b"1234")
-    checkout = DirectoryCheckout("repo", [root.parent], largest=4)
+    checkout = DirectoryCheckout("repo", [root.parent], max_file_bytes=4)
     assert [(entry.path, bool(entry.fault)) for entry in await checkout.entries()] == [("big.json", True), ("fits.json", False)]
     with pytest.raises(TooLarge, match="at most 4"):
         checkout.open_reader()("big.json")
@@ -163,12 +163,12 @@ async def test_number_of_entries_is_bounded(root: Path) -> None:
     """The error names the limit."""
     for name in "abc":
         (root / name).touch()
-    assert len(await DirectoryCheckout("repo", [root.parent], most_entries=3).entries()) == 3
+    assert len(await DirectoryCheckout("repo", [root.parent], max_entries=3).entries()) == 3
     with pytest.raises(TooLarge, match="more than 2 files"):
-        await DirectoryCheckout("repo", [root.parent], most_entries=2).entries()
+        await DirectoryCheckout("repo", [root.parent], max_entries=2).entries()
 
 
-async def test_file_that_went_away_says_so(root: Path) -> None:
+async def test_a_file_deleted_during_the_sync_is_an_error(root: Path) -> None:
     """The message refers to the next sync."""
     with pytest.raises(NotFound, match="was deleted"):
         DirectoryCheckout("repo", [root.parent]).open_reader()("gone.json")
@@ -181,13 +181,13 @@ async def test_depth_is_bounded(root: Path) -> None:
     assert max(path.count("/") for path in paths) == 64
 
 
-async def test_name_that_is_no_text_can_be_shown(root: Path) -> None:
-    """Bytes that are not UTF-8 are escaped; the plan refuses the path."""
+async def test_a_name_that_is_not_utf_8_is_escaped(root: Path) -> None:
+    """Bytes that are not UTF-8 are escaped; the plan rejects the path."""
     (root / os.fsdecode(b"caf\xe9.json")).write_bytes(b"{}")
     assert [entry.path for entry in await DirectoryCheckout("repo", [root.parent]).entries()] == ["caf\\xe9.json"]
 
 
-async def test_no_descriptor_is_left_open(root: Path) -> None:
+async def test_all_descriptors_are_closed(root: Path) -> None:
     """Success and failure both close all descriptors."""
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "x.json").write_bytes(b"{}")
@@ -256,8 +256,8 @@ async def test_failing_disk_ends_the_reading(root: Path, failing: Failing) -> No
         DirectoryCheckout("repo", [root.parent]).open_reader()("x.json")
 
 
-async def test_folder_that_may_not_be_searched_is_refused(root: Path, failing: Failing) -> None:
-    """It is not treated as an empty folder."""
+async def test_an_unreadable_folder_is_an_error(root: Path, failing: Failing) -> None:
+    """An unreadable folder does not count as empty."""
     (root / "x.json").write_bytes(b"{}")
     failing("stat", "x.json", errno.EACCES)
     with pytest.raises(Forbidden, match="cannot be read: the worker may not read it"):
@@ -268,21 +268,21 @@ async def test_bytes_of_all_resources_are_bounded(root: Path) -> None:
     """Together, however small each is; other files do not count, and the error names the setting."""
     for name in ("a.json", "b.yaml", "README.md"):
         (root / name).write_bytes(b"12345")
-    assert len(await DirectoryCheckout("repo", [root.parent], most_bytes=10).entries()) == 3
+    assert len(await DirectoryCheckout("repo", [root.parent], max_total_bytes=10).entries()) == 3
     with pytest.raises(TooLarge, match="more than 9 bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"):
-        await DirectoryCheckout("repo", [root.parent], most_bytes=9).entries()
+        await DirectoryCheckout("repo", [root.parent], max_total_bytes=9).entries()
 
 
-async def test_cancelled_listing_leaves_off_at_the_next_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the thread would read the whole folder without a reader."""
+async def test_a_cancelled_listing_stops_at_the_next_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread of a cancelled listing stops and does not read the complete folder."""
     for index in range(100):
         (root / f"{index}.json").write_bytes(b"{}")
-    looked_at: list[object] = []
+    examined_paths: list[object] = []
     begun, go_on = Event(), Event()
     original = os.stat
 
     def stat(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
-        looked_at.append(path)
+        examined_paths.append(path)
         begun.set()
         assert go_on.wait(20)
         return original(path, *arguments, **options)
@@ -296,4 +296,4 @@ async def test_cancelled_listing_leaves_off_at_the_next_file(root: Path, monkeyp
     go_on.set()
     await asyncio.get_running_loop().shutdown_default_executor()
     assert listing.cancelled()
-    assert len(looked_at) < 5
+    assert len(examined_paths) < 5

@@ -1,4 +1,4 @@
-"""Changes of files in a folder on this machine: whole or not at all for each file, and nothing outside."""
+"""Changes of files in a local folder: each file is written completely or not at all, and nothing outside."""
 
 import asyncio
 import errno
@@ -73,7 +73,7 @@ async def test_files_are_made_changed_and_removed(root: Path, change: Change) ->
     assert held(root) == {"new/": "", "new/deep/": "", "new/deep/ü.json": "3", "edit.json": "22", "stays/": "", ".keep": ""}
 
 
-async def test_the_last_file_leaves_the_folder(root: Path, change: Change) -> None:
+async def test_deleting_the_last_file(root: Path, change: Change) -> None:
     (root / "a.json").write_text("1")
     await change(changed("a.json", None, "1"))
     assert [path.name for path in tree(root.parent)] == ["repo"]
@@ -116,7 +116,7 @@ async def test_a_file_keeps_its_rights(root: Path, change: Change) -> None:
         "pipe",
     ],
 )
-async def test_what_is_not_as_it_was_stops_everything(root: Path, change: Change, edit: Edit, error: type[DashwrightError]) -> None:
+async def test_a_changed_file_stops_the_edit(root: Path, change: Change, edit: Edit, error: type[DashwrightError]) -> None:
     """No file is written, no directory created, and no link followed."""
     outside = root.parent.parent / "outside"
     outside.mkdir()
@@ -137,7 +137,7 @@ async def test_what_is_not_as_it_was_stops_everything(root: Path, change: Change
     ("number", "error"), [(errno.ENOSPC, SourceFailed), (errno.EIO, SourceFailed), (errno.EROFS, Forbidden), (errno.EACCES, Forbidden)]
 )
 @pytest.mark.parametrize("step", ["fsync", "rename"])
-async def test_a_disk_that_fails_leaves_nothing_behind(
+async def test_a_failing_disk_leaves_no_files(
     root: Path, change: Change, monkeypatch: pytest.MonkeyPatch, step: str, number: int, error: type[DashwrightError]
 ) -> None:
     """No partial file and no new directory is left, and files to delete still exist."""
@@ -167,14 +167,14 @@ async def test_readers_see_a_file_before_or_after(root: Path, change: Change) ->
 async def test_of_many_concurrent_edits_one_changes_a_file(root: Path, change: Change) -> None:
     """The others receive an error: no change is lost silently."""
     (root / "a.json").write_text("1")
-    done = await asyncio.gather(*(change(changed("a.json", b"by %d" % number, "1")) for number in range(20)), return_exceptions=True)
+    done = await asyncio.gather(*(change(changed("a.json", b"by %d" % index, "1")) for index in range(20)), return_exceptions=True)
     assert sum(result is None for result in done) == 1
     assert all(isinstance(result, Conflict) for result in done if result is not None)
     assert (root / "a.json").read_text() == f"by {done.index(None)}"
 
 
-async def test_what_died_halfway_is_not_in_the_way(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leftovers are hidden from syncs and removed by the next change of the file."""
+async def test_leftovers_of_a_crash_are_harmless(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leftovers are hidden from syncs and deleted by the next change of the file."""
 
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
@@ -189,7 +189,7 @@ async def test_what_died_halfway_is_not_in_the_way(root: Path, change: Change, m
 
 
 @pytest.mark.usefixtures("gone")
-async def test_a_folder_that_is_gone_is_reported(change: Change) -> None:
+async def test_a_missing_folder_is_reported(change: Change) -> None:
     with pytest.raises(NotFound):
         await change(Edit("a.json", b"2", None))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
-from dashwright.jobs_worker.domain.export import Directories, ExportItem, fault_of, file_names, may_replace, place, slug
+from dashwright.jobs_worker.domain.export import Directories, ExportItem, choose_path, file_names, may_replace, path_fault, slug
 from dashwright.jobs_worker.domain.objects import Key
 
 TITLES = st.one_of(
@@ -21,7 +21,7 @@ def folder(name: str, title: str, parent: str = "") -> ExportItem:
     return ExportItem(Key(FOLDER.group, FOLDER.plural, name), name, 1, title, parent)
 
 
-at_a_path = partial(fault_of, deepest=8)
+at_a_path = partial(path_fault, max_folder_depth=8)
 
 
 def board(name: str, title: str, parent: str = "") -> ExportItem:
@@ -31,16 +31,14 @@ def board(name: str, title: str, parent: str = "") -> ExportItem:
 @given(st.lists(st.tuples(TITLES, st.integers(0, 5)), max_size=6), st.lists(st.tuples(TITLES, st.integers(0, 6)), max_size=8))
 def test_no_two_share_a_place(above: list[tuple[str, int]], boards: list[tuple[str, int]]) -> None:
     """Paths of folders and dashboards of any titles differ, also without regard to case."""
-    folders = [
-        folder(f"f{number}", title, f"f{parent % number}" if number and parent else "") for number, (title, parent) in enumerate(above)
-    ]
+    folders = [folder(f"f{index}", title, f"f{parent % index}" if index and parent else "") for index, (title, parent) in enumerate(above)]
     directories = Directories(folders, "")
     found = [directories.path(item.key.name) or "" for item in folders]
     taken: set[str] = set()
-    for number, (title, parent) in enumerate(boards):
-        name = "nN"[number % 2] + str(number // 2)
+    for index, (title, parent) in enumerate(boards):
+        name = "nN"[index % 2] + str(index // 2)
         item = board(name, title, f"f{parent % len(folders)}" if folders and parent else "")
-        found.append(place(item, directories.path(item.folder) or "", taken, lambda _: True, at_a_path))
+        found.append(choose_path(item, directories.path(item.folder) or "", taken, lambda _: True, at_a_path))
     assert len({path.casefold() for path in found}) == len(found)
     assert [fault for path in found if (fault := at_a_path(path if path.endswith(".json") else f"{path}x.json"))] == []
 
@@ -56,14 +54,14 @@ def test_no_two_share_a_place(above: list[tuple[str, int]], boards: list[tuple[s
         ("é" * 100, "é" * 60),
     ],
 )
-def test_a_slug_is_what_can_be_read_of_a_title(title: str, expected: str) -> None:
+def test_a_slug_is_the_readable_part_of_a_title(title: str, expected: str) -> None:
     assert slug(title) == expected
 
 
 def test_the_oldest_has_the_plain_path() -> None:
     """Others add their names, and if that is not enough, a digest."""
     taken: set[str] = set()
-    found = [place(board(name, "CPU"), "", taken, lambda _: True, at_a_path) for name in ("b", "a", "A")]
+    found = [choose_path(board(name, "CPU"), "", taken, lambda _: True, at_a_path) for name in ("b", "a", "A")]
     assert found[:2] == ["cpu.json", "cpu-a.json"]
     assert found[2].startswith("cpu-")
     assert len(found[2]) == len("cpu-.json") + 16
@@ -75,11 +73,11 @@ def test_a_dashboard_without_a_slug_is_called_by_its_name() -> None:
 
 def test_where_others_lie_nothing_is_placed() -> None:
     with pytest.raises(BadRequest, match="other files are at its path"):
-        place(board("a", "A"), "", set(), lambda _: False, at_a_path)
+        choose_path(board("a", "A"), "", set(), lambda _: False, at_a_path)
 
 
-def test_a_folder_in_no_tree_has_no_directory() -> None:
-    """Its parent is deleted, or below the folder itself."""
+def test_a_folder_without_a_path_has_no_directory() -> None:
+    """A folder whose parent is deleted, or which is its own ancestor, has no directory."""
     directories = Directories([folder("a", "A", "gone"), folder("b", "B", "c"), folder("c", "C", "b")], "")
     assert [directories.path(name) for name in ("a", "b", "c", "none")] == [None] * 4
     assert directories.path("") == ""
@@ -101,7 +99,7 @@ def test_a_folder_in_no_tree_has_no_directory() -> None:
         ([], False),
     ],
 )
-def test_what_is_of_another_object_is_not_replaced(tree: object, *, may: bool) -> None:
+def test_files_of_other_objects_are_not_replaced(tree: object, *, may: bool) -> None:
     """Other files are kept as well: a file without a name that is not an earlier export was written by a user."""
     assert may_replace(json.dumps(tree).encode(), "a") is may
     assert not may_replace(b"{", "a")

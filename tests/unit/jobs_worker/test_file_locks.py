@@ -10,15 +10,15 @@ import pytest
 from dashwright.jobs_worker.adapters import file_lock
 
 
-async def test_many_wait_and_each_holds_alone(tmp_path: Path) -> None:
+async def test_one_of_many_tasks_has_the_lock(tmp_path: Path) -> None:
     """The holder works in threads, of which there are fewer than waiting tasks, and deletes the file."""
-    lock, holders, most = tmp_path / "folder" / "x.lock", 0, 0
+    lock, holders, maximum = tmp_path / "folder" / "x.lock", 0, 0
 
     async def hold(number: int) -> None:
-        nonlocal holders, most
+        nonlocal holders, maximum
         async with file_lock.exclusive(lock):
             holders += 1
-            most = max(most, holders)
+            maximum = max(maximum, holders)
             await asyncio.to_thread(str)
             if number % 2:
                 lock.unlink()
@@ -26,11 +26,11 @@ async def test_many_wait_and_each_holds_alone(tmp_path: Path) -> None:
 
     async with asyncio.timeout(20):
         await asyncio.gather(*(hold(number) for number in range(50)))
-    assert most == 1
+    assert maximum == 1
 
 
-async def test_a_file_that_goes_before_it_is_locked_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The former holder deleted it, and another task may hold its replacement."""
+async def test_a_deleted_file_is_not_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The previous holder deleted it, and another task may hold its replacement."""
     lock, flock, taken = tmp_path / "x.lock", fcntl.flock, 0
 
     def late(file: IO[str], operation: int) -> None:

@@ -57,35 +57,35 @@ async def advance(store: Store, number: int, files: Files, before: Files, target
 async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Files], target: SyncTarget) -> None:
     """Good files: names, places, annotations and bodies are those of a full sync into an empty store, but for moved folders' names."""
     store = Store()
-    for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
-        progress = await advance(store, number, files, before, target)
-        fresh, tree = Store(), Revision(number, files, before)
+    for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
+        progress = await advance(store, index, files, before, target)
+        fresh, tree = Store(), Revision(index, files, before)
         assert (await run_sync(tree, fresh, target=target)).error_count == 0 == progress.error_count
         assert await placed(store, tree) == await placed(fresh, tree)
-        assert store.commit == str(number)
+        assert store.commit == str(index)
 
 
 @given(revisions.histories(st.one_of(*[revisions.GOOD] * 8, revisions.BAD, revisions.NONE), odd=True), TARGETS)
 @settings(max_examples=200, deadline=None)
-async def test_a_difference_and_the_whole_lead_to_the_same(history: list[Files], target: SyncTarget) -> None:
-    """Also with broken, doubled and refused files: the same objects, quarantine and errors as by full syncs of each revision in turn."""
+async def test_incremental_and_full_syncs_are_equal(history: list[Files], target: SyncTarget) -> None:
+    """Objects, quarantine and errors equal those of full syncs of each revision, also with broken, duplicate and rejected files."""
     store, full = Store(), Store()
-    for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
-        progress = await advance(store, number, files, before, target)
-        expected = await run_sync(Revision(number, files, before), full, target=target)
+    for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
+        progress = await advance(store, index, files, before, target)
+        expected = await run_sync(Revision(index, files, before), full, target=target)
         assert stored(store) == stored(full)
         assert store.quarantine == full.quarantine
-        assert store.commit == full.commit == str(number)
+        assert store.commit == full.commit == str(index)
         assert sorted(progress.errors) == sorted(expected.errors)
         if not full.quarantine:
-            fresh, tree = Store(), Revision(number, files, before)
+            fresh, tree = Store(), Revision(index, files, before)
             await run_sync(tree, fresh, target=target)
             assert await placed(store, tree) == await placed(fresh, tree)
 
 
-async def test_only_what_differs_is_looked_at() -> None:
+async def test_only_changed_files_are_read() -> None:
     """One file of a hundred is read, and only it and the folders above it are counted."""
-    before = {f"d{number % 10}/{number}.json": classic(f"n{number}") for number in range(100)}
+    before = {f"d{index % 10}/{index}.json": classic(f"n{index}") for index in range(100)}
     store, messages = Store(), Messages()
     await run_sync(Revision(1, before, {}), store)
     tree = Revision(2, {**before, "d1/1.json": classic("n1", "New")}, before)
@@ -122,8 +122,8 @@ async def test_a_bad_file_is_read_once(change: Files) -> None:
     later = {**bad, "c.json": classic("c")}
     for since in ("2", ""):
         tree = Revision(3, later, bad)
-        again = await run_sync(tree, store, since=since)
-        assert again.errors == first.errors
+        repeated = await run_sync(tree, store, since=since)
+        assert repeated.errors == first.errors
         assert tree.reads == (["c.json"] if since else [])
     mended = {**later, **{path: classic(path[0], "Mended") for path in change}}
     assert (await run_sync(Revision(4, mended, later), store, since="3")).error_count == 0
@@ -146,7 +146,7 @@ async def test_other_rules_are_worth_another_look() -> None:
     """Files that the rules of an earlier version refused are read again."""
     store, files = Store(), {"a.json": b"{"}
     await run_sync(Revision(1, files, {}), store)
-    store.quarantine = {path: replace(item, rules="earlier") for path, item in store.quarantine.items()}
+    store.quarantine = {path: replace(item, rules_fingerprint="earlier") for path, item in store.quarantine.items()}
     tree = Revision(2, files, files)
     await run_sync(tree, store, since="1")
     assert tree.reads == ["a.json"]
@@ -160,15 +160,15 @@ async def test_a_directory_that_is_changed_as_it_moves_keeps_its_folder(*, incre
     z = {"z/1.json": classic("n1"), "z/2.json": classic("n2"), "z/3.json": classic("n3"), "z/b/4.json": classic("n4", "Changed")}
     y = {"y/1.json": classic("n1"), "y/2.json": classic("n2"), "y/3.json": classic("n3", "Changed"), "y/b/4.json": classic("n4")}
     names = []
-    for number, (before, files) in enumerate(zip([{}, a, z], [a, z, y], strict=True)):
-        progress = await run_sync(Revision(number, files, before), store, since=store.commit if incremental else "")
+    for index, (before, files) in enumerate(zip([{}, a, z], [a, z, y], strict=True)):
+        progress = await run_sync(Revision(index, files, before), store, since=store.commit if incremental else "")
         assert progress.error_count == 0
         names.append({path: write.key.name for path, write in store.folders().items()})
     assert (names[1]["z"], names[1]["z/b"]) == (names[0]["a"], names[0]["a/b"])
     assert (names[2]["y"] == names[1]["z"], names[2]["y/b"] == names[1]["z/b"]) == (False, False)
 
 
-async def test_a_directory_that_moves_as_a_whole_keeps_its_folder() -> None:
+async def test_a_moved_directory_keeps_its_folder() -> None:
     """Everything below moves along, there and back; a new directory at the old path, or a part moved out of it, is another folder."""
     store = Store()
     history = [
@@ -178,8 +178,8 @@ async def test_a_directory_that_moves_as_a_whole_keeps_its_folder() -> None:
         {"y/b/1.json": classic("n1"), "z/2.json": classic("n2"), "a/3.json": classic("n3")},
     ]
     names = []
-    for number, files in enumerate(history):
-        progress = await advance(store, number, files, history[number - 1] if number else {}, SyncTarget.INSTANCE)
+    for index, files in enumerate(history):
+        progress = await advance(store, index, files, history[index - 1] if index else {}, SyncTarget.INSTANCE)
         assert progress.error_count == 0
         names.append({path: write.key.name for path, write in store.folders().items()})
     first, moved, beside, torn = names

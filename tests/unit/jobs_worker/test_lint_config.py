@@ -1,11 +1,11 @@
-"""``.dashboard-lint``: a rule is excluded or only warns, everywhere or at the places of its entries."""
+"""The file ``.dashboard-lint``: a rule is excluded or only warns, everywhere or where its entries say."""
 
 from typing import Any
 
 import pytest
 
 from dashwright.common.errors import DashwrightError, TooLarge
-from dashwright.jobs_worker.domain.lint.config import LARGEST, read_config
+from dashwright.jobs_worker.domain.lint.config import MAX_CONFIG_BYTES, read_config
 from dashwright.jobs_worker.domain.lint.linter import lint
 
 RULE = "target-reference-rule"
@@ -37,7 +37,7 @@ def severities(config: str) -> list[str]:
         ("exclusions:\n  target-instance-rule:\n  target-promql-rule:\nverbose: true\nautofix: true\n", ["error", "error", "error"]),
     ],
 )
-def test_waivers_cover_what_their_entries_name(config: str, expected: list[str]) -> None:
+def test_entries_limit_an_exclusion(config: str, expected: list[str]) -> None:
     assert severities(config) == expected
 
 
@@ -54,7 +54,7 @@ def test_an_exclusion_wins_over_a_warning() -> None:
         (b"warnings:\n  target-reference-rule: yes please\n", "warnings.target-reference-rule"),
     ],
 )
-def test_a_file_that_cannot_be_read_says_what_is_wrong(body: bytes, words: str) -> None:
+def test_an_invalid_file_has_an_error_message(body: bytes, words: str) -> None:
     with pytest.raises(DashwrightError) as refused:
         read_config(body)
     assert refused.value.message.startswith(".dashboard-lint: ")
@@ -80,4 +80,4 @@ def test_a_key_that_is_unknown_is_reported(config: str, unknown: list[str]) -> N
 
 def test_a_large_file_is_not_read() -> None:
     with pytest.raises(TooLarge):
-        read_config(b"#" * (LARGEST + 1))
+        read_config(b"#" * (MAX_CONFIG_BYTES + 1))

@@ -1,11 +1,11 @@
-"""Rules on dashboards: the findings of each, and what it accepts, in the classic spec and the one with elements."""
+"""Rules on dashboards: their findings, and what they accept, in the classic spec and the one with elements."""
 
 from typing import Any
 
 import pytest
 
 from dashwright.common.models.values import LintSeverity
-from dashwright.jobs_worker.domain.lint.linter import MOST, RULES, lint
+from dashwright.jobs_worker.domain.lint.linter import MAX_ISSUES, RULES, lint
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
@@ -13,20 +13,20 @@ CHOOSER = {"name": "datasource", "label": "Data source", "type": "datasource", "
 NARROWED = 'sum(rate(requests_total{job=~"$job", instance=~"$instance"}[$__rate_interval]))'
 
 
-def chosen_by(label: str, /, **more: Any) -> dict[str, Any]:
+def chosen_by(label: str, /, **fields: Any) -> dict[str, Any]:
     common = {"type": "query", "datasource": SOURCE, "multi": True, "allValue": ".+", "refresh": 2}
-    return {"name": label, "label": label, **common, **more}
+    return {"name": label, "label": label, **common, **fields}
 
 
-def query(expr: str = NARROWED, ref_id: str = "A", **more: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "datasource": SOURCE, "expr": expr, **more}
+def query(expr: str = NARROWED, ref_id: str = "A", **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": SOURCE, "expr": expr, **fields}
 
 
-def expression(ref_id: str, kind: str = "math", **more: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "datasource": EXPRESSION, "type": kind, **more}
+def expression(ref_id: str, kind: str = "math", **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": EXPRESSION, "type": kind, **fields}
 
 
-def panel(*targets: Any, **more: Any) -> dict[str, Any]:
+def panel(*targets: Any, **fields: Any) -> dict[str, Any]:
     return {
         "title": "Requests",
         "description": "How many come in",
@@ -34,13 +34,13 @@ def panel(*targets: Any, **more: Any) -> dict[str, Any]:
         "datasource": SOURCE,
         "fieldConfig": {"defaults": {"unit": "reqps"}},
         "targets": list(targets),
-        **more,
+        **fields,
     }
 
 
-def board(*panels: Any, variables: Any = None, **more: Any) -> dict[str, Any]:
+def board(*panels: Any, variables: Any = None, **fields: Any) -> dict[str, Any]:
     listed = [CHOOSER, chosen_by("job"), chosen_by("instance")] if variables is None else variables
-    return {"title": "Shop", "editable": False, "templating": {"list": listed}, "panels": list(panels), **more}
+    return {"title": "Shop", "editable": False, "templating": {"list": listed}, "panels": list(panels), **fields}
 
 
 def with_elements(expr: str = NARROWED, **viz: Any) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def found(spec: dict[str, Any], rule: str) -> list[str]:
 
 
 @pytest.mark.parametrize("spec", [board(panel(query())), with_elements(), {}, {"panels": 1, "templating": []}])
-def test_nothing_is_said_of_a_dashboard_that_is_in_order_or_empty(spec: dict[str, Any]) -> None:
+def test_correct_and_empty_dashboards_have_no_findings(spec: dict[str, Any]) -> None:
     assert [issue for issue in lint(spec) if issue.rule != "uneditable-dashboard"] == []
 
 
@@ -160,7 +160,7 @@ def test_a_rule_finds(rule: str, spec: dict[str, Any], words: str) -> None:
         ("target-datasource-type-rule", board(panel(query(datasource={"type": "$kind", "uid": "x"})))),
     ],
 )
-def test_a_rule_leaves_alone(rule: str, spec: dict[str, Any]) -> None:
+def test_accepted_dashboards(rule: str, spec: dict[str, Any]) -> None:
     assert found(spec, rule) == []
 
 
@@ -181,8 +181,8 @@ def test_an_unknown_type_of_data_source_is_a_warning() -> None:
 
 
 def test_so_many_issues_are_reported_and_that_there_are_more() -> None:
-    issues = lint(board(*(panel() for _ in range(MOST + 1))))
-    assert len(issues) == MOST
+    issues = lint(board(*(panel() for _ in range(MAX_ISSUES + 1))))
+    assert len(issues) == MAX_ISSUES
     assert issues[-1].message == "at least 200 issues: the rest is not listed"
 
 
@@ -196,6 +196,6 @@ def test_text_that_is_no_query_is_read_to_its_end(expr: str) -> None:
     ["(" * 20000 + "{}" * 10000, "(" * 20000 + "[]" * 10000, '"' + '\\"' * 20000, "${" * 20000, "up" * 1_000_000],
     ids=["selectors", "ranges", "quotes", "variables", "length"],
 )
-def test_a_query_of_other_authors_takes_no_longer_than_its_length(expr: str) -> None:
-    """Any author of a pull request can have it linted: nested or unclosed text is not scanned again from each position."""
+def test_linting_a_query_takes_linear_time(expr: str) -> None:
+    """Any author of a pull request can have queries linted, so nested or unclosed strings are not scanned again from each position."""
     lint(board(panel(query(expr))))

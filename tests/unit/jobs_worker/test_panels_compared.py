@@ -1,4 +1,4 @@
-"""The changes of a dashboard, panel by panel, in the words of its users."""
+"""The changes of a dashboard, panel by panel, in terms that users know."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.document import read_json
-from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange, compare
+from dashwright.common.json_documents import read_json
+from dashwright.jobs_worker.domain.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange, compare
 
 
 def panel(number: int, **settings: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def elements(title: str = "Row", x: int = 0, **found: Any) -> dict[str, Any]:
 
 
 def only(comparison: Comparison) -> PanelChange:
-    assert (comparison.details, comparison.others, len(comparison.panels)) == ([], [], 1)
+    assert (comparison.details, comparison.other_names, len(comparison.panels)) == ([], [], 1)
     return comparison.panels[0]
 
 
@@ -67,13 +67,13 @@ def only(comparison: Comparison) -> PanelChange:
         ),
     ],
 )
-def test_what_changes_in_a_panel(settings: dict[str, Any], expected: Detail) -> None:
+def test_changes_of_a_panel(settings: dict[str, Any], expected: Detail) -> None:
     """Settings are named as users know them, before and after."""
     change = only(compare(board(panel(1), panel(2)), board(panel(1, **settings), panel(2))))
-    assert (change.id, change.action, change.details, change.others) == ("1", PanelAction.CHANGED, [expected], [])
+    assert (change.id, change.action, change.details, change.other_names) == ("1", PanelAction.CHANGED, [expected], [])
 
 
-def test_queries_come_and_go() -> None:
+def test_added_and_deleted_queries() -> None:
     """Each is named by its refId, with its data source if that differs from the panel's."""
     queries = [
         {"refId": "B", "rawSql": "select 1", "datasource": {"type": "postgres", "uid": "pg"}},
@@ -89,7 +89,7 @@ def test_queries_come_and_go() -> None:
     ]
 
 
-def test_panels_come_go_and_move() -> None:
+def test_added_deleted_and_moved_panels() -> None:
     """Panels are in the order of the dashboard, deleted ones last; a new one is described by its content."""
     before = board(panel(1), panel(2), panel(3))
     after = board(panel(4), panel(1), panel(3, gridPos={"x": 12, "y": 0, "w": 12, "h": 8}))
@@ -108,8 +108,8 @@ def test_panels_come_go_and_move() -> None:
     assert found.count(PanelAction.MOVED) == 1
 
 
-def test_settings_without_words_of_their_own() -> None:
-    """They are named, so that no change of a panel is missed."""
+def test_settings_without_a_description() -> None:
+    """Settings without a description are named, so that no change of a panel is missed."""
     settings = {
         "options": {"legend": {"showLegend": False}},
         "fieldConfig": {"defaults": {"custom": {"lineWidth": 2}}, "overrides": [{}]},
@@ -117,7 +117,7 @@ def test_settings_without_words_of_their_own() -> None:
     }
     change = only(compare(board(panel(1)), board(panel(1, **settings))))
     assert change.details == []
-    assert change.others == ["fieldConfig.defaults.custom", "fieldConfig.overrides", "options.legend", "transparent"]
+    assert change.other_names == ["fieldConfig.defaults.custom", "fieldConfig.overrides", "options.legend", "transparent"]
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_equal_numbers_are_no_change(before: str, after: str) -> None:
     assert compare(shown(f'"{before}"'), shown(f'"{after}"')) != Comparison([], [], [])
 
 
-def test_what_belongs_to_the_whole_dashboard() -> None:
-    """Variables and annotations are named; the value chosen last is ignored."""
+def test_changes_of_the_dashboard() -> None:
+    """Variables and annotations are named; the current value of a variable is ignored."""
     variable = {"name": "job", "type": "query", "query": "label_values(job)"}
     before = board(time={"from": "now-6h", "to": "now"}, templating={"list": [{**variable, "current": {"value": "a"}}]}, tags=["a"])
     after = board(
@@ -157,14 +157,14 @@ def test_what_belongs_to_the_whole_dashboard() -> None:
         Detail("variable node", "", '{"type":"custom"}'),
         Detail("annotation Deploys", "", '{"enable":true}'),
     ]
-    assert found.others == ["editable"]
+    assert found.other_names == ["editable"]
 
 
 def test_panels_in_rows() -> None:
     """Panels in collapsed rows and in the rows of old dashboards count: collapsing a row changes only the row."""
     row = {"id": 9, "type": "row", "title": "More", "collapsed": False, "panels": []}
     change = only(compare(board(row, panel(1)), board({**row, "collapsed": True, "panels": [panel(1)]})))
-    assert (change.title, change.others) == ("More", ["collapsed"])
+    assert (change.title, change.other_names) == ("More", ["collapsed"])
     old = {"title": "T", "rows": [{"panels": [panel(1)]}]}
     assert compare(old, board(panel(1))) == Comparison([], [], [])
 
@@ -212,20 +212,20 @@ SPECS = st.dictionaries(NAMES, JSON, max_size=4)
 
 @given(SPECS, SPECS)
 def test_any_tree_can_be_compared(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Any shape is accepted, and no tree differs from itself."""
+    """Dashboards of any structure can be compared, and none differs from itself."""
     compare(before, after)
     assert compare(after, after) == Comparison([], [], [])
 
 
-def test_panels_of_other_authors_take_no_longer_than_their_number() -> None:
-    """Any author of a pull request can have it compared: equally named panels are not counted again for each."""
+def test_comparing_panels_takes_linear_time() -> None:
+    """Any author of a pull request can have panels compared, so equally named ones are not counted again for each."""
     changes = compare({}, board(*[{}] * 10_000)).panels
     assert [change.id for change in changes[:3]] == ["", " (2)", " (3)"]
     assert len({change.id for change in changes}) == 10_000
 
 
-def test_a_long_title_is_not_shown_whole_of_each_panel_below_it() -> None:
-    """Titles of rows and tabs are repeated for each panel in them and so are cut; otherwise a small file would exhaust memory."""
+def test_long_titles_are_truncated() -> None:
+    """Titles of rows and tabs are repeated for each panel in them, so a small file could otherwise exhaust memory."""
     layout = {"title": "x" * 10_000, "items": [{"element": {"name": name}} for name in "ab"]}
     told = compare({}, {"elements": {"a": element(1), "b": element(2)}, "layout": {}})
     moved = compare({"elements": {"a": element(1), "b": element(2)}}, {"elements": {"a": element(1), "b": element(2)}, "layout": layout})

@@ -21,12 +21,12 @@ from tests.unit.jobs_worker.doubles import (
 )
 from tests.unit.jobs_worker.revisions import Files
 
-from dashwright.common.document import write_json
+from dashwright.common.json_documents import write_json
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID, SOURCE_CHECKSUM, SOURCE_PATH
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.models.repository_views import PlannedChange
 from dashwright.jobs_worker.actions import preview as previews
-from dashwright.jobs_worker.domain import comparison
+from dashwright.jobs_worker.domain import json_patch
 from dashwright.jobs_worker.domain.objects import Key, Removal, Write
 
 pytestmark = pytest.mark.exhaustive
@@ -48,14 +48,14 @@ def shown(write: Write) -> dict[str, Any]:
 
 @given(revisions.histories(st.one_of(*[revisions.GOOD] * 9, revisions.BAD), odd=True), st.sampled_from(list(SyncTarget)), st.booleans())
 @settings(max_examples=200, deadline=None)
-async def test_a_sync_does_what_its_preview_says(history: list[Files], target: SyncTarget, incremental: bool) -> None:
-    """A sync creates, changes, deletes and refuses what its preview listed, and each diff leads from the old object to the new one."""
+async def test_a_sync_makes_the_changes_of_its_preview(history: list[Files], target: SyncTarget, incremental: bool) -> None:
+    """A sync creates, changes, deletes and rejects what its preview listed, and each diff leads from the old object to the new one."""
     store = Store()
-    for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
+    for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
         old, applied = dict(store.objects), len(store.applied)
-        told = await run_preview(Revision(number, files, before), store, target=target)
+        told = await run_preview(Revision(index, files, before), store, target=target)
         assert (store.objects, len(store.applied)) == (old, applied)
-        progress = await run_sync(Revision(number, files, before), store, target=target, title="The team")
+        progress = await run_sync(Revision(index, files, before), store, target=target, title="The team")
         changes = [change for batch in store.applied[applied:] for change in batch]
         expected = [("delete" if isinstance(it, Removal) else "create" if it.is_new else "update", it.key) for it in changes]
         assert [(item.action.value, key(item)) for item in told.items if item.action != "refuse"] == expected
@@ -67,8 +67,8 @@ async def test_a_sync_does_what_its_preview_says(history: list[Files], target: S
         assert {item.action.value for item in told.items if item.diff is not None} <= {"update"}
 
 
-async def test_what_is_reported_of_each() -> None:
-    """Each change has name, path, title and folder; updates have a diff, refusals a reason."""
+async def test_the_fields_of_a_change() -> None:
+    """Each change has name, path, title and folder; updates have a diff, and rejections a reason."""
     store = Store()
     before = {"a/1.json": classic("n1", "Old"), "a/2.json": classic("n2"), "3.json": classic("n3")}
     await run_sync(Tree(before), store)
@@ -111,8 +111,8 @@ async def test_a_dashboard_that_moves_shows_its_folder() -> None:
     assert update.diff == [{"op": "replace", "path": "/metadata/annotations/grafana.app~1folder", "value": folder}]
 
 
-async def test_numbers_are_shown_as_they_are_stored() -> None:
-    """No digit is lost on the way."""
+async def test_numbers_keep_their_digits() -> None:
+    """The diff has the digits of the stored numbers."""
     store = Store()
     body = b'{"uid": "n1", "title": "T", "panels": [], "limit": %s}'
     await run_sync(Tree({"1.json": body % b"1.10"}), store)
@@ -120,8 +120,8 @@ async def test_numbers_are_shown_as_they_are_stored() -> None:
     assert write_json(told.items[0].diff) == b'[{"op":"replace","path":"/spec/limit","value":12345678901234567890123}]'
 
 
-async def test_what_is_only_counted() -> None:
-    """Names, paths and diffs are left out, and the result says so."""
+async def test_changes_above_the_limit_are_only_counted() -> None:
+    """Names, paths and diffs are omitted, and the result says so."""
     store = Store()
     await run_sync(Tree({"1.json": classic("n1", "Old")}), store)
     told = await run_preview(Tree({"1.json": classic("n1", "New")}), store, with_items=False)
@@ -142,35 +142,38 @@ async def test_why_nothing_would_be_written() -> None:
 async def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limits on items and diffs a note says so, and the counts are complete."""
     store = Store()
-    names = [f"n{number}" for number in range(30)]
+    names = [f"n{index}" for index in range(30)]
     await run_sync(Tree({f"{name}.json": classic(name, "Old") for name in names}), store)
     changed = Tree({f"{name}.json": classic(name, "New") for name in names})
-    monkeypatch.setattr(previews, "MOST_ITEMS", 7)
+    monkeypatch.setattr(previews, "MAX_ITEMS", 7)
     told = await run_preview(changed, store)
     assert (len(told.items), told.is_truncated, told.summary[0].update) == (7, True, 30)
-    monkeypatch.setattr(previews, "MOST_ITEMS", 30)
-    monkeypatch.setattr(previews, "MOST_DIFFERENCES", 100)
+    monkeypatch.setattr(previews, "MAX_ITEMS", 30)
+    monkeypatch.setattr(previews, "MAX_TOTAL_DIFF_BYTES", 100)
     told = await run_preview(changed, store)
     assert Counter(item.diff is None for item in told.items) == {False: 10, True: 20}
     assert "too many changes" in (told.items[-1].message or "")
-    monkeypatch.setattr(comparison, "LARGEST_DIFF", 10)
+    monkeypatch.setattr(json_patch, "MAX_DIFF_BYTES", 10)
     assert "at most 10" in ((await run_preview(changed, store)).items[0].message or "")
-    monkeypatch.setattr(comparison, "MOST_COMPARED", 10)
+    monkeypatch.setattr(json_patch, "MAX_COMPARED_BYTES", 10)
     assert "more than 10 bytes" in ((await run_preview(changed, store)).items[0].message or "")
 
 
 async def test_long_lists_are_not_compared() -> None:
     """If all of their items differed, comparing would take minutes that cannot be interrupted."""
     store = Store()
-    lists = [[{"tags": [number + turn for number in range(comparison.MOST_LISTED)]}] for turn in (0, 1)]
+    lists = [[{"tags": [index + turn for index in range(json_patch.MAX_COMPARED_ITEMS)]}] for turn in (0, 1)]
     old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": panels}) for panels in lists)
     await run_sync(Tree({"n.json": old}), store)
     (told,) = (await run_preview(Tree({"n.json": new}), store)).items
-    assert (told.diff, told.message) == (None, f"not compared: the lists of the object have more than {comparison.MOST_LISTED} items")
+    assert (told.diff, told.message) == (
+        None,
+        f"not compared: the lists of the object have more than {json_patch.MAX_COMPARED_ITEMS} items",
+    )
 
 
 async def test_the_folder_of_the_repository_is_reported() -> None:
-    """It has no path, and the summary leaves it out as the job's does."""
+    """The repository's folder has no path, and the summary omits it as the job's does."""
     told = await run_preview(Tree({}), Store(), target=SyncTarget.FOLDER)
     assert [(item.action.value, key(item), item.path) for item in told.items] == [("create", folder_key("team-repo"), "")]
     assert told.summary == []

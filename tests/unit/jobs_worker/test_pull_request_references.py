@@ -17,7 +17,7 @@ def pull(number: int = 7, head: str = "change", base: str = "main", commit: str 
 
 
 @pytest.mark.parametrize(
-    "said",
+    "expected",
     [
         {"ref": "change"},
         {"ref": "refs/heads/change"},
@@ -33,16 +33,16 @@ def pull(number: int = 7, head: str = "change", base: str = "main", commit: str 
     ],
     ids=str,
 )
-def test_a_pull_request_is_known_by_each_of_its_names(said: dict[str, str | int]) -> None:
+def test_a_pull_request_is_matched(expected: dict[str, str | int]) -> None:
     """It matches by its branch, its newest commit, also abbreviated, its page and addresses below that."""
-    reference = PullRequestReference.of(PullRequestJobOptions.model_validate(said))
+    reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate(expected))
     reference.check(pull())
     if not reference.number:
         assert reference.choose([pull(8, "other", commit="d" * 40), pull()], "main").number == 7
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("expected", "text"),
     [
         ({"ref": "other"}, r"its branch is 'change', at 4f2c.*, not 'other' \(pr.ref\)"),
         ({"ref": "refs/pull/8/head"}, "pr.ref"),
@@ -54,9 +54,9 @@ def test_a_pull_request_is_known_by_each_of_its_names(said: dict[str, str | int]
     ],
     ids=str,
 )
-def test_another_pull_request_than_the_job_says_is_refused(said: dict[str, str], text: str) -> None:
-    """The refusal says what the pull request has, what the job says, and in which field."""
-    reference = PullRequestReference.of(PullRequestJobOptions.model_validate({**said, "pr": 7}))
+def test_another_pull_request_is_rejected(expected: dict[str, str], text: str) -> None:
+    """The error has the pull request's value, the job's value and the field."""
+    reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate({**expected, "pr": 7}))
     with pytest.raises(BadRequest, match=text):
         reference.check(pull())
     with pytest.raises(NotFound, match="knows no open pull request with pr"):
@@ -71,15 +71,15 @@ def test_of_several_the_one_into_the_synced_branch_is_meant() -> None:
         reference.choose([pull(7, base="next"), pull(8)], "")
 
 
-@pytest.mark.parametrize("said", [None, {}, {"pr": -1, "ref": "change"}, {"hash": COMMIT}], ids=str)
-def test_a_job_that_names_none_is_refused(said: dict[str, str | int] | None) -> None:
+@pytest.mark.parametrize("expected", [None, {}, {"pr": -1, "ref": "change"}, {"hash": COMMIT}], ids=str)
+def test_a_job_that_names_none_is_refused(expected: dict[str, str | int] | None) -> None:
     """A commit alone is not enough: it may be the newest of several."""
     with pytest.raises(BadRequest, match="which pull request"):
-        PullRequestReference.of(None if said is None else PullRequestJobOptions.model_validate(said))
+        PullRequestReference.from_options(None if expected is None else PullRequestJobOptions.model_validate(expected))
 
 
-def test_what_comes_late_is_about_the_newest_commit() -> None:
-    """Only the commit is dropped."""
+def test_an_older_commit_is_ignored() -> None:
+    """Only the commit is removed from the reference."""
     reference = PullRequestReference(7, "change", "d" * 40, PAGE).without_commit()
     assert reference == PullRequestReference(7, "change", "", PAGE)
     reference.check(pull())

@@ -4,7 +4,7 @@ import pytest
 
 from dashwright.common.errors import BadRequest, Cause, DashwrightError, Forbidden, SourceFailed
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
-from dashwright.jobs_worker.domain.readiness import observe
+from dashwright.jobs_worker.domain.readiness import set_readiness
 
 SECOND = 1_767_225_600_000
 
@@ -24,7 +24,7 @@ def test_a_condition_keeps_the_time_of_its_value() -> None:
         ("True", None, 3, "2026-01-01T00:00:02Z"),
     ):
         now = SECOND + 1000 * (generation if value == "True" else generation - 1)
-        observe(status, spec("github"), fault, generation=generation, now=now)
+        set_readiness(status, spec("github"), fault, generation=generation, now=now)
         assert status.conditions is not None
         (ready,) = status.conditions
         assert (ready.type, ready.status, ready.observed_generation, ready.last_transition_time) == ("Ready", value, generation, since)
@@ -40,25 +40,25 @@ def test_a_condition_keeps_the_time_of_its_value() -> None:
         ("local", BadRequest("no"), "spec.local.path", "InvalidSpec"),
     ],
 )
-def test_a_fault_names_its_field_and_goes_with_its_reason(kind: str, fault: DashwrightError, field: str, reason: str) -> None:
+def test_a_fault_is_removed_with_its_reason(kind: str, fault: DashwrightError, field: str, reason: str) -> None:
     """The field is in the block of the type; once the repository can be read, the fault is removed."""
     status = RepositoryStatus()
-    observe(status, spec(kind), fault, generation=1, now=SECOND)
+    set_readiness(status, spec(kind), fault, generation=1, now=SECOND)
     assert status.field_errors is not None
     assert status.conditions is not None
     assert [(each.type, each.field, each.detail) for each in status.field_errors] == [("FieldValueInvalid", field, fault.message)]
     assert (status.health.error, status.health.message, status.conditions[0].reason) == ("health", [fault.message], reason)
     assert "not synced until" in status.sync.message[0]
-    observe(status, spec(kind), None, generation=1, now=SECOND)
+    set_readiness(status, spec(kind), None, generation=1, now=SECOND)
     assert status.sync.message == []
     assert "fieldErrors" not in status.to_json().decode()
     assert status.health.to_json() == b'{"healthy":true,"checked":1767225600000}'
 
 
-def test_the_errors_of_the_last_sync_stay() -> None:
-    """They are kept even when the repository cannot be read any more."""
+def test_the_errors_of_the_last_sync_are_kept() -> None:
+    """The errors are kept even if the repository is no longer readable."""
     status = RepositoryStatus()
     status.sync.message = ["a.json: not valid JSON"]
     for fault in (BadRequest("no"), None):
-        observe(status, spec("git"), fault, generation=1, now=SECOND)
+        set_readiness(status, spec("git"), fault, generation=1, now=SECOND)
         assert status.sync.message == ["a.json: not valid JSON"]

@@ -5,8 +5,8 @@ import pytest
 from dashwright.common.errors import BadRequest, DashwrightError, PreconditionFailed
 from dashwright.common.jobs.workflows import check_write
 from dashwright.common.models.provisioning import RepositorySpec
-from dashwright.jobs_worker.domain.files.proposal import checksum_of, difference_at, difference_of, files_below
-from dashwright.jobs_worker.domain.files.rules import check_name, ref_of
+from dashwright.jobs_worker.domain.files.differences import checksum_of, difference_at, difference_of, files_below
+from dashwright.jobs_worker.domain.files.rules import check_extension, effective_ref
 from dashwright.jobs_worker.domain.files.wrapper import FileView, urls_of
 from dashwright.jobs_worker.domain.objects import Edit, Entry
 
@@ -20,7 +20,7 @@ def spec(*workflows: str, branch: str = "main", kind: str = "githost") -> Reposi
 
 @pytest.mark.parametrize("path", ["a.json", "a (b) & #c/d+e'f,g.yaml", "deep/d.yml", "deep/", ""])
 def test_a_name(path: str) -> None:
-    check_name(path)
+    check_extension(path)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_a_name(path: str) -> None:
         ("a%2F..%2Fb.json", "%2F"),
     ],
 )
-def test_a_name_that_is_none(path: str, reason: str) -> None:
+def test_invalid_paths(path: str, reason: str) -> None:
     with pytest.raises(BadRequest, match=reason):
-        check_name(path)
+        check_extension(path)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_a_name_that_is_none(path: str, reason: str) -> None:
 def test_markdown_is_only_read(path: str, is_read: bool) -> None:
     """The case of their suffix does not matter."""
     with pytest.raises(BadRequest, match="unsupported file extension"):
-        check_name(path)
+        check_extension(path)
     if is_read:
-        check_name(path, reading=True)
+        check_extension(path, allow_markdown=True)
         return
     with pytest.raises(BadRequest, match="unsupported file extension"):
-        check_name(path, reading=True)
+        check_extension(path, allow_markdown=True)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_markdown_is_only_read(path: str, is_read: bool) -> None:
         (spec("write", "branch", kind="local"), "other", PreconditionFailed, "on a git host"),
     ],
 )
-def test_what_the_workflows_do_not_allow(repository: RepositorySpec, ref: str, error: type[DashwrightError], reason: str) -> None:
+def test_forbidden_refs(repository: RepositorySpec, ref: str, error: type[DashwrightError], reason: str) -> None:
     with pytest.raises(error, match=reason):
         check_write(repository, ref)
 
@@ -83,16 +83,16 @@ def test_what_the_workflows_do_not_allow(repository: RepositorySpec, ref: str, e
         (spec("write", kind="local"), ""),
     ],
 )
-def test_what_they_allow(repository: RepositorySpec, ref: str) -> None:
+def test_allowed_refs(repository: RepositorySpec, ref: str) -> None:
     check_write(repository, ref)
 
 
 def test_the_own_branch_is_the_one_that_needs_no_name() -> None:
-    assert [ref_of(spec(), ref) for ref in ("", "main", "other", "feature/x")] == ["", "", "other", "feature/x"]
+    assert [effective_ref(spec(), ref) for ref in ("", "main", "other", "feature/x")] == ["", "", "other", "feature/x"]
     with pytest.raises(BadRequest, match="neither a branch name nor a commit"):
-        ref_of(spec(), "a..b")
+        effective_ref(spec(), "a..b")
     with pytest.raises(BadRequest, match="local repository does not support ref"):
-        ref_of(spec(kind="local"), "main")
+        effective_ref(spec(kind="local"), "main")
 
 
 def test_a_checksum_is_that_of_the_checkout() -> None:
@@ -101,7 +101,7 @@ def test_a_checksum_is_that_of_the_checkout() -> None:
     assert checksum_of(b"hello\n", in_git=False) == "f572d396fae9206628714fb2ce00f72e94f2258f"
 
 
-def test_what_a_change_leaves_behind() -> None:
+def test_entries_after_a_change() -> None:
     """A directory exists as long as it contains an entry."""
     there = [
         Entry("a/"),

@@ -16,7 +16,7 @@ def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, hand
     spec = RepositorySpec.model_validate({"title": "T", "type": "local", "workflows": [], "local": {"path": "p"}, "sync": sync})
     health = {"healthy": True, "checked": NOW}
     known = RepositoryStatus.model_validate({"health": health, **status})
-    return next_step(spec, known, changed=changed, handled=handled, now=NOW)
+    return next_step(spec, known, spec_changed_at=changed, last_step_at=handled, now_milliseconds=NOW)
 
 
 def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
@@ -24,7 +24,7 @@ def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("known", "wanted"),
+    ("known", "expected"),
     [
         ({"changed": 1}, NextStep.SYNC),
         ({"changed": 1, "handled": NOW - SECOND}, NextStep.NOTHING),
@@ -48,6 +48,6 @@ def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_what_is_due(known: dict[str, Any], wanted: NextStep) -> None:
+def test_the_next_step(known: dict[str, Any], expected: NextStep) -> None:
     """New and changed repositories are due immediately, others by their interval; unhealthy ones are probed until they recover."""
-    assert step_for(**known) is wanted
+    assert step_for(**known) is expected

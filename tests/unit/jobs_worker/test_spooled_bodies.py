@@ -8,9 +8,9 @@ from dashwright.jobs_worker.adapters.spool import FileSpool
 
 
 @given(st.lists(st.binary(max_size=50)))
-def test_every_body_comes_back_by_its_ticket(bodies: list[bytes]) -> None:
+def test_every_body_is_returned_by_its_ticket(bodies: list[bytes]) -> None:
     """The order does not matter, nor whether bodies are in memory or on disk."""
-    with FileSpool(in_memory=100) as spool:
+    with FileSpool(max_memory_bytes=100) as spool:
         tickets = {spool.put(body): body for body in bodies}
         assert len(tickets) == len(bodies)
         for ticket in sorted(tickets, reverse=True):
@@ -19,8 +19,8 @@ def test_every_body_comes_back_by_its_ticket(bodies: list[bytes]) -> None:
         assert spool.get(last) == b"last"
 
 
-def test_nothing_is_left_after_use() -> None:
-    """The file is closed, which deletes it."""
+def test_the_file_is_deleted_after_use() -> None:
+    """Closing the file deletes it."""
     with FileSpool() as spool:
         ticket = spool.put(b"body")
     with pytest.raises(ValueError, match="closed file"):

@@ -1,4 +1,4 @@
-"""The whole sync from a tree to the stored objects."""
+"""A complete sync from a tree to the stored objects."""
 
 import asyncio
 import hashlib
@@ -79,7 +79,7 @@ async def test_nothing_changed_reads_and_writes_nothing() -> None:
     assert [(entry.noop, entry.total) for entry in progress.summary()] == [(1, 1), (1, 1)]
 
 
-async def test_bad_file_costs_nothing_else() -> None:
+async def test_a_bad_file_does_not_affect_other_files() -> None:
     """All other files are stored; the job ends as an error and names the file."""
     store = Store()
     progress = await run_sync({"bad.json": b"{", "good.json": classic("good"), "odd\\.json": b"", "other.yaml": b"kind: Dashboard"}, store)
@@ -94,8 +94,8 @@ async def test_bad_file_costs_nothing_else() -> None:
     assert (entry.create, entry.error, entry.total) == (1, 3, 4)
 
 
-async def test_what_is_reported_of_a_bad_file_can_be_stored() -> None:
-    """The message may quote any text of any length: the result is valid for the database and in responses."""
+async def test_the_error_of_a_bad_file_can_be_stored() -> None:
+    """The message may quote any string of any length and is valid for the database and in responses."""
     store = Store()
     odd = b'{"apiVersion": "dashboard.grafana.app/\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
     progress = await run_sync({"odd.json": odd, "long.json": odd.replace(b"x", b"\xc3\xbc")}, store)
@@ -106,7 +106,7 @@ async def test_what_is_reported_of_a_bad_file_can_be_stored() -> None:
 
 
 @pytest.mark.parametrize("broken", [b"{", b'{"panels": []}', b"x" * 6_000_000])
-async def test_broken_file_keeps_what_is_stored(broken: bytes) -> None:
+async def test_a_broken_file_keeps_its_object(broken: bytes) -> None:
     """The earlier revision and its checksum are kept, so the next sync examines the file again."""
     store = Store()
     await run_sync({"a/x.json": classic("x", "Before")}, store)
@@ -118,7 +118,7 @@ async def test_broken_file_keeps_what_is_stored(broken: bytes) -> None:
     assert store.dashboards()["a/x.json"].extract.title == "After"
 
 
-async def test_file_that_vanishes_during_the_sync_keeps_what_is_stored() -> None:
+async def test_a_file_deleted_during_the_sync_keeps_its_object() -> None:
     """It existed when the sync began; the next sync decides."""
     store = Store()
     await run_sync({"x.json": classic("x")}, store)
@@ -131,7 +131,7 @@ async def test_file_that_vanishes_during_the_sync_keeps_what_is_stored() -> None
     assert progress.errors == ["file went away (file: x.json, action: update)"]
 
 
-async def test_file_that_changes_during_the_sync_is_stored_with_its_own_checksum() -> None:
+async def test_a_file_changed_during_the_sync_has_its_checksum() -> None:
     """Checksum and content come from the same reading, so the next sync finds nothing to do."""
     store, tree = Store(), Tree({"x.json": classic("x")})
     entries = await tree.entries()
@@ -162,7 +162,7 @@ async def test_renamed_object_replaces_the_old_one() -> None:
 
 
 async def test_two_files_may_swap_their_names() -> None:
-    """Both names change hands in the same step."""
+    """Both objects exchange their files in the same step."""
     store = Store()
     await run_sync({"1.json": classic("a"), "2.json": classic("b")}, store)
     progress = await run_sync({"1.json": classic("b"), "2.json": classic("a")}, store)
@@ -192,7 +192,7 @@ async def test_file_that_has_the_name_keeps_it(owner_body: bytes, title: str) ->
     assert "duplicate resource name: dash, a.json and z.json" in progress.errors
 
 
-async def test_refused_file_goes_on_holding_its_object() -> None:
+async def test_a_rejected_file_keeps_its_object() -> None:
     """A file that may not take a new name keeps the old one, also against a third file; nothing is lost along the chain."""
     store = Store()
     await run_sync({"1.json": classic("a"), "2.json": classic("b")}, store)
@@ -205,7 +205,7 @@ async def test_refused_file_goes_on_holding_its_object() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("value", "text"),
     [
         ({}, "resource 'x' already exists and is not managed"),
         (
@@ -218,10 +218,10 @@ async def test_refused_file_goes_on_holding_its_object() -> None:
         ),
     ],
 )
-async def test_object_of_another_manager_is_not_touched(given: dict[str, str], text: str) -> None:
+async def test_object_of_another_manager_is_not_touched(value: dict[str, str], text: str) -> None:
     """Objects of users and of other managers are kept, and the error says so."""
     store = Store()
-    theirs = store.put("x", given)
+    theirs = store.put("x", value)
     progress = await run_sync({"x.json": classic("x"), "y.json": classic("y")}, store)
     assert store.objects[dashboard_key("x")] is theirs
     assert dashboard_key("y") in store.objects
@@ -238,23 +238,23 @@ async def test_manager_that_allows_edits_gives_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("value", "text"),
     [
         ({}, "target folder is not managed by a repository"),
         ({annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: "other"}, "target folder is managed by a different repository (other)"),
     ],
 )
-async def test_foreign_folder_stops_only_what_lies_below(given: dict[str, str], text: str) -> None:
-    """Nothing is stored in a folder of another manager; the rest of the tree is."""
+async def test_a_foreign_folder_stops_only_its_content(value: dict[str, str], text: str) -> None:
+    """Nothing is stored in a folder of another manager; all other files are."""
     store = Store()
-    store.put(folder_name(REPOSITORY, "a"), given, folder=True)
+    store.put(folder_name(REPOSITORY, "a"), value, folder=True)
     progress = await run_sync({"a/b/x.json": classic("x"), "y.json": classic("y")}, store)
     assert list(store.dashboards()) == ["y.json"]
     assert [error.partition(" (file")[0] for error in progress.errors] == [text] * 3
 
 
-async def test_foreign_root_folder_stops_the_sync() -> None:
-    """Without its root folder a repository cannot be stored."""
+async def test_a_foreign_root_folder_stops_the_sync() -> None:
+    """A repository whose root folder has another manager cannot be stored."""
     store = Store()
     store.put(REPOSITORY, {}, folder=True)
     with pytest.raises(Conflict, match=f"target folder is not managed by a repository: folder '{REPOSITORY}' exists"):
@@ -288,11 +288,11 @@ async def test_sync_that_is_not_enabled_is_refused() -> None:
         await run_sync({}, Store(), enabled=False)
 
 
-async def test_steps_are_reported_and_progress_only_grows() -> None:
-    """From reading to the last write every file is reported, and it ends at 100."""
+async def test_progress_only_grows() -> None:
+    """Every file is reported from the first read to the last write, and the progress ends at 100."""
     messages = Messages()
     progress = await run_sync({f"{index}.json": classic(f"n{index}") for index in range(5)}, Store(), messages=messages)
     assert messages.seen == ["execute sync job", "reading changed files", "replicating changes", "update status and stats"]
     assert messages.percents == sorted(messages.percents)
     assert messages.percents[-1] == 100
-    assert (progress.done, progress.underway) == (5, 0)
+    assert (progress.done, progress.uncommitted) == (5, 0)

@@ -1,4 +1,4 @@
-"""Laws of the sync for any tree and any sequence of edits."""
+"""Properties of the sync for any tree and any sequence of edits."""
 
 import random
 import re
@@ -32,8 +32,8 @@ TARGETS = st.sampled_from(list(SyncTarget))
 
 @given(st.lists(DISTINCT, min_size=1, max_size=4), TARGETS)
 @settings(max_examples=60, deadline=None)
-async def test_after_any_edits_what_is_stored_is_exactly_the_tree(trees: list[dict[str, bytes]], target: SyncTarget) -> None:
-    """Good files under names of their own: titles, folders and nothing else, whatever was there before."""
+async def test_the_stored_objects_equal_the_tree(trees: list[dict[str, bytes]], target: SyncTarget) -> None:
+    """For valid files with unique names, the titles and folders are those of the tree, whatever was stored before."""
     store = Store()
     for tree in trees:
         progress = await run_sync(tree, store, target=target)
@@ -54,9 +54,9 @@ async def test_second_sync_has_nothing_to_do(trees: list[dict[str, bytes]], targ
     for tree in trees:
         progress = await run_sync(tree, store, target=target)
     applied = len(store.applied)
-    again = await run_sync(trees[-1], store, target=target)
+    repeated = await run_sync(trees[-1], store, target=target)
     assert len(store.applied) == applied
-    assert again.error_count == progress.error_count
+    assert repeated.error_count == progress.error_count
 
 
 @given(st.lists(TREES, min_size=1, max_size=3), st.randoms(use_true_random=False))
@@ -76,8 +76,8 @@ async def test_order_of_entries_does_not_matter(trees: list[dict[str, bytes]], s
 
 @given(TREES, TREES)
 @settings(max_examples=60, deadline=None)
-async def test_object_whose_file_is_refused_stays_as_it_was(before: dict[str, bytes], after: dict[str, bytes]) -> None:
-    """A stored object is kept while its file is refused, and no object outlives its file."""
+async def test_the_object_of_a_rejected_file_is_kept(before: dict[str, bytes], after: dict[str, bytes]) -> None:
+    """A stored object is kept while its file is rejected, and no object remains without its file."""
     store = Store()
     await run_sync(before, store)
     stored = store.dashboards()

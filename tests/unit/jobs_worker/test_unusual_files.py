@@ -119,9 +119,9 @@ async def test_unusual_files(row: Row) -> None:
     check_texts(progress.errors, row.errors)
     assert progress.outcome[0] is (State.ERROR if row.errors else State.SUCCESS)
     check_summary(progress, row)
-    again = await run_sync(row.files, store)
-    assert (again.errors, len(store.applied)) == (progress.errors, bool(row.dashboards))
-    check_summary(again, row)
+    repeated = await run_sync(row.files, store)
+    assert (repeated.errors, len(store.applied)) == (progress.errors, bool(row.dashboards))
+    check_summary(repeated, row)
 
 
 def check_summary(progress: JobProgress, row: Row) -> None:

@@ -8,11 +8,11 @@ from contextlib import suppress
 
 import pytest
 
-from dashwright.common.imports import without_collections
+from dashwright.common.imports import without_garbage_collection
 
 
 @pytest.mark.parametrize("module", ["api.__main__", "jobs_worker.__main__", "expressions.__main__", "standalone.serve"])
-def test_entry_points_import_their_service_without_collections(module: str) -> None:
+def test_entry_points_import_their_service_without_garbage_collection(module: str) -> None:
     """Check that an entry point itself imports no service: it does so with the garbage collector switched off."""
     assert not _loaded(f"dashwright.{module}") & {"pydantic", "aiohttp", "asyncpg", "structlog", "dashwright.common.settings"}
 
@@ -27,7 +27,7 @@ def test_expressions_import_no_parser_of_sql() -> None:
 def test_collections_are_switched_on_again() -> None:
     """Check that garbage is collected after an import, also after one that failed."""
     frozen = gc.get_freeze_count()
-    with suppress(ImportError), without_collections():
+    with suppress(ImportError), without_garbage_collection():
         assert not gc.isenabled()
         raise ImportError
     assert gc.isenabled()

@@ -24,23 +24,23 @@ class Server:
         return "started"
 
 
-async def test_what_is_away_is_tried_again() -> None:
+async def test_unavailable_dependencies_are_retried() -> None:
     """The start succeeds with the first attempt that does."""
     server = Server(refusals=3)
-    assert await process.start_with_retries("server", server.start, asyncio.Event(), pause=0) == "started"
+    assert await process.start_with_retries("server", server.start, asyncio.Event(), pause_seconds=0) == "started"
     assert server.attempts == 4
 
 
 async def test_patience_ends() -> None:
     """A dependency that is unreachable beyond the limit stops the start with its own error."""
     with pytest.raises(Unavailable, match="The server is away"):
-        await process.start_with_retries("server", Server(refusals=1000).start, asyncio.Event(), seconds=1, pause=2)
+        await process.start_with_retries("server", Server(refusals=1000).start, asyncio.Event(), timeout_seconds=1, pause_seconds=2)
 
 
-async def test_a_signal_between_two_attempts_ends_the_start_at_once() -> None:
-    """Nobody waits for the next attempt to stop a process."""
+async def test_a_signal_between_two_attempts_ends_the_start() -> None:
+    """A signal stops a process immediately while it waits for the next attempt."""
     server, stopped = Server(refusals=1000), asyncio.Event()
-    start = asyncio.create_task(process.start_with_retries("server", server.start, stopped, seconds=7200, pause=3600))
+    start = asyncio.create_task(process.start_with_retries("server", server.start, stopped, timeout_seconds=7200, pause_seconds=3600))
     await server.attempted.wait()
     stopped.set()
     with pytest.raises(process.StoppedBeforeStart):
@@ -69,8 +69,8 @@ async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
     assert ended.is_set()
 
 
-async def test_what_started_is_given_even_when_a_signal_comes_with_it() -> None:
-    """A connection that an attempt opened is never lost: the caller gets it, and closes it."""
+async def test_a_started_connection_is_returned_despite_a_signal() -> None:
+    """A connection that an attempt opened is never lost: the caller receives and closes it."""
     stopped = asyncio.Event()
 
     async def start() -> str:

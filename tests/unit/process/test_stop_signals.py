@@ -17,7 +17,7 @@ class BrokenPipe:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "terminate"])
-async def test_a_signal_stops_a_process_whose_log_is_gone(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_signal_stops_a_process_without_its_log(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """The signal takes effect before it is logged, and a second one would end the process immediately."""
     monkeypatch.setattr(process, "log", BrokenPipe())
     loop = asyncio.get_running_loop()
@@ -29,6 +29,6 @@ async def test_a_signal_stops_a_process_whose_log_is_gone(number: signal.Signals
         async with asyncio.timeout(10):
             await stopped.wait()
     finally:
-        left = [loop.remove_signal_handler(each) for each in (signal.SIGINT, signal.SIGTERM)]
-    assert left == [False, False]
+        remaining = [loop.remove_signal_handler(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    assert remaining == [False, False]
     assert [type(failure["exception"]) for failure in failures] == [BrokenPipeError]

@@ -1,4 +1,4 @@
-"""Settings that name addresses: our own, and those of git hosts' APIs."""
+"""Settings of addresses: the server's own, and those of git hosts' APIs."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from dashwright.common.settings import Settings
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("value", "expected"),
     [
         ({}, "http://127.0.0.1:3000"),
         ({"http_host": "::1", "http_port": 8443, "tls": "self-signed"}, "https://[::1]:8443"),
@@ -16,15 +16,15 @@ from dashwright.common.settings import Settings
         ({"public_url": "https://example.com/boards/"}, "https://example.com/boards"),
     ],
 )
-def test_we_are_found_where_the_setting_says_or_where_we_listen(given: dict[str, Any], expected: str) -> None:
-    """Without a slash at the end."""
-    assert Settings(**given).public_address == expected
+def test_the_public_address(value: dict[str, Any], expected: str) -> None:
+    """The address is that of the setting or of the listener, without a trailing slash."""
+    assert Settings(**value).public_address == expected
 
 
-@pytest.mark.parametrize("given", ["boards.example.com", "ftp://example.com", "https://", "https://a?b=c", "https://u:p@a", "https://a:0"])
-def test_what_is_no_address_of_ours_is_refused(given: str) -> None:
+@pytest.mark.parametrize("value", ["boards.example.com", "ftp://example.com", "https://", "https://a?b=c", "https://u:p@a", "https://a:0"])
+def test_invalid_addresses_are_rejected(value: str) -> None:
     with pytest.raises(ValueError, match="is not an address"):
-        Settings(public_url=given)
+        Settings(public_url=value)
 
 
 def test_apis_are_named_by_their_hosts() -> None:
@@ -35,7 +35,7 @@ def test_apis_are_named_by_their_hosts() -> None:
     }
 
 
-@pytest.mark.parametrize("given", ["git.example.com", "=https://a", "a=b"])
-def test_an_api_without_host_or_address_is_refused(given: str) -> None:
+@pytest.mark.parametrize("value", ["git.example.com", "=https://a", "a=b"])
+def test_an_api_without_host_or_address_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="host=https://address"):
-        Settings(git_host_apis=given)
+        Settings(git_host_apis=value)

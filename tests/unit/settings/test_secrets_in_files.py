@@ -1,4 +1,4 @@
-"""Settings whose values lie in files of one folder, as containers are given secrets."""
+"""Settings whose values are in files of one folder, as for secrets of containers."""
 
 from pathlib import Path
 
@@ -42,11 +42,11 @@ def test_a_folder_that_cannot_be_read_stops_the_start(monkeypatch: pytest.Monkey
     """A named folder that does not exist is a wrong setting, never an empty folder."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("DASHWRIGHT_SECRETS_DIR", str(tmp_path / place))
-    with pytest.raises(SettingsError, match=r"DASHWRIGHT_SECRETS_DIR: .* is not a readable folder"):
+    with pytest.raises(SettingsError, match=r"DASHWRIGHT_SECRETS_DIR: .* is not a readable directory"):
         load()
 
 
 def test_without_the_folder_only_the_environment_counts(tmp_path: Path) -> None:
-    """Without the setting no folder is searched."""
+    """If the setting is absent, no folder is searched."""
     (tmp_path / "dashwright_secret_key").write_text("read from a file", encoding="utf-8")
     assert load().secret_key is None

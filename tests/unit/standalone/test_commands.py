@@ -14,10 +14,17 @@ pytestmark = pytest.mark.exhaustive
 
 @pytest.mark.parametrize(
     ("command", "words"),
-    [("serve", "whole system"), ("jobs", "the jobs of a server"), ("lint", "broken"), ("eval", "expressions"), ("migrate", "database")],
+    [
+        ("serve", "whole system"),
+        ("jobs", "the jobs of a server"),
+        ("dead-letters", "replay and discard"),
+        ("lint", "broken"),
+        ("eval", "expressions"),
+        ("migrate", "database"),
+    ],
 )
-def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], command: str, words: str) -> None:
-    """Commands whose modules are not imported are listed with a text, too."""
+def test_every_command_has_a_description(capsys: pytest.CaptureFixture[str], command: str, words: str) -> None:
+    """Commands whose modules are not imported are listed with a description, too."""
     with pytest.raises(SystemExit):
         app(["--help"])
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.strip("│ ").startswith(f"{command} ")]
@@ -30,6 +37,14 @@ def test_help_loads_no_service(arguments: list[str]) -> None:
     loaded = _loaded(arguments)
     assert not loaded & {"aiohttp", "pydantic", "numpy", "duckdb", "asyncpg", "aio_pika", "structlog"}
     assert {name for name in loaded if name.startswith("dashwright.")} == {"dashwright.standalone", "dashwright.standalone.cli"}
+
+
+@pytest.mark.parametrize("arguments", [["jobs", "wait"], ["jobs", "list", "--state", "odd"], ["jobs", "get", "a", "b"], ["jobs", "--odd"]])
+def test_an_invalid_option_has_an_exit_status_of_its_own(arguments: list[str]) -> None:
+    """Invalid options have status 2, so that scripts do not take them for a failed job, with status 1."""
+    with pytest.raises(SystemExit) as ended:
+        app(arguments)
+    assert ended.value.code == 2
 
 
 def test_lint_loads_neither_models_nor_kinds(tmp_path: Path) -> None:

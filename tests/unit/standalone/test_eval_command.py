@@ -46,7 +46,7 @@ def recording(**frames: list[Any]) -> dict[str, Any]:
     return {"results": {ref_id: {"status": 200, "frames": found} for ref_id, found in frames.items()}}
 
 
-def panel(**more: Any) -> dict[str, Any]:
+def panel(**fields: Any) -> dict[str, Any]:
     """Return a panel as dashboards contain it: with panel properties, and target properties without effect."""
     source = {"refId": "A", "datasource": PROMETHEUS, "expr": "up"}
     target = {
@@ -56,7 +56,7 @@ def panel(**more: Any) -> dict[str, Any]:
         "expression": "$A * 2",
         "intervalMs": 1000,
     }
-    return {"id": 7, "title": "Doubled", "type": "timeseries", "targets": [source, target], **more}
+    return {"id": 7, "title": "Doubled", "type": "timeseries", "targets": [source, target], **fields}
 
 
 def values_of(text: str, ref_id: str = "B") -> Any:
@@ -75,9 +75,9 @@ async def test_json_equals_the_servers_response() -> None:
 
 
 def test_recorded_frames_replace_the_queries_of_their_ref_ids(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Any data source is replaced; recorded results of expressions are not used."""
+    """Recorded frames replace queries of any data source; recorded results of expressions are not used."""
     recorded = write(recording(A=[frame([1, 2])], B=[frame([9])]))
-    assert evaluate(write(panel()), frames=Path(recorded), form="json") == 0
+    assert evaluate(write(panel()), frames=Path(recorded), output_format="json") == 0
     assert values_of(capsys.readouterr().out) == [2, 4]
 
 
@@ -85,10 +85,10 @@ def test_statements_run_where_they_are_turned_on(write: Write, capsys: pytest.Ca
     """Statements run if the setting enables them, as in the services."""
     statement = {"refId": "B", "type": "sql", "expression": "SELECT v * 2 AS v FROM A"}
     saved, recorded = write(panel(targets=[{"refId": "A", "datasource": PROMETHEUS}, statement])), Path(write(recording(A=[frame([1, 2])])))
-    assert evaluate(saved, frames=recorded, form="json") == 1
+    assert evaluate(saved, frames=recorded, output_format="json") == 1
     assert "DASHWRIGHT_FEATURES=sqlExpression" in capsys.readouterr().out
     monkeypatch.setenv("DASHWRIGHT_FEATURES", "sqlExpression")
-    assert evaluate(saved, frames=recorded, form="json") == 0
+    assert evaluate(saved, frames=recorded, output_format="json") == 0
     assert values_of(capsys.readouterr().out) == [2, 4]
 
 
@@ -98,9 +98,9 @@ def test_a_caret_marks_the_place_of_a_fault(write: Write, capsys: pytest.Capture
     assert "(at character 7)\n    1 + (2\n          ^\n" in capsys.readouterr().out
 
 
-def test_a_query_without_frames_is_an_error_that_says_how_to_give_them(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """The error is on its refId, and the exit status is 1."""
-    assert evaluate(write(panel()), form="json") == 1
+def test_a_query_without_frames_is_an_error(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error of the refId says how to give frames, and the exit status is 1."""
+    assert evaluate(write(panel()), output_format="json") == 1
     assert (
         "no frames are recorded for query A; give a response of /api/ds/query that contains them with --frames" in capsys.readouterr().out
     )
@@ -116,8 +116,8 @@ def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
     row = {"id": 1, "type": "row", "panels": [panel(id=8, title="Within")]}
     dashboard = write(wrap({"panels": [{"id": 5, "type": "text"}, panel(), row]}))
     recorded = Path(write(recording(A=[frame([3])])))
-    for wanted in ("7", "Doubled", "8", "Within"):
-        assert evaluate(dashboard, panel=wanted, frames=recorded, form="json") == 0
+    for body in ("7", "Doubled", "8", "Within"):
+        assert evaluate(dashboard, panel=body, frames=recorded, output_format="json") == 0
         assert values_of(capsys.readouterr().out) == [6]
     for wrong in (None, "5", "9"):
         assert evaluate(dashboard, panel=wrong, frames=recorded) == 2
@@ -126,36 +126,36 @@ def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
     assert evaluate(write({"panels": [panel()]}), frames=recorded) == 0
 
 
-def test_a_saved_panel_means_its_own_data_source_and_its_dashboards_time(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Queries without a data source get the panel's, and the dashboard's time range."""
+def test_a_saved_panel_has_defaults(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Queries without a data source use the panel's, and the dashboard's time range."""
     resample = {"refId": "B", "type": "resample", "expression": "A", "window": "10s", "downsampler": "last", "upsampler": "pad"}
     saved = {"id": 1, "type": "t", "datasource": {"type": "graphite", "uid": "g"}, "targets": [{"refId": "A", "target": "x"}, resample]}
     recorded = Path(write(recording(A=[frame([3])])))
     dashboard = write({"time": {"from": "now-30s", "to": "now"}, "panels": [saved]})
-    assert evaluate(dashboard, frames=recorded, now=NOW, form="json") == 0
+    assert evaluate(dashboard, frames=recorded, now=NOW, output_format="json") == 0
     out = capsys.readouterr().out
     assert json.loads(out)["results"]["B"]["frames"][0]["data"]["values"] == [[30000, 40000, 50000, 60000], [3, 3, 3, 3]]
     assert '"labels":{"__name__":"v"}' in out
-    assert evaluate(dashboard, frames=recorded, now=NOW, start="now-10s", form="json") == 0
+    assert evaluate(dashboard, frames=recorded, now=NOW, start="now-10s", output_format="json") == 0
     assert values_of(capsys.readouterr().out) == [3, 3]
 
 
-def test_yaml_is_known_by_its_name(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_yaml_is_detected_by_extension(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Files with the extension of YAML are read as YAML, which is common for dashboards in git."""
     path = tmp_path / "dashboard.yaml"
     path.write_text(f"kind: Dashboard\nspec:\n  panels:\n    - {json.dumps(panel())}\n")
-    assert evaluate(str(path), frames=Path(write(recording(A=[frame([1])]))), form="json") == 0
+    assert evaluate(str(path), frames=Path(write(recording(A=[frame([1])]))), output_format="json") == 0
     assert values_of(capsys.readouterr().out) == [2]
 
 
-def test_strict_refuses_what_the_panel_endpoint_refuses(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_strict_rejects_what_the_panel_endpoint_rejects(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     """The exit status is 1, and the message has the pointer of the fault."""
     assert evaluate(write(panel()), frames=Path(write(recording(A=[frame([1])]))), strict=True) == 1
     assert "dashwright eval: query B: /targets/1/intervalMs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "message"),
     [
         ([1], "must contain an object"),
         ({"title": "x"}, "give an object with targets"),
@@ -163,10 +163,10 @@ def test_strict_refuses_what_the_panel_endpoint_refuses(write: Write, capsys: py
         ({"panels": []}, "no panels with targets"),
     ],
 )
-def test_a_file_without_a_panel_says_what_belongs_there(write: Write, capsys: pytest.CaptureFixture[str], document: Any, told: str) -> None:
-    """The exit status is 2: nothing was evaluated."""
+def test_a_file_without_a_panel_is_an_error(write: Write, capsys: pytest.CaptureFixture[str], document: Any, message: str) -> None:
+    """The error says what the file should contain, and the exit status is 2: nothing was evaluated."""
     assert evaluate(write(document)) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_unreadable_files_are_named(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,7 +218,7 @@ def test_long_tables_are_cut_and_say_so(write: Write, capsys: pytest.CaptureFixt
     assert max(line.count("{host=") for line in out.splitlines()) == 8
 
 
-def test_the_example_of_the_reference_gives_what_it_shows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_the_documentation(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The command of the page prints the output of the page, word for word."""
     page = (ROOT / "docs/reference/command-line.md").read_text()
     [command] = [line for line in page.splitlines() if line.startswith(".venv/bin/dashwright eval ")]

@@ -21,6 +21,8 @@ NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
         (datetime(2024, 3, 1, 13, tzinfo=timezone(timedelta(hours=1))), NOON),
         (int(NOON.timestamp()), NOON),
         ("0001-01-01 00:00:00", None),
+        (datetime(1, 1, 1), None),  # noqa: DTZ001 - as the database gives it
+        (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), None),
         ("2024-13-45 12:00:00", None),
         ("yesterday", None),
         (10**15, None),
@@ -31,8 +33,8 @@ NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
     ids=str,
 )
 def test_a_time_is_in_utc_however_it_is_stored(value: Any, expected: datetime | None) -> None:
-    """Times are in UTC; an unreadable value becomes None."""
-    assert fields.moment({"at": value}, "at") == expected
+    """Times are in UTC; an unreadable value and Go's zero time become None."""
+    assert fields.timestamp({"at": value}, "at") == expected
 
 
 @pytest.mark.parametrize(
@@ -56,5 +58,5 @@ def test_a_time_is_in_utc_however_it_is_stored(value: Any, expected: datetime | 
 def test_numbers_switches_and_texts_are_read_from_any_value(value: Any, number: int, is_set: bool, text: str) -> None:
     """A missing column is read like one without a value."""
     row = {"x": value}
-    assert (fields.whole(row, "x"), fields.flag(row, "x"), fields.text(row, "x")) == (number, is_set, text)
-    assert (fields.whole({}, "x"), fields.flag({}, "x"), fields.text({}, "x")) == (0, False, "")
+    assert (fields.integer(row, "x"), fields.flag(row, "x"), fields.string(row, "x")) == (number, is_set, text)
+    assert (fields.integer({}, "x"), fields.flag({}, "x"), fields.string({}, "x")) == (0, False, "")

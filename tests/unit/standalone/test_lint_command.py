@@ -85,7 +85,7 @@ def test_another_configuration_takes_the_place_of_the_directorys(write: Write) -
     assert check([name], config=Path(write("other.yaml", ""))) == 1
 
 
-def test_json_tells_every_dashboard(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_lists_every_dashboard(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     assert check([write("bad.json", BAD), write("good.json", GOOD)], as_json=True) == 1
     bad, good = json.loads(capsys.readouterr().out)
     assert (good["path"], good["issues"]) == ("good.json", [])
@@ -101,7 +101,7 @@ def test_json_tells_every_dashboard(write: Write, capsys: pytest.CaptureFixture[
         (None, "", "dashwright lint: a.json: No such file"),
     ],
 )
-def test_what_cannot_be_read_is_another_status(
+def test_an_unreadable_file_has_another_exit_status(
     write: Write, capsys: pytest.CaptureFixture[str], document: Any, config: str, reason: str
 ) -> None:
     if document is not None:
@@ -144,7 +144,7 @@ def test_a_summary_counts_by_rule(write: Write, capsys: pytest.CaptureFixture[st
 
 
 def test_one_rule_is_checked(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only the named rule is checked; an unknown rule is refused with the names of the others."""
+    """With a rule given, only it is checked; an unknown rule is rejected with the names of the others."""
     name = write("bad.json", BAD)
     assert check([name], rule=["uneditable-dashboard"]) == 0
     assert check([name], rule=["uneditable-dashboard", RULE]) == 1

@@ -57,10 +57,10 @@ async def test_watch_and_wait() -> None:
     """One object is watched, and waited for by a field."""
     api = await kr8s.asyncio.api()
     dashboard = await made(api, "kr8s-watch")
-    waiting = asyncio.create_task(dashboard.wait("jsonpath='{.spec.title}'=Two", timeout=20))
+    task = asyncio.create_task(dashboard.wait("jsonpath='{.spec.title}'=Two", timeout=20))
     other = await Dashboard.get("kr8s-watch", namespace="default", api=api)
     await other.patch({"spec": {"title": "Two"}})
-    await waiting
+    await task
     assert dashboard.spec.title == "Two"
     await dashboard.delete()
 

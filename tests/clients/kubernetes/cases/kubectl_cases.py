@@ -223,16 +223,16 @@ def test_create(kubectl: Kubectl, name: str) -> None:
     ran = kubectl("create", "-f", "-", sent=dashboard(name))
     ran.check_requests(f"POST {ITEMS}?fieldManager=kubectl-create&fieldValidation=Strict")
     assert ran.out.strip() == f"dashboard.{GROUP}/{name} created"
-    again = kubectl("create", "-f", "-", sent=dashboard(name), status=1)
-    assert f'dashboards.{GROUP} "{name}" already exists' in again.err
+    repeated = kubectl("create", "-f", "-", sent=dashboard(name), status=1)
+    assert f'dashboards.{GROUP} "{name}" already exists' in repeated.err
     kubectl("delete", "dashboard", name)
 
 
 def test_create_with_a_generated_name(kubectl: Kubectl) -> None:
     """The server generates the name."""
-    wanted = dashboard("x")
-    wanted["metadata"] = {"generateName": "generated-"}
-    told = kubectl("create", "-f", "-", "--output=name", sent=wanted).out.strip()
+    body = dashboard("x")
+    body["metadata"] = {"generateName": "generated-"}
+    told = kubectl("create", "-f", "-", "--output=name", sent=body).out.strip()
     assert told.startswith(f"dashboard.{GROUP}/generated-")
     kubectl("delete", told)
 
@@ -248,10 +248,10 @@ def test_dry_run(kubectl: Kubectl, name: str, command: list[str]) -> None:
 
 def test_strict_validation(kubectl: Kubectl, name: str) -> None:
     """An unknown field is refused, warned about, or ignored, as requested."""
-    wanted = dashboard(name) | {"speck": {}}
-    assert 'unknown field "speck"' in kubectl("create", "-f", "-", sent=wanted, status=1).err
-    assert 'unknown field "speck"' in kubectl("create", "-f", "-", "--validate=warn", "--dry-run=server", sent=wanted).err
-    ignored = kubectl("create", "-f", "-", "--validate=false", "--dry-run=server", sent=wanted)
+    body = dashboard(name) | {"speck": {}}
+    assert 'unknown field "speck"' in kubectl("create", "-f", "-", sent=body, status=1).err
+    assert 'unknown field "speck"' in kubectl("create", "-f", "-", "--validate=warn", "--dry-run=server", sent=body).err
+    ignored = kubectl("create", "-f", "-", "--validate=false", "--dry-run=server", sent=body)
     ignored.check_requests(f"POST {ITEMS}?dryRun=All&fieldManager=kubectl-create&fieldValidation=Ignore")
 
 
@@ -443,8 +443,8 @@ def test_lists_over_all_namespaces(kubectl: Kubectl, made: str) -> None:
 def test_status(kubectl: Kubectl, name: str) -> None:
     """The status of a repository is read and patched separately."""
     spec = {"title": "R", "type": "local", "local": {"path": name}, "sync": {"enabled": False, "target": "folder"}, "workflows": []}
-    wanted = {"apiVersion": "provisioning.grafana.app/v0alpha1", "kind": "Repository", "metadata": {"name": name}, "spec": spec}
-    kubectl("create", "-f", "-", sent=wanted)
+    body = {"apiVersion": "provisioning.grafana.app/v0alpha1", "kind": "Repository", "metadata": {"name": name}, "spec": spec}
+    kubectl("create", "-f", "-", sent=body)
     patch = '{"status": {"observedGeneration": 1}}'
     kubectl("patch", "repository", name, "--subresource=status", "--type=merge", "--patch", patch)
     assert kubectl("get", "repository", name, "--subresource=status", "--output=jsonpath={.status.observedGeneration}").out == "1"

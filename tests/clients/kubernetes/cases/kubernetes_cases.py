@@ -32,8 +32,8 @@ def made(objects: client.CustomObjectsApi) -> Iterator[str]:
 
 def test_create_read_replace_delete(objects: client.CustomObjectsApi) -> None:
     """An object is created, read, replaced and deleted; an outdated version is refused."""
-    made = objects.create_namespaced_custom_object(*WHERE, dashboard("life"))
-    assert made["metadata"]["generation"] == 1
+    created = objects.create_namespaced_custom_object(*WHERE, dashboard("life"))
+    assert created["metadata"]["generation"] == 1
     read = objects.get_namespaced_custom_object(*WHERE, "life")
     assert read["spec"] == {"title": "One"}
     read["spec"]["title"] = "Two"
@@ -98,8 +98,8 @@ def test_dynamic_client() -> None:
     """Discovery is enough to find kinds, apply on the server, and watch until a timeout."""
     api = dynamic.DynamicClient(config.new_client_from_config())
     dashboards = api.resources.get(api_version=f"{GROUP}/{VERSION}", kind="Dashboard")
-    made = dashboards.server_side_apply(body=dashboard("dynamic"), name="dynamic", namespace=NAMESPACE, field_manager="case")
-    assert made.metadata.managedFields[0].manager == "case"
+    created = dashboards.server_side_apply(body=dashboard("dynamic"), name="dynamic", namespace=NAMESPACE, field_manager="case")
+    assert created.metadata.managedFields[0].manager == "case"
     assert dashboards.get(name="dynamic", namespace=NAMESPACE).spec.title == "One"
     assert "dynamic" in [item.metadata.name for item in dashboards.get(namespace=NAMESPACE).items]
     events = dashboards.watch(namespace=NAMESPACE, name="dynamic", timeout=1)

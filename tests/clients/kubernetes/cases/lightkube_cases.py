@@ -21,9 +21,9 @@ def api() -> Client:
 
 def test_life(api: Client) -> None:
     """An object is created, read, replaced, listed and deleted."""
-    made = api.create(dashboard("lk-life", case="lk"))
-    made.spec["title"] = "Two"
-    assert api.replace(made).spec == {"title": "Two"}
+    created = api.create(dashboard("lk-life", case="lk"))
+    created.spec["title"] = "Two"
+    assert api.replace(created).spec == {"title": "Two"}
     assert [each.metadata.name for each in api.list(Dashboard, labels={"case": "lk"})] == ["lk-life"]
     assert [each.metadata.name for each in api.list(Dashboard, fields={"metadata.name": "lk-life"}, chunk_size=1)] == ["lk-life"]
     api.delete(Dashboard, "lk-life")

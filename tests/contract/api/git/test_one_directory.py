@@ -1,10 +1,10 @@
-"""A repository that is one directory of a branch, beside files of others: what is outside is neither read, told nor touched."""
+"""A repository is one directory of a branch; all other directories are neither read, listed nor changed."""
 
 import json
 from typing import Any
 
 import pytest
-from tests.contract.api.git.trial import DASHBOARDS, REPOSITORIES, Trial, dashboard, until, well
+from tests.contract.api.git.trial import DASHBOARDS, REPOSITORIES, Trial, dashboard, is_well, until
 from tests.servers.git import git
 
 FILES = f"{REPOSITORIES}/team/files"
@@ -15,51 +15,51 @@ INSIDE = {"deploy/boards/a.json": dashboard("a", "A"), "deploy/boards/in/b.json"
 
 @pytest.fixture
 async def team(trial: Trial) -> Trial:
-    """Two dashboards in ``deploy/boards``, synced; what lies outside cannot be read."""
+    """Sync two dashboards of ``deploy/boards``. The files outside of that directory are invalid."""
     trial.work.commit({**OUTSIDE, **INSIDE})
     await trial.make(path="/deploy/boards/")
     return trial
 
 
-async def write_from_here(trial: Trial) -> None:
+async def allow_writes(trial: Trial) -> None:
     _, team = await trial.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["workflows"] = ["write", "branch"]
     assert (await trial.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
-    assert well(await trial.later(0))
+    assert is_well(await trial.later(0))
 
 
-async def job(trial: Trial, action: str, **options: Any) -> dict[str, Any]:
-    status, made = await trial.api("POST", f"{REPOSITORIES}/team/jobs", {"action": action, action: options})
-    assert status == 202, made
+async def run_job(trial: Trial, action: str, **options: Any) -> dict[str, Any]:
+    status, created = await trial.api("POST", f"{REPOSITORIES}/team/jobs", {"action": action, action: options})
+    assert status == 202, created
     await until(trial.api.database, trial.is_at_rest)
-    _, found = await trial.api("GET", f"{REPOSITORIES}/team/jobs/{made['metadata']['uid']}")
+    _, found = await trial.api("GET", f"{REPOSITORIES}/team/jobs/{created['metadata']['uid']}")
     return dict(found["status"])
 
 
-async def stored(trial: Trial) -> dict[str, str]:
-    """What is managed, by its path."""
+async def stored_titles(trial: Trial) -> dict[str, str]:
+    """Return the titles of managed objects by their path."""
     rows = await trial.api.sql("select json_object_agg(coalesce(source_path, ''), title)::text from resource where manager_id = 'team'")
     return dict(json.loads(rows))
 
 
-def hosted(trial: Trial, ref: str = "main") -> set[str]:
+def files_on_host(trial: Trial, ref: str = "main") -> set[str]:
     return set(git(trial.server.root / "team.git", "ls-tree", "-r", "--name-only", ref).split())
 
 
-async def jobs(trial: Trial) -> int:
+async def count_jobs(trial: Trial) -> int:
     return int(await trial.api.sql("select count(*) from job"))
 
 
 async def test_only_the_directory_is_stored(team: Trial) -> None:
-    """By its paths inside, whole and by difference; nothing outside is a bad file."""
-    assert well(await team.status())
-    assert await stored(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
+    """Full and incremental syncs store the files of the directory by relative path, and report no file outside."""
+    assert is_well(await team.status())
+    assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
     _, spec = await team.api("GET", f"{REPOSITORIES}/team")
     assert spec["spec"]["githost"]["path"] == "deploy/boards"
     team.work.commit({"deploy/boards/a.json": None, "deploy/boards/c.json": dashboard("c", "C"), "c.json": "{", "deploy/in/b.json": "{"})
     status = await team.later()
-    assert (well(status), status["sync"]["incremental"]) == (True, True)
-    assert await stored(team) == {"": "Team", "in": "in", "in/b.json": "B", "c.json": "C"}
+    assert (is_well(status), status["sync"]["incremental"]) == (True, True)
+    assert await stored_titles(team) == {"": "Team", "in": "in", "in/b.json": "B", "c.json": "C"}
     _, found = await team.api("GET", f"{DASHBOARDS}/b")
     assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "in/b.json"
     _, resources = await team.api("GET", f"{REPOSITORIES}/team/resources")
@@ -67,32 +67,32 @@ async def test_only_the_directory_is_stored(team: Trial) -> None:
     assert resources.get("quarantined", []) == []
 
 
-async def test_a_commit_outside_changes_nothing(team: Trial) -> None:
-    """It is looked at once, written off as stored, and no job is made for it again."""
+async def test_a_commit_outside_of_the_directory_changes_nothing(team: Trial) -> None:
+    """A commit outside of the directory is recorded by one sync, which writes no object, and causes no further job."""
     changes = await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'")
     newest = team.work.commit({"a.json": "{{", "deploy/boards.json": None, "elsewhere/c.json": dashboard("c", "C")})
     status = await team.later()
-    assert (well(status), status["sync"]["lastRef"], status["sync"]["incremental"]) == (True, newest, True)
-    before = await jobs(team)
+    assert (is_well(status), status["sync"]["lastRef"], status["sync"]["incremental"]) == (True, newest, True)
+    before = await count_jobs(team)
     await team.later(600)
-    assert await jobs(team) == before
+    assert await count_jobs(team) == before
     assert await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'") == changes
 
 
-async def test_files_are_named_as_inside(team: Trial) -> None:
-    """Listed, read, made, moved and removed, on the own branch and another; their addresses at the host are whole."""
-    await write_from_here(team)
+async def test_file_paths_are_relative_to_the_directory(team: Trial) -> None:
+    """The files API lists, reads, creates, moves and deletes by relative paths; links to the host have complete paths."""
+    await allow_writes(team)
     url = team.server.url("team.git").removesuffix(".git")
-    _, listed = await team.api("GET", FILES)
-    assert [item["path"] for item in listed["items"]] == ["a.json", "in/b.json"]
-    status, made = await team.api("POST", f"{FILES}/new/c.json", json.loads(dashboard("c", "C")))
-    assert (status, made["path"], made["urls"]["sourceURL"]) == (200, "new/c.json", f"{url}/blob/main/deploy/boards/new/c.json"), made
+    _, found = await team.api("GET", FILES)
+    assert [item["path"] for item in found["items"]] == ["a.json", "in/b.json"]
+    status, file = await team.api("POST", f"{FILES}/new/c.json", json.loads(dashboard("c", "C")))
+    assert (status, file["path"], file["urls"]["sourceURL"]) == (200, "new/c.json", f"{url}/blob/main/deploy/boards/new/c.json"), file
     assert (await team.api("POST", f"{FILES}/far/b.json", params={"originalPath": "in/b.json"}))[0] == 200
     assert (await team.api("DELETE", f"{FILES}/a.json"))[0] == 200
     assert (await team.api("PUT", f"{FILES}/new/c.json", json.loads(dashboard("c", "Side")), params={"ref": "side"}))[0] == 200
     inside = {"deploy/boards/far/b.json", "deploy/boards/new/c.json"}
-    assert hosted(team) == hosted(team, "side") == OUTSIDE.keys() | inside
-    assert await stored(team) == {"": "Team", "far": "far", "far/b.json": "B", "new": "new", "new/c.json": "C"}
+    assert files_on_host(team) == files_on_host(team, "side") == OUTSIDE.keys() | inside
+    assert await stored_titles(team) == {"": "Team", "far": "far", "far/b.json": "B", "new": "new", "new/c.json": "C"}
     _, side = await team.api("GET", f"{FILES}/new/c.json", params={"ref": "side"})
     assert side["resource"]["file"]["spec"]["title"] == "Side"
     for path in ("deploy/boards/new/c.json", "boards/in/b.json", "..%2Fboards.json"):
@@ -101,51 +101,52 @@ async def test_files_are_named_as_inside(team: Trial) -> None:
     assert (sync["state"], sync["lastRef"]) == ("success", git(team.server.root / "team.git", "rev-parse", "main"))
 
 
-async def test_an_object_is_changed_by_its_file_inside(team: Trial) -> None:
-    await write_from_here(team)
+async def test_an_edit_changes_the_file_in_the_directory(team: Trial) -> None:
+    """An edit of an object is committed to its file in the directory and to no other file."""
+    await allow_writes(team)
     _, found = await team.api("GET", f"{DASHBOARDS}/b")
     found["spec"]["title"] = "B2"
     status, found = await team.api("PUT", f"{DASHBOARDS}/b", found)
     assert (status, found["metadata"]["annotations"]["grafana.app/sourcePath"]) == (200, "in/b.json"), found
     assert json.loads(git(team.server.root / "team.git", "show", "main:deploy/boards/in/b.json"))["title"] == "B2"
-    assert hosted(team) == OUTSIDE.keys() | INSIDE.keys()
+    assert files_on_host(team) == OUTSIDE.keys() | INSIDE.keys()
 
 
-async def test_the_last_file_leaves_the_directory(team: Trial) -> None:
-    """Removed from here it is kept: a sync then finds it empty, as it is to be."""
-    await write_from_here(team)
+async def test_deleting_the_last_file_keeps_the_directory(team: Trial) -> None:
+    """After the last file is deleted, a ``.keep`` file keeps the directory, and the next sync succeeds."""
+    await allow_writes(team)
     assert (await team.api("DELETE", f"{FILES}/in/"))[0] == 200
     assert (await team.api("DELETE", f"{FILES}/a.json"))[0] == 200
-    assert hosted(team) == OUTSIDE.keys() | {"deploy/boards/.keep"}
-    assert (await job(team, "sync"))["state"] == "success"
-    assert await stored(team) == {"": "Team"}
+    assert files_on_host(team) == OUTSIDE.keys() | {"deploy/boards/.keep"}
+    assert (await run_job(team, "sync"))["state"] == "success"
+    assert await stored_titles(team) == {"": "Team"}
 
 
-async def test_an_export_goes_into_the_directory(team: Trial) -> None:
-    """Its prefix is one inside; what lies outside at the same path is in nobody's way."""
-    await write_from_here(team)
+async def test_an_export_writes_into_the_directory(team: Trial) -> None:
+    """The prefix of an export is relative to the directory, and files outside of it do not conflict."""
+    await allow_writes(team)
     assert (await team.api("POST", DASHBOARDS, {"metadata": {"name": "x"}, "spec": {"title": "values"}}))[0] == 201
-    status = await job(team, "export", prefix="more", branch="exported")
+    status = await run_job(team, "export", prefix="more", branch="exported")
     assert status["state"] == "success", status
-    assert hosted(team, "exported") == OUTSIDE.keys() | INSIDE.keys() | {"deploy/boards/more/values.json"}
+    assert files_on_host(team, "exported") == OUTSIDE.keys() | INSIDE.keys() | {"deploy/boards/more/values.json"}
 
 
-async def test_the_rules_of_lint_lie_in_the_directory(team: Trial) -> None:
-    """Those of the whole repository are those of somebody else."""
-    waived = "exclusions:\n  uneditable-dashboard:\n"
+async def test_lint_reads_the_configuration_in_the_directory(team: Trial) -> None:
+    """Lint uses the ``.dashboard-lint`` of the directory and ignores that of the branch's root."""
+    lint_configuration = "exclusions:\n  uneditable-dashboard:\n"
 
     async def issues() -> set[str]:
         _, found = await team.api("GET", f"{FILES}/a.json")
         return {issue["rule"] for issue in found.get("lint", [])}
 
-    team.work.commit({".dashboard-lint": waived})
+    team.work.commit({".dashboard-lint": lint_configuration})
     assert "uneditable-dashboard" in await issues()
-    team.work.commit({"deploy/boards/.dashboard-lint": waived})
+    team.work.commit({"deploy/boards/.dashboard-lint": lint_configuration})
     assert "uneditable-dashboard" not in await issues()
 
 
 async def test_the_history_is_that_of_the_directory(team: Trial) -> None:
-    """And of a path inside."""
+    """The history lists the commits that changed the directory, or a path in it."""
     first = (await team.status())["sync"]["lastRef"]
     team.work.commit({"outside.txt": "1"})
     second = team.work.commit({"deploy/boards/a.json": dashboard("a", "A2")})
@@ -159,27 +160,27 @@ async def test_the_history_is_that_of_the_directory(team: Trial) -> None:
     assert (await team.api("GET", f"{REPOSITORIES}/team/history/deploy"))[0] == 404
 
 
-async def test_another_path_makes_the_next_sync_a_whole_one(team: Trial) -> None:
-    """What the files name stays the same object; what lay elsewhere goes, and comes back with the path."""
+async def test_a_changed_path_causes_a_full_sync(team: Trial) -> None:
+    """Objects named by the new directory's files remain the same objects; other objects are deleted until the path is changed back."""
     uid = await team.api.sql("select uid from resource where name = 'b'")
     await team.change(path="boards")
     status = await team.later()
-    assert (well(status), status["sync"]["incremental"]) == (True, False)
-    assert await stored(team) == {"": "Team", "in": "in", "in/b.json": "not this one"}
+    assert (is_well(status), status["sync"]["incremental"]) == (True, False)
+    assert await stored_titles(team) == {"": "Team", "in": "in", "in/b.json": "not this one"}
     assert await team.api.sql("select uid from resource where name = 'b'") == uid
     await team.change(path="")
     await team.later()
-    assert {"deploy", "deploy/boards", "deploy/boards/a.json"} <= set(await stored(team))
+    assert {"deploy", "deploy/boards", "deploy/boards/a.json"} <= set(await stored_titles(team))
     await team.change(path="deploy/boards")
-    assert well(await team.later())
-    assert await stored(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
+    assert is_well(await team.later())
+    assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
     assert await team.api.sql("select uid from resource where name = 'b'") == uid
 
 
 @pytest.mark.parametrize("gone", ["moved", "mistyped"])
-async def test_a_directory_that_is_gone_takes_nothing_along(team: Trial, gone: str) -> None:
-    """Moved in the branch, or mistyped in the spec: what is stored stays, the sync, a plan and whoever looks are told, and it heals."""
-    before = await stored(team)
+async def test_a_missing_directory_deletes_no_objects(team: Trial, gone: str) -> None:
+    """A moved or misspelt directory fails syncs, dry runs and file lists until it is corrected; the stored objects remain."""
+    before = await stored_titles(team)
     if gone == "moved":
         git(team.work.folder, "mv", "deploy/boards", "deploy/new")
         team.work.push()
@@ -191,29 +192,29 @@ async def test_a_directory_that_is_gone_takes_nothing_along(team: Trial, gone: s
     _, plan = await team.api("POST", f"{REPOSITORIES}/team/sync", params={"dryRun": "All"})
     assert (plan["errors"], plan.get("items", [])) == (status["sync"]["message"], [])
     assert (await team.api("GET", FILES))[0] == 409
-    assert await stored(team) == before
+    assert await stored_titles(team) == before
     await team.change(path="deploy/new" if gone == "moved" else "deploy/boards")
-    assert well(await team.later(600))
-    assert await stored(team) == before
+    assert is_well(await team.later(600))
+    assert await stored_titles(team) == before
 
 
-async def test_a_directory_that_is_not_there_yet_is_empty(trial: Trial) -> None:
-    """Its files are stored when they come; with a file that keeps it, it may be empty again."""
+async def test_a_directory_that_does_not_exist_yet_is_empty(trial: Trial) -> None:
+    """Files of the directory are stored when it is created, and it may become empty if a ``.keep`` file keeps it."""
     trial.work.commit(dict(OUTSIDE))
     await trial.make(path="deploy/boards")
-    assert well(await trial.status())
+    assert is_well(await trial.status())
     trial.work.commit(dict(INSIDE))
-    assert well(await trial.later())
-    assert await stored(trial) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
+    assert is_well(await trial.later())
+    assert await stored_titles(trial) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
     trial.work.commit({**dict.fromkeys(INSIDE), "deploy/boards/.keep": ""})
-    assert well(await trial.later())
-    assert await stored(trial) == {"": "Team"}
+    assert is_well(await trial.later())
+    assert await stored_titles(trial) == {"": "Team"}
 
 
-async def test_what_was_synced_is_put_back_inside(team: Trial) -> None:
-    """A rollback is one of the directory."""
+async def test_a_rollback_restores_the_directory(team: Trial) -> None:
+    """A rollback restores the objects of the directory."""
     team.work.commit({"deploy/boards/a.json": dashboard("a", "A2"), "deploy/boards/in/b.json": None})
-    assert well(await team.later())
+    assert is_well(await team.later())
     assert (await team.api("POST", f"{REPOSITORIES}/team/rollback"))[0] == 202
     await until(team.api.database, team.is_at_rest)
-    assert await stored(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
+    assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}

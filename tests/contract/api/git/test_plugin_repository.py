@@ -1,12 +1,12 @@
-"""A repository of a plugin for Grafana, with dashboards beside sources, packages and configurations: every commit of it is synced well."""
+"""Repository of a Grafana plugin, which has sources, packages and configurations next to dashboards: every commit is synced."""
 
 import json
 from urllib.parse import quote
 
 from tests.contract.api.conftest import ADMIN
-from tests.contract.api.git.trial import REPOSITORIES, Trial, dashboard, well
+from tests.contract.api.git.trial import REPOSITORIES, Trial, dashboard, is_well
 
-from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE
+from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 
 HOME = dashboard("home", "Home")
 FIRST = {
@@ -41,7 +41,7 @@ LATER: list[dict[str, str | None]] = [
         "dashboards/Experimental/MongoDB Instance & + ' , # = ; @ ! [a] {b} ~ %20 (new)-17.json": dashboard("odd", "Odd"),
     },
     {"pmm-app/dist/dashboards/Home_Dashboard.json": HOME, "pmm-app/dist/plugin.json": "{}"},
-    {"dashboards/MySQL/Large.json": dashboard("large", "x" * 4000).replace("}", " " * (LARGEST_FILE - 10_000) + "}", 1)},
+    {"dashboards/MySQL/Large.json": dashboard("large", "x" * 4000).replace("}", " " * (MAX_FILE_BYTES - 10_000) + "}", 1)},
     {"dashboards/Insight/Home_Dashboard.json": None, "pmm-app/package.json": None},
     {
         "dashboards/Experimental/MongoDB_ReplSet_Summary_(New).json": None,
@@ -50,56 +50,56 @@ LATER: list[dict[str, str | None]] = [
 ]
 
 
-async def folders(trial: Trial) -> set[str]:
+async def stored_folders(trial: Trial) -> set[str]:
     found = await trial.api.sql("select coalesce(json_agg(source_path), '[]')::text from resource where resource = 'folders'")
     return {path for path in json.loads(found) if path}
 
 
-async def stored(trial: Trial) -> dict[str, str]:
+async def stored_dashboards(trial: Trial) -> dict[str, str]:
     found = await trial.api.sql(
         "select coalesce(json_object_agg(source_path, name), '{}')::text from resource where resource = 'dashboards'"
     )
-    kept: dict[str, str] = json.loads(found)
-    return kept
+    names_by_path: dict[str, str] = json.loads(found)
+    return names_by_path
 
 
-async def write_from_here(trial: Trial) -> None:
+async def allow_writes(trial: Trial) -> None:
     _, team = await trial.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["workflows"] = ["write"]
     assert (await trial.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
 
 
-async def test_every_commit_is_synced_well(trial: Trial) -> None:
-    """Dashboards of any name are stored; copies, and what holds no dashboard, are no errors, and make no folders."""
+async def test_every_commit_is_synced(trial: Trial) -> None:
+    """Dashboards with any file name are stored. Copies and files without a dashboard cause no error and no folder."""
     trial.work.commit(dict(FIRST))
     await trial.make()
-    assert well(await trial.status()), await trial.errors()
-    assert set(await stored(trial)) == {path for path in FIRST if path.startswith("dashboards/")}
-    assert await folders(trial) == {"dashboards", "dashboards/MySQL", "dashboards/OS", "dashboards/Insight"}
+    assert is_well(await trial.status()), await trial.errors()
+    assert set(await stored_dashboards(trial)) == {path for path in FIRST if path.startswith("dashboards/")}
+    assert await stored_folders(trial) == {"dashboards", "dashboards/MySQL", "dashboards/OS", "dashboards/Insight"}
     for files in LATER:
         trial.work.commit(dict(files))
-        assert well(await trial.later()), await trial.errors()
-    assert (await stored(trial))["pmm-app/dist/dashboards/Home_Dashboard.json"] == "home"
-    before = await stored(trial), await folders(trial)
+        assert is_well(await trial.later()), await trial.errors()
+    assert (await stored_dashboards(trial))["pmm-app/dist/dashboards/Home_Dashboard.json"] == "home"
+    before = await stored_dashboards(trial), await stored_folders(trial)
     await trial.rename("Looked at as a whole")
-    assert well(await trial.later())
+    assert is_well(await trial.later())
     status = json.loads(await trial.api.sql("select status from job order by created_at desc limit 1"))
-    whole = next(entry for entry in status["summary"] if entry["resource"] == "dashboards")
-    assert (await stored(trial), await folders(trial)) == before
-    assert (whole["ignored"], whole["warning"], whole["error"]) == (11, 1, 0)
+    full = next(entry for entry in status["summary"] if entry["resource"] == "dashboards")
+    assert (await stored_dashboards(trial), await stored_folders(trial)) == before
+    assert (full["ignored"], full["warning"], full["error"]) == (11, 1, 0)
 
 
 async def test_any_name_is_reached_over_http(trial: Trial) -> None:
-    """A file whose name has every kind of sign is read, edited, previewed and removed by its path, and has a history."""
+    """A file whose name has special characters can be read, edited, previewed and deleted by its path, and has a history."""
     trial.work.commit(dict(FIRST))
     await trial.make()
-    await write_from_here(trial)
+    await allow_writes(trial)
     trial.work.commit(dict(LATER[0]))
-    assert well(await trial.later())
+    assert is_well(await trial.later())
     path = next(path for path in LATER[0] if "%20" in path)
     place = quote(path, safe="/")
-    _, read = await trial.api("GET", f"{REPOSITORIES}/team/files/{place}")
-    assert (read["path"], read["resource"]["file"]["metadata"]["name"]) == (path, "odd")
+    _, found = await trial.api("GET", f"{REPOSITORIES}/team/files/{place}")
+    assert (found["path"], found["resource"]["file"]["metadata"]["name"]) == (path, "odd")
     status, edited = await trial.api("PUT", f"{REPOSITORIES}/team/files/{place}", json.loads(dashboard("odd", "Edited")))
     assert (status, edited.get("errors")) == (200, None)
     _, history = await trial.api("GET", f"{REPOSITORIES}/team/history/{place}")
@@ -115,16 +115,16 @@ async def test_patterns_choose_the_files(trial: Trial) -> None:
     """Changed patterns cause a full sync. Files that are not selected count as missing and cannot be written."""
     trial.work.commit({**FIRST, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
     await trial.make()
-    await write_from_here(trial)
+    await allow_writes(trial)
     assert (await trial.status())["sync"]["state"] == "error"
     await trial.change(exclude=["pmm-app/dist/", "**/OS/**"])
     status = await trial.later()
-    assert (well(status), status["sync"]["incremental"]) == (True, False)
-    assert set(await stored(trial)) == {"dashboards/MySQL/MySQL_Instance_Summary.json", "dashboards/Insight/Home_Dashboard.json"}
-    assert await folders(trial) == {"dashboards", "dashboards/MySQL", "dashboards/Insight", "pmm-app"}
-    code, refused = await trial.api("POST", f"{REPOSITORIES}/team/files/dashboards/OS/x.json", json.loads(dashboard("x", "X")))
-    assert (code, "not selected by include and exclude" in refused["message"]) == (400, True)
+    assert (is_well(status), status["sync"]["incremental"]) == (True, False)
+    assert set(await stored_dashboards(trial)) == {"dashboards/MySQL/MySQL_Instance_Summary.json", "dashboards/Insight/Home_Dashboard.json"}
+    assert await stored_folders(trial) == {"dashboards", "dashboards/MySQL", "dashboards/Insight", "pmm-app"}
+    code, error = await trial.api("POST", f"{REPOSITORIES}/team/files/dashboards/OS/x.json", json.loads(dashboard("x", "X")))
+    assert (code, "not selected by include and exclude" in error["message"]) == (400, True)
     await trial.change(include=["dashboards/Insight/"], exclude=[])
-    assert well(await trial.later())
-    assert set(await stored(trial)) == {"dashboards/Insight/Home_Dashboard.json"}
-    assert await folders(trial) == {"dashboards", "dashboards/Insight"}
+    assert is_well(await trial.later())
+    assert set(await stored_dashboards(trial)) == {"dashboards/Insight/Home_Dashboard.json"}
+    assert await stored_folders(trial) == {"dashboards", "dashboards/Insight"}

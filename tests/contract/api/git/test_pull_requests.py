@@ -1,4 +1,4 @@
-"""What a pull request would change is said under it, over http, by a worker that looks at real commits."""
+"""A worker reviews pull requests and comments on them at the git host; the commits are real."""
 
 import asyncio
 import re
@@ -23,7 +23,7 @@ from dashwright.jobs_worker.main import JobsWorker
 
 @pytest.fixture
 async def proposals(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Proposals]:
-    """Two dashboards are synced from main."""
+    """Start the environment with two dashboards synced from main."""
     root = tmp_path / "server"
     root.mkdir()
     settings = load(
@@ -40,17 +40,17 @@ async def proposals(start_api: StartApi, database: Database, broker: MemoryBroke
         await worker.start()
         proposals = Proposals(await start_api(), host, host.make(NAME), worker)
         proposals.work.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta"), "README.md": "#"})
-        await proposals.made()
-        assert (await proposals.synced())["state"] == "success"
+        await proposals.create_repository()
+        assert (await proposals.sync())["state"] == "success"
         yield proposals
         await worker.stop()
 
 
-async def test_what_changes_is_said_under_the_pull_request(proposals: Proposals) -> None:
-    """File by file and panel by panel, with one status of the commit; nothing is stored."""
+async def test_a_review_comments_on_the_changes(proposals: Proposals) -> None:
+    """A review writes one comment with the changed files and panels and one commit status, and stores nothing."""
     files = {"a.json": dashboard("a", "Alpha", "sum(up)"), "b.json": None, "c/new.json": dashboard("c", "New")}
-    number = proposals.proposed(files)
-    status = await proposals.reviewed(number)
+    number = proposals.propose(files)
+    status = await proposals.review(number)
     assert (status["state"], status["message"]) == ("success", "2 created, 1 updated, 1 deleted")
     [text] = proposals.comments(number)
     assert text.startswith("<!-- dashwright:")
@@ -68,43 +68,43 @@ async def test_what_changes_is_said_under_the_pull_request(proposals: Proposals)
     assert await proposals.titles() == {"a": "Alpha", "b": "Beta"}
 
 
-async def test_the_comment_follows_the_pull_request(proposals: Proposals) -> None:
-    """One comment, whatever is pushed; also when nothing is left to be said."""
-    number = proposals.proposed({"a.json": dashboard("a", "Other")})
-    await proposals.reviewed(number)
-    proposals.pushed({"a.json": "{"}, "change", after="change")
-    assert (await proposals.reviewed(number))["message"] == "1 refused"
+async def test_a_later_review_updates_the_comment(proposals: Proposals) -> None:
+    """A later review replaces the comment, even if no dashboard changes any longer."""
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    await proposals.review(number)
+    proposals.push({"a.json": "{"}, "change", after="change")
+    assert (await proposals.review(number))["message"] == "1 refused"
     [text] = proposals.comments(number)
     assert "not valid JSON" in text
     assert proposals.statuses()[-1] == ("failure", "1 refused")
-    proposals.pushed({"a.json": dashboard("a", "Alpha")}, "change", after="change")
-    assert (await proposals.reviewed(number))["message"] == "no files to process"
+    proposals.push({"a.json": dashboard("a", "Alpha")}, "change", after="change")
+    assert (await proposals.review(number))["message"] == "no files to process"
     assert re.search("no dashboard changes", proposals.comments(number)[0])
     assert proposals.statuses()[-1] == ("success", "no dashboard changes")
 
 
-async def test_a_pull_request_of_other_files(proposals: Proposals) -> None:
-    """Nobody is told of what is not there: the status is enough."""
-    number = proposals.proposed({"README.md": "# new"})
-    assert (await proposals.reviewed(number))["message"] == "no files to process"
+async def test_a_pull_request_without_dashboards_has_no_comment(proposals: Proposals) -> None:
+    """A pull request that changes no dashboard receives a commit status and no comment."""
+    number = proposals.propose({"README.md": "# new"})
+    assert (await proposals.review(number))["message"] == "no files to process"
     assert (proposals.comments(number), proposals.statuses()[-1][0]) == ([], "success")
 
 
-async def test_of_a_directory_only_what_lies_in_it_is_told(proposals: Proposals) -> None:
-    """By its path inside, and what is moved over its border as what comes or goes; of a pull request elsewhere nothing is said."""
-    proposals.pushed(
+async def test_a_review_covers_only_the_directory(proposals: Proposals) -> None:
+    """A review lists relative paths in the repository's directory; a move into or out of it is a create or a delete."""
+    proposals.push(
         {"ops/a.json": dashboard("a", "Alpha"), "ops/in/c.json": dashboard("c", "Gamma"), "d.json": dashboard("d", "Delta")}, "main"
     )
     _, team = await proposals.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["githost"]["path"] = "ops"
     assert (await proposals.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
-    assert (await proposals.synced())["state"] == "success"
-    other = proposals.proposed({"a.json": "{", "ops.json": "{", "opsx/a.json": "{"}, "other")
-    assert (await proposals.reviewed(other))["message"] == "no files to process"
+    assert (await proposals.sync())["state"] == "success"
+    other = proposals.propose({"a.json": "{", "ops.json": "{", "opsx/a.json": "{"}, "other")
+    assert (await proposals.review(other))["message"] == "no files to process"
     assert proposals.comments(other) == []
     files = {"a.json": "{", "ops/a.json": dashboard("a", "Alpha", "sum(up)"), "d.json": None, "ops/d.json": dashboard("d", "Delta")}
-    number = proposals.proposed({**files, "ops/in/c.json": None, "c.json": dashboard("c", "Gamma")})
-    assert (await proposals.reviewed(number))["message"] == "1 created, 1 updated, 2 deleted"
+    number = proposals.propose({**files, "ops/in/c.json": None, "c.json": dashboard("c", "Gamma")})
+    assert (await proposals.review(number))["message"] == "1 created, 1 updated, 2 deleted"
     [text] = proposals.comments(number)
     for row in (
         "| a.json | Alpha | updated |",
@@ -114,43 +114,43 @@ async def test_of_a_directory_only_what_lies_in_it_is_told(proposals: Proposals)
     ):
         assert row in text
     assert "[preview](https://dash.example/preview/team/a.json?ref=change)" in text
-    gone = proposals.proposed({"ops/a.json": None, "ops/in/c.json": None}, "gone")
-    await proposals.reviewed(gone)
+    gone = proposals.propose({"ops/a.json": None, "ops/in/c.json": None}, "gone")
+    await proposals.review(gone)
     [text] = proposals.comments(gone)
     assert "nothing could be stored" in text
     assert proposals.statuses()[-1][0] == "failure"
 
 
-async def test_only_what_the_pull_request_changes_is_told(proposals: Proposals) -> None:
-    """Its branch lacks what came to main meanwhile; merging it would not take that away."""
-    number = proposals.proposed({"a.json": dashboard("a", "Other")})
-    proposals.pushed({"later.json": dashboard("later", "Later"), "b.json": dashboard("b", "Changed later")}, "main")
-    await proposals.synced()
-    assert (await proposals.reviewed(number))["message"] == "1 updated"
+async def test_later_changes_of_main_are_not_reviewed(proposals: Proposals) -> None:
+    """Changes of main after the branch was created are not part of the review."""
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    proposals.push({"later.json": dashboard("later", "Later"), "b.json": dashboard("b", "Changed later")}, "main")
+    await proposals.sync()
+    assert (await proposals.review(number))["message"] == "1 updated"
     assert not re.search("later|b.json", proposals.comments(number)[0])
 
 
-async def test_queries_that_refer_to_none(proposals: Proposals) -> None:
-    """They would be stored and never work: the commit fails; other findings of lint are only told."""
+async def test_a_query_of_a_missing_query_fails_the_commit(proposals: Proposals) -> None:
+    """A query that refers to a missing one is a problem and the commit status fails; lint warnings do not fail it."""
     panel = {
         "id": 1,
         "title": "Load",
         "type": "timeseries",
         "targets": [{"refId": "A", "datasource": {"uid": "__expr__"}, "type": "math", "expression": "$B"}],
     }
-    number = proposals.proposed({"n.json": dashboard("n", "New", panels=[panel]), "m.json": dashboard("m", "More")})
-    assert (await proposals.reviewed(number))["message"] == "2 created, 1 with problems"
+    number = proposals.propose({"n.json": dashboard("n", "New", panels=[panel]), "m.json": dashboard("m", "More")})
+    assert (await proposals.review(number))["message"] == "2 created, 1 with problems"
     text = proposals.comments(number)[0]
     assert text.count("**Problem:**") == 1
     assert "- lint warning, `panel-title-description-rule`" in text
     assert proposals.statuses()[-1] == ("failure", "2 created, 1 with problems")
 
 
-async def test_rules_beside_the_files_at_the_same_commit(proposals: Proposals) -> None:
-    """What the repository waives is not told of; a misspelt key of its configuration is."""
-    waived = "exclusions:\n  panel-title-description-rule:\nwarnigs:\n  panel-units-rule:\n"
-    number = proposals.proposed({"m.json": dashboard("m", "More"), ".dashboard-lint": waived})
-    await proposals.reviewed(number)
+async def test_the_lint_configuration_of_the_reviewed_commit_applies(proposals: Proposals) -> None:
+    """The review omits warnings of rules that the commit's configuration excludes, and reports misspelt keys of it."""
+    lint_configuration = "exclusions:\n  panel-title-description-rule:\nwarnigs:\n  panel-units-rule:\n"
+    number = proposals.propose({"m.json": dashboard("m", "More"), ".dashboard-lint": lint_configuration})
+    await proposals.review(number)
     text = proposals.comments(number)[0]
     assert "panel-title-description-rule" not in text
     assert "panel-units-rule" in text
@@ -159,110 +159,110 @@ async def test_rules_beside_the_files_at_the_same_commit(proposals: Proposals) -
 
 
 async def test_a_pull_request_from_a_fork(proposals: Proposals) -> None:
-    """Its commit is read by its name at the host; what strangers ask of data sources is not drawn, their branch is not linked."""
-    await wants_pictures(proposals)
-    number = proposals.proposed({"a.json": dashboard("a", "Forked")}, "fork")
+    """The review of a fork reads its commit, renders no pictures of its queries and does not link its branch."""
+    await enable_pictures(proposals)
+    number = proposals.propose({"a.json": dashboard("a", "Forked")}, "fork")
     proposals.host.move_to_fork(NAME, number, "stranger/boards")
-    assert (await proposals.reviewed(number))["message"] == "1 updated"
+    assert (await proposals.review(number))["message"] == "1 updated"
     [text] = proposals.comments(number)
     assert "See the [original](https://dash.example/d/a) of a.json." in text
     assert "picture" not in text.lower()
     assert "Side by Side" not in text
 
 
-async def wants_pictures(proposals: Proposals) -> None:
+async def enable_pictures(proposals: Proposals) -> None:
     _, team = await proposals.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["githost"]["generateDashboardPreviews"] = True
     status, found = await proposals.api("PUT", f"{REPOSITORIES}/team", team)
     assert status == 200, found
 
 
-async def test_pictures_where_they_are_asked_for(
+async def test_pictures_before_and_after(
     proposals: Proposals, database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before and after, of each file that changes, for everybody who has their addresses; without a drawer the comment says so."""
-    await wants_pictures(proposals)
-    number = proposals.proposed({"a.json": dashboard("a", "Other"), "n.json": dashboard("n", "New")})
-    monkeypatch.setattr(picture_renderer, "_SECONDS", 0.3)
-    await proposals.reviewed(number)
+    """The comment has pictures of each changed file before and after, readable without login, or says that rendering failed."""
+    await enable_pictures(proposals)
+    number = proposals.propose({"a.json": dashboard("a", "Other"), "n.json": dashboard("n", "New")})
+    monkeypatch.setattr(picture_renderer, "_TIMEOUT_SECONDS", 0.3)
+    await proposals.review(number)
     monkeypatch.undo()
     assert proposals.comments(number)[0].count("NOTE: The pictures could not be drawn") == 2
-    drawer = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
-    await drawer.start()
+    expressions_worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
+    await expressions_worker.start()
     try:
-        await proposals.reviewed(number)
+        await proposals.review(number)
     finally:
-        await drawer.stop()
+        await expressions_worker.stop()
     [text] = proposals.comments(number)
     assert "### Side by Side Comparison of a.json" in text
     assert "### Side by Side Comparison of n.json" in text
     places = re.findall(r"!\[(?:Before|Preview)\]\(https://dash.example(\S+)\)", text)
     assert len(set(places)) == 3
     for place in places:
-        async with proposals.api.session.get(place) as answer:
-            assert (answer.status, answer.content_type, (await answer.read())[1:4]) == (200, "image/png", b"PNG")
+        async with proposals.api.session.get(place) as response:
+            assert (response.status, response.content_type, (await response.read())[1:4]) == (200, "image/png", b"PNG")
 
 
 @pytest.mark.parametrize("is_merged", [True, False])
-async def test_one_that_is_no_business_of_this_repository_ends_quietly(proposals: Proposals, is_merged: bool) -> None:
-    """Closed, or into another branch than the one that is synced: nothing is said."""
-    proposals.pushed({}, "other")
-    number = proposals.proposed({"a.json": dashboard("a", "Other")}, base="main" if is_merged else "other")
+async def test_a_merged_or_unrelated_pull_request_is_ignored(proposals: Proposals, is_merged: bool) -> None:
+    """A review of a merged pull request, or of one into another branch, writes neither comment nor status."""
+    proposals.push({}, "other")
+    number = proposals.propose({"a.json": dashboard("a", "Other")}, base="main" if is_merged else "other")
     if is_merged:
         proposals.host.merge(NAME, number)
-    status = await proposals.reviewed(number)
+    status = await proposals.review(number)
     assert (status["state"], "pull request" in status["message"]) == ("success", True)
     assert (proposals.comments(number), proposals.statuses()) == ([], [])
 
 
 async def test_a_pull_request_is_found_by_its_branch_or_address(proposals: Proposals) -> None:
-    """Without a number; what the job says beside it is compared with the host, and a wrong word ends it with the reason."""
-    other = proposals.proposed({"b.json": dashboard("b", "Other")}, "other")
-    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+    """A job may name the pull request by branch or URL. Names that differ from the host's data end the job with the reason."""
+    other = proposals.propose({"b.json": dashboard("b", "Other")}, "other")
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
     page = f"{proposals.host.origin}/{NAME}/pull/{number}"
-    named: list[dict[str, Any]] = [{"ref": "change"}, {"url": page}, {"pr": number, "ref": "change", "url": page}]
-    for options in named:
-        [status] = await proposals.ended(await proposals.asked(**options))
+    job_options: list[dict[str, Any]] = [{"ref": "change"}, {"url": page}, {"pr": number, "ref": "change", "url": page}]
+    for options in job_options:
+        [status] = await proposals.wait_for_jobs(await proposals.request_review(**options))
         assert (status["state"], status["message"]) == ("success", "1 updated")
     assert (len(proposals.comments(number)), proposals.comments(other)) == (1, [])
-    wrong: list[tuple[dict[str, Any], str]] = [
+    mismatches: list[tuple[dict[str, Any], str]] = [
         ({"ref": "none"}, "knows no open pull request with pr.ref 'none'"),
         ({"pr": number, "ref": "other"}, f"pull request {number} does not match the job: its branch is 'change'"),
         ({"pr": number, "hash": "d" * 40}, "its newest commit is"),
         ({"pr": other, "url": page}, "its address is"),
         ({"pr": 999}, "knows no pull request 999"),
     ]
-    for options, text in wrong:
-        [status] = await proposals.ended(await proposals.asked(**options))
+    for options, text in mismatches:
+        [status] = await proposals.wait_for_jobs(await proposals.request_review(**options))
         assert (status["state"], text in status["message"]) == ("error", True), status
 
 
-async def test_twenty_at_once(proposals: Proposals) -> None:
-    """Four are looked at at a time, each gets its one comment, and none is told of another."""
-    numbers = [proposals.proposed({f"n{index}.json": dashboard(f"n{index}", f"New {index}")}, f"branch-{index}") for index in range(20)]
-    at_once, most = 0, 0
+async def test_concurrent_reviews(proposals: Proposals) -> None:
+    """At most four of twenty review jobs run at a time, and each comments on its own pull request only."""
+    numbers = [proposals.propose({f"n{index}.json": dashboard(f"n{index}", f"New {index}")}, f"branch-{index}") for index in range(20)]
+    running, max_running = 0, 0
 
     async def count(request: web.Request) -> web.StreamResponse | None:
-        nonlocal at_once, most
+        nonlocal running, max_running
         if re.search(r"/pulls/\d+$", request.path):
-            at_once += 1
-            most = max(most, at_once)
-        at_once -= request.method == "POST" and "/statuses/" in request.path and b"pending" not in await request.read()
+            running += 1
+            max_running = max(max_running, running)
+        running -= request.method == "POST" and "/statuses/" in request.path and b"pending" not in await request.read()
         return None
 
     proposals.host.api_fault = count
-    statuses = await proposals.ended(*[await proposals.asked(pr=number) for number in numbers])
+    statuses = await proposals.wait_for_jobs(*[await proposals.request_review(pr=number) for number in numbers])
     assert [status["message"] for status in statuses] == ["1 created"] * 20
-    assert 1 < most <= 4
+    assert 1 < max_running <= 4
     for index, number in enumerate(numbers):
         [text] = proposals.comments(number)
         assert re.findall(r"New \d+", text)[0] == f"New {index}"
         assert len(set(re.findall(r"New \d+", text))) == 1
 
 
-async def test_a_host_that_fails(proposals: Proposals) -> None:
-    """The job ends in an error that says so, the status of the commit too where it can be told; asked again, all is well."""
-    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+async def test_a_failing_host_fails_the_review(proposals: Proposals) -> None:
+    """A review that the host does not allow ends with its error, in the commit status too where possible; a later one succeeds."""
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
 
     def failing(place: str, answer: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
         async def fail(request: web.Request) -> web.StreamResponse | None:
@@ -278,19 +278,19 @@ async def test_a_host_that_fails(proposals: Proposals) -> None:
         ("/statuses/", 500, "responds with status 500"),
     ]:
         proposals.host.api_fault = failing(place, answer)
-        status = await proposals.reviewed(number)
+        status = await proposals.review(number)
         assert (status["state"], expected in status["message"]) == ("error", True), status
         if place in ("/files", "/comments"):
             assert proposals.statuses()[-1][0] == "error"
     proposals.host.api_fault = None
-    assert (await proposals.reviewed(number))["state"] == "success"
+    assert (await proposals.review(number))["state"] == "success"
     assert len(proposals.comments(number)) == 1
     assert proposals.statuses()[-1] == ("success", "1 updated")
 
 
-async def test_a_host_that_does_not_answer(proposals: Proposals, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job ends after a while; what hangs at the host holds nobody up."""
-    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+async def test_a_silent_host_times_out(proposals: Proposals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A review ends with an error when the host does not respond in time."""
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
     released = asyncio.Event()
 
     async def hang(request: web.Request) -> web.StreamResponse | None:
@@ -300,37 +300,37 @@ async def test_a_host_that_does_not_answer(proposals: Proposals, monkeypatch: py
 
     monkeypatch.setattr(proposals.worker.host_client, "_seconds", 0.3)
     proposals.host.api_fault = hang
-    status = await proposals.reviewed(number)
+    status = await proposals.review(number)
     assert (status["state"], "did not respond in time" in status["message"]) == ("error", True)
     assert proposals.statuses()[-1][0] == "error"
     released.set()
 
 
-async def test_a_host_that_asks_for_patience(proposals: Proposals) -> None:
-    """The job waits for as long as the host says, is done then, and is never an error for that."""
-    number = proposals.proposed({"a.json": dashboard("a", "Other")})
-    left = [True]
+async def test_a_rate_limited_review_waits(proposals: Proposals) -> None:
+    """A review waits as long as the host's Retry-After says, and then succeeds."""
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    pending_refusals = [True]
 
     async def refuse(request: web.Request) -> web.StreamResponse | None:
-        if "/comments" in request.path and left:
-            left.pop()
+        if "/comments" in request.path and pending_refusals:
+            pending_refusals.pop()
             return web.json_response({"message": "slow down"}, status=429, headers={"Retry-After": "1"})
         return None
 
     proposals.host.api_fault = refuse
-    status = await proposals.reviewed(number)
-    assert (status["state"], left) == ("success", [])
+    status = await proposals.review(number)
+    assert (status["state"], pending_refusals) == ("success", [])
     assert len(proposals.comments(number)) == 1
 
 
-async def test_a_host_without_an_api(proposals: Proposals) -> None:
-    """Sync needs git only; a pr job says what misses."""
+async def test_a_host_without_an_api_can_be_synced(proposals: Proposals) -> None:
+    """A host without an API can be synced; a review ends with an error that says what is missing."""
 
     async def nothing(_: web.Request) -> web.StreamResponse | None:
         return web.Response(text="<html>not here</html>", content_type="text/html")
 
-    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
     proposals.host.api_fault = nothing
-    status = await proposals.reviewed(number)
+    status = await proposals.review(number)
     assert (status["state"], "does not respond with JSON" in status["message"]) == ("error", True)
-    assert (await proposals.synced())["state"] == "success"
+    assert (await proposals.sync())["state"] == "success"

@@ -1,4 +1,4 @@
-"""From an edit in a browser to what everybody sees, by way of git: nothing in between is anybody's but ours, the host's and http."""
+"""From an edit in a browser over a branch and a pull request to the stored dashboard, with a real git host over HTTP."""
 
 import json
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ TOKEN = "token-of-the-host"
 
 @pytest.fixture
 async def proposals(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Proposals]:
-    """A repository whose host calls, synced."""
+    """Start the environment with a host that calls webhooks, and sync the repository."""
     root = tmp_path / "server"
     root.mkdir()
     api = await start_api()
@@ -34,36 +34,36 @@ async def proposals(start_api: StartApi, database: Database, broker: MemoryBroke
         await worker.start()
         proposals = Proposals(api, host, host.make(NAME), worker)
         proposals.work.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta")})
-        await proposals.made(token=TOKEN)
-        assert (await proposals.synced())["state"] == "success"
+        await proposals.create_repository(token=TOKEN)
+        assert (await proposals.sync())["state"] == "success"
         await worker.hooks.refresh()
         await host.wait_for_hooks()
         yield proposals
         await worker.stop()
 
 
-async def called(proposals: Proposals, action: str) -> dict[str, str]:
-    """The end of the job that the host's call made."""
+async def job_of_webhook(proposals: Proposals, action: str) -> dict[str, str]:
+    """Return the status of the job that the host's webhook started, once it has ended."""
     await proposals.host.wait_for_hooks()
-    _, listed = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
-    [uid] = [job["metadata"]["uid"] for job in listed["items"] if job["spec"]["action"] == action and _by_the_host(job)]
-    return (await proposals.ended(uid))[0]
+    _, found = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
+    [uid] = [job["metadata"]["uid"] for job in found["items"] if job["spec"]["action"] == action and _is_from_webhook(job)]
+    return (await proposals.wait_for_jobs(uid))[0]
 
 
-def _by_the_host(job: dict[str, Any]) -> bool:
+def _is_from_webhook(job: dict[str, Any]) -> bool:
     return bool(job["spec"]["action"] == "pr" or job["spec"].get("sync", {}).get("incremental"))
 
 
-async def test_from_an_edit_to_what_is_stored(proposals: Proposals) -> None:
-    """Edited on a branch, proposed, told of, merged, stored: each step but the first two follows by itself."""
+async def test_an_edit_is_reviewed_merged_and_stored(proposals: Proposals) -> None:
+    """An edit on a branch is reviewed once it is proposed, and stored once it is merged."""
     edited = json.loads(dashboard("a", "Alpha", "sum(up)"))
     file = f"{REPOSITORIES}/team/files/a.json"
     status, wrapper = await proposals.api("PUT", file, edited, params={"ref": "better", "message": "Sum it"})
     assert (status, wrapper["resource"]["action"]) == (200, "update"), wrapper
     number = proposals.host.open_pull(NAME, "better")
 
-    told = await called(proposals, "pr")
-    assert (told["state"], told["message"]) == ("success", "1 updated")
+    review = await job_of_webhook(proposals, "pr")
+    assert (review["state"], review["message"]) == ("success", "1 updated")
     [text] = proposals.comments(number)
     assert "- query A: `up` → `sum(up)`" in text
     [commit] = {commit for commit, _ in proposals.host.repositories[NAME].statuses}
@@ -73,10 +73,10 @@ async def test_from_an_edit_to_what_is_stored(proposals: Proposals) -> None:
     assert before["status"]["sync"]["lastRef"] != commit
 
     proposals.host.merge(NAME, number)
-    assert (await called(proposals, "sync"))["state"] == "success"
+    assert (await job_of_webhook(proposals, "sync"))["state"] == "success"
     _, after = await proposals.api("GET", f"{REPOSITORIES}/team")
     assert (after["status"]["sync"]["lastRef"], after["status"]["sync"]["incremental"]) == (commit, True)
-    _, stored = await proposals.api("GET", "/api/dashboards/uid/a")
-    assert stored["dashboard"]["panels"][0]["targets"][0]["expr"] == "sum(up)"
+    _, current = await proposals.api("GET", "/api/dashboards/uid/a")
+    assert current["dashboard"]["panels"][0]["targets"][0]["expr"] == "sum(up)"
     assert {delivery.event for delivery in proposals.host.deliveries} == {"ping", "push", "pull_request"}
     assert {delivery.status for delivery in proposals.host.deliveries} == {200, 202}

@@ -1,4 +1,4 @@
-"""A repository on a git host, and everything that sees to it by itself: tests change the host and let time pass."""
+"""Test environment with a git server, a gateway and a worker: tests change the server and advance the clock."""
 
 import asyncio
 import json
@@ -9,14 +9,13 @@ from typing import Any, Final
 
 from tests.contract.api.conftest import Api
 from tests.servers.git import GitServer, Work
-from tests.signer import SIGNER
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.common.relay import Relay
-from dashwright.common.secrets import SecretBox
+from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import load
+from dashwright.common.work.wakeups import WakeupPublisher
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.main import JobsWorker
 from dashwright.jobs_worker.maintenance.prober import Prober
@@ -31,8 +30,8 @@ _AT_REST: Final = "select not exists (select from job where state in ('pending',
 
 
 @dataclass
-class Later(Clock):
-    """A clock that is some seconds ahead."""
+class AheadClock(Clock):
+    """Clock that is ``ahead`` seconds ahead of the real time."""
 
     ahead: float = 0
 
@@ -42,35 +41,40 @@ class Later(Clock):
 
 @dataclass
 class Trial:
-    """Nobody asks for a sync here: the schedule alone does. ``work`` is where the repository ``team.git`` is changed from."""
+    """Running environment in which only the schedule requests syncs.
+
+    Tests commit to the repository ``team.git`` through ``work``.
+    """
 
     api: Api
     server: GitServer
     work: Work
-    clock: Later
+    clock: AheadClock
     broker: MemoryBroker
     data: Path
     worker: JobsWorker | None = None
     scheduler: Scheduler | None = None
 
     async def start(self, **settings: Any) -> None:
-        """A worker, in place of the one before where there was one."""
+        """Start a worker with these settings; stop the previous one."""
         await self.stop()
         loaded = load(data_dir=self.data, secret_key=SECRET, allowed_hosts="127.0.0.0/8", scheduling=False, **settings)
         loaded.data_dir.mkdir(exist_ok=True)
         database = self.api.database
         self.worker = JobsWorker(loaded, database, self.broker, self.clock)
         await self.worker.start()
-        checkouts = RepositoryCheckouts(loaded, SecretBox.of(SECRET))
+        checkouts = RepositoryCheckouts(loaded, SecretCipher.from_keys(SECRET))
         prober = Prober(database, self.clock, checkouts.check_readable)
-        self.scheduler = Scheduler(database, Relay(database, self.broker, SIGNER), prober, self.clock, checkouts.head, rules="these")
+        self.scheduler = Scheduler(
+            database, WakeupPublisher(self.broker), prober, self.clock, checkouts.head, rules_fingerprint="these", max_waiting_jobs=1_000
+        )
 
     async def stop(self) -> None:
         if self.worker is not None:
             await self.worker.stop()
 
     async def make(self, **block: Any) -> None:
-        """The repository, synced once."""
+        """Create the repository ``team`` and sync it once."""
         sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
         githost = {"url": self.server.url("team.git"), "branch": "main", **block}
         spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": githost}
@@ -79,14 +83,14 @@ class Trial:
         await self.later(0)
 
     async def later(self, seconds: float = MINUTE) -> dict[str, Any]:
-        """The repository's status after so much time, when everything that was due is done."""
+        """Advance the clock, run everything that is due, and return the repository's status."""
         self.clock.ahead += seconds
-        await self.begin()
+        await self.plan_round()
         await until(self.api.database, self.is_at_rest)
         return await self.status()
 
-    async def begin(self) -> None:
-        """One round of the schedule, without waiting for its jobs."""
+    async def plan_round(self) -> None:
+        """Run one round of the schedule without waiting for its jobs."""
         assert self.scheduler is not None
         async with self.api.database.connection() as connection:
             await self.scheduler.plan(connection)
@@ -100,18 +104,18 @@ class Trial:
         return dict(team["status"])
 
     async def errors(self) -> list[str]:
-        """Of the newest job."""
+        """Return the errors of the newest job."""
         return list(json.loads(await self.api.sql("select status from job order by created_at desc limit 1")).get("errors") or [])
 
     async def change(self, **block: Any) -> None:
-        """What the keeper of the repository mends in its spec."""
+        """Change members of the block ``githost`` in the repository's spec."""
         _, team = await self.api("GET", f"{REPOSITORIES}/team")
         team["spec"]["githost"] |= block
         status, found = await self.api("PUT", f"{REPOSITORIES}/team", team)
         assert status == 200, found
 
     async def rename(self, title: str) -> None:
-        """Makes the next sync a full one."""
+        """Change the repository's title, so that the next sync is a full one."""
         _, team = await self.api("GET", f"{REPOSITORIES}/team")
         team["spec"]["title"] = title
         assert (await self.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
@@ -122,17 +126,17 @@ class Trial:
 
 
 async def until(database: Database, holds: Callable[[], Awaitable[bool]]) -> None:
-    """Returns when ``holds``, which is looked at whenever something changes."""
-    heard = asyncio.Event()
-    async with asyncio.timeout(60), database.listen("change", lambda _: heard.set(), heard.set):
+    """Return when ``holds`` returns true. It is called after every notification of a change."""
+    changed = asyncio.Event()
+    async with asyncio.timeout(60), database.listen("change", lambda _: changed.set(), changed.set):
         while not await holds():
-            await heard.wait()
-            heard.clear()
+            await changed.wait()
+            changed.clear()
 
 
 def dashboard(name: str, title: str) -> str:
     return json.dumps({"uid": name, "title": title, "panels": []})
 
 
-def well(status: dict[str, Any]) -> bool:
+def is_well(status: dict[str, Any]) -> bool:
     return bool(status["health"]["healthy"]) and status["sync"]["state"] == "success"

@@ -1,4 +1,4 @@
-"""Drawings of each kind of panel: the structure of specs and the text of SVG, not pixels."""
+"""Charts of each panel type: the structure of Vega specs and the text of SVG, not pixels."""
 
 import contextlib
 import json
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.pictures.dashboard import Panel, read
-from dashwright.expressions.pictures.kinds import KINDS
-from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
-from dashwright.expressions.pictures.layout import MOST_PANELS, laid_out
-from dashwright.expressions.pictures.series import MOST_POINTS, PlotSeries, series_of, thinned
+from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
+from dashwright.expressions.pictures.layout import MAX_PANELS, lay_out
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled, series_of
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.pictures.units import UNITS, unit_of
 
@@ -30,8 +30,8 @@ def frame(*values: float | None, name: str = "value", **labels: str) -> Frame:
 
 
 def drawn(kind: str, *frames: Frame, **panel: Any) -> PanelDrawing:
-    made = read({"panels": [{"type": kind, "title": "T", **panel}]}).panels[0]
-    return KINDS[made.type](Sheet(made, frames, 400, 200, THEMES["dark"], 0, 600_000))
+    created = read_dashboard({"panels": [{"type": kind, "title": "T", **panel}]}).panels[0]
+    return DRAW_FUNCTIONS[created.type](PanelProps(created, frames, 400, 200, THEMES["dark"], 0, 600_000))
 
 
 def configured(**defaults: Any) -> dict[str, Any]:
@@ -65,15 +65,15 @@ def lines(chart: Any) -> Any:
     ],
 )
 def test_values_have_their_units(unit: str, value: float, text: str) -> None:
-    """By the id of the unit; one that is not known shows the plain number."""
-    assert unit_of(unit).text(value) == text
+    """A value is formatted with its unit's id; an unknown unit shows the plain number."""
+    assert unit_of(unit).format_value(value) == text
 
 
-def test_decimals_are_obeyed_and_labels_hold_no_word_of_a_user() -> None:
-    """Decimals hold for texts and labels; a label's expression names the tick's value and words of the table only."""
-    assert unit_of("bytes").text(1536, 3) == "1.500 KiB"
-    assert all("datum.value" in unit.label(2) and ".2f" in unit.label(2) for unit in UNITS.values())
-    assert unit_of("suffix:" + HOSTILE).label() == unit_of("none").label()
+def test_decimals_apply_and_labels_are_safe() -> None:
+    """Decimals apply to values and labels; a label's expression contains only the tick's value and words of the table."""
+    assert unit_of("bytes").format_value(1536, 3) == "1.500 KiB"
+    assert all("datum.value" in unit.label_expression(2) and ".2f" in unit.label_expression(2) for unit in UNITS.values())
+    assert unit_of("suffix:" + HOSTILE).label_expression() == unit_of("none").label_expression()
 
 
 def test_lines_keep_their_gaps() -> None:
@@ -102,7 +102,7 @@ def test_ticks_are_round_in_their_unit() -> None:
 
 
 def test_lines_have_thresholds_bounds_colours_and_a_legend() -> None:
-    """As the field configuration and its overrides by name say; series differ by the label in which they differ."""
+    """Lines follow the field configuration and its overrides; series are named by the label in which they differ."""
     override = {
         "matcher": {"id": "byName", "options": "b"},
         "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}],
@@ -127,8 +127,8 @@ def test_lines_have_thresholds_bounds_colours_and_a_legend() -> None:
     assert encoding["color"]["legend"]["orient"] == "bottom"
 
 
-def test_what_users_wrote_is_a_value_and_nothing_else() -> None:
-    """Names, units and colours of a hostile dashboard are in values and lists of names only, and escaped in SVG."""
+def test_user_strings_are_only_values() -> None:
+    """Names, units and colours of a hostile dashboard occur only as values and in lists of names, and escaped in SVG."""
     hostile = configured(unit=HOSTILE, displayName="${__x}", color={"mode": "fixed", "fixedColor": HOSTILE}, custom={"drawStyle": HOSTILE})
     chart = drawn("timeseries", frame(1, 2, name=HOSTILE), fieldConfig=hostile).chart
     assert chart is not None
@@ -141,41 +141,41 @@ def test_what_users_wrote_is_a_value_and_nothing_else() -> None:
         drawn("text", options={"content": HOSTILE}),
         drawn("table", frame(1, name=HOSTILE)),
     ]
-    assert all("<script" not in "".join(each.parts) for each in told)
+    assert all("<script" not in "".join(each.elements) for each in told)
     assert colour_of(HOSTILE, THEMES["dark"]) is None
 
 
 def test_numbers_are_reduced_mapped_and_coloured() -> None:
-    """By the calculation, the mappings and the thresholds of a panel."""
+    """A number follows the panel's calculation, mappings and thresholds."""
     thresholds = {"steps": [{"value": None, "color": "green"}, {"value": 3, "color": "red"}]}
-    text = "".join(drawn("stat", frame(1, 5, None), fieldConfig=configured(unit="percent", thresholds=thresholds)).parts)
+    text = "".join(drawn("stat", frame(1, 5, None), fieldConfig=configured(unit="percent", thresholds=thresholds)).elements)
     assert ">5%<" in text
     assert "#f2495c" in text
     mean = drawn("stat", frame(1, 5), options={"reduceOptions": {"calcs": ["mean"]}}, fieldConfig=configured(thresholds=thresholds))
-    assert ">3<" in "".join(mean.parts)
+    assert ">3<" in "".join(mean.elements)
     mappings = [{"type": "value", "options": {"1": {"text": "Up", "color": "blue"}}}]
-    assert ">Up<" in "".join(drawn("stat", frame(1), fieldConfig=configured(mappings=mappings)).parts)
-    assert ">No data<" in "".join(drawn("stat").parts)
+    assert ">Up<" in "".join(drawn("stat", frame(1), fieldConfig=configured(mappings=mappings)).elements)
+    assert ">No data<" in "".join(drawn("stat").elements)
 
 
 @pytest.mark.parametrize("kind", ["gauge", "bargauge"])
 def test_gauges_show_their_values(kind: str) -> None:
     """Each with its name where there are several."""
-    text = "".join(drawn(kind, frame(40, host="a"), frame(80, host="b"), fieldConfig=configured(unit="percent")).parts)
+    text = "".join(drawn(kind, frame(40, host="a"), frame(80, host="b"), fieldConfig=configured(unit="percent")).elements)
     assert all(words in text for words in (">40%<", ">80%<", ">a<", ">b<"))
 
 
-def test_tables_show_rows_and_how_many_more_there_are() -> None:
-    """As many rows as there is room for."""
-    texts = Field("name", FieldType.STRING, np.array([f"n{number}" for number in range(100)], dtype=object))
-    text = "".join(drawn("table-old", Frame([texts, Field("v", FieldType.INT64, np.arange(100))])).parts)
+def test_tables_show_rows_and_the_number_of_others() -> None:
+    """A table shows the rows that fit and the number of all others."""
+    texts = Field("name", FieldType.STRING, np.array([f"n{index}" for index in range(100)], dtype=object))
+    text = "".join(drawn("table-old", Frame([texts, Field("v", FieldType.INT64, np.arange(100))])).elements)
     assert ">n0<" in text
     assert ">n99<" not in text
     assert "more rows" in text
 
 
-def test_bars_stand_for_categories() -> None:
-    """A bar for each text of the first column of text."""
+def test_bars_are_categories() -> None:
+    """Each value of the first string column is a bar."""
     texts = Field("name", FieldType.STRING, np.array(["a", "b"], dtype=object))
     chart = drawn("barchart", Frame([texts, Field("v", FieldType.INT64, np.array([1, 2]))])).chart
     assert [(row["c"], row["v"]) for row in lines(chart)["data"]["values"]] == [("a", 1), ("b", 2)]
@@ -185,8 +185,8 @@ def test_peaks_and_gaps_outlast_thinning() -> None:
     """The least and greatest point of each stretch are kept, and one of a stretch without points."""
     values = np.zeros(100_000)
     values[54_321], values[77_777], values[10_000:20_000] = 99, -99, np.nan
-    thin = thinned(PlotSeries("s", np.arange(100_000, dtype=float), values), MOST_POINTS)
-    assert len(thin.values) <= MOST_POINTS
+    thin = downsampled(PlotSeries("s", np.arange(100_000, dtype=float), values), MAX_POINTS)
+    assert len(thin.values) <= MAX_POINTS
     assert {np.nanmin(thin.values), np.nanmax(thin.values)} == {-99, 99}
     assert np.isnan(thin.values).any()
 
@@ -199,8 +199,8 @@ def test_series_have_names_of_their_own() -> None:
     assert [series.name for series in series_of([frame(1, a="1", b="1"), frame(1, a="2", b="2")])] == ['{a="1", b="1"}', '{a="2", b="2"}']
 
 
-def test_nothing_to_draw_is_said() -> None:
-    """Without frames, and without a time where one is needed."""
+def test_a_panel_without_data_shows_a_message() -> None:
+    """A panel without frames, or without a required time column, shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
         drawn("timeseries")
     with pytest.raises(NothingToDraw, match="No time"):
@@ -215,7 +215,7 @@ def test_variables_are_put_into_texts_and_queries() -> None:
         {"name": "all", "current": {"value": "$__all"}},
     ]
     target = {"refId": "A", "expr": 'up{e="$env",h=~"${host:regex}",x=~"[[all]]"}[$__interval]'}
-    board = read({"title": "In $env", "templating": {"list": variables}, "panels": [{"type": "stat", "targets": [target]}]})
+    board = read_dashboard({"title": "In $env", "templating": {"list": variables}, "panels": [{"type": "stat", "targets": [target]}]})
     assert board.title == "In prod"
     assert board.panels[0].targets[0]["expr"] == 'up{e="prod",h=~"a|b",x=~".*"}[$__interval]'
 
@@ -228,13 +228,13 @@ def test_layouts_with_elements_are_read() -> None:
     item = {"spec": {"x": 6, "y": 0, "width": 6, "height": 4, "element": {"name": "e"}}}
     grid = {"kind": "GridLayout", "spec": {"items": [item]}}
     rows = {"kind": "RowsLayout", "spec": {"rows": [{"spec": {"title": "R", "layout": grid}}]}}
-    panels = read({"elements": {"e": element}, "layout": rows}).panels
-    assert [(panel.type, panel.title, panel.place.x, panel.place.y) for panel in panels] == [("row", "R", 0, 0), ("stat", "E", 6, 1)]
+    panels = read_dashboard({"elements": {"e": element}, "layout": rows}).panels
+    assert [(panel.type, panel.title, panel.position.x, panel.position.y) for panel in panels] == [("row", "R", 0, 0), ("stat", "E", 6, 1)]
     assert panels[1].targets[0] == {"expr": "up", "refId": "A", "hide": False, "datasource": {"type": "prometheus", "uid": "p"}}
 
 
-def test_a_dashboard_may_hold_anything() -> None:
-    """Invalid parts are left out, and never an error."""
+def test_invalid_parts_of_a_dashboard_are_ignored() -> None:
+    """Invalid parts are omitted and never an error."""
     strange: list[Any] = [
         None,
         3,
@@ -243,7 +243,7 @@ def test_a_dashboard_may_hold_anything() -> None:
         {"type": 3, "gridPos": "no", "targets": {}, "fieldConfig": []},
         {"gridPos": {"x": 1e300, "w": -4}},
     ]
-    assert len(read({"panels": strange, "templating": 4, "time": [], "title": 9}).panels) == 2
+    assert len(read_dashboard({"panels": strange, "templating": 4, "time": [], "title": 9}).panels) == 2
 
 
 WRONG = st.sampled_from(
@@ -262,7 +262,7 @@ SETTINGS: dict[str, Any] = {
 
 
 @given(
-    kind=st.sampled_from(sorted(KINDS)),
+    kind=st.sampled_from(sorted(DRAW_FUNCTIONS)),
     names=st.sets(st.sampled_from(sorted(SETTINGS))),
     wrong=WRONG,
     options=WRONG,
@@ -272,18 +272,18 @@ def test_no_setting_of_a_panel_breaks_a_picture(kind: str, names: set[str], wron
     """A panel with settings of any shape is drawn, or shows a message."""
     settings = SETTINGS | dict.fromkeys(names, wrong)
     spec = {"panels": [{"type": kind, "options": options, "gridPos": {"x": 3, "w": wrong}, "fieldConfig": configured(**settings)}]}
-    for box in laid_out(read(spec).panels, width, None, is_alone=False).boxes:
+    for box in lay_out(read_dashboard(spec).panels, width, None, is_single_panel=False).boxes:
         for frames in ([], [frame()], [frame(None)], [frame(1, 2, None), frame(1e308, -1e308, 5e-324)]):
             with contextlib.suppress(NothingToDraw):
-                KINDS[kind](Sheet(box.panel, frames, *box.inside, THEMES["light"], 0, 600_000))
+                DRAW_FUNCTIONS[kind](PanelProps(box.panel, frames, *box.content_size, THEMES["light"], 0, 600_000))
 
 
 def test_panels_are_laid_out_in_the_grid() -> None:
     """24 columns over the width, rows moved up as far as there is nothing above them, 60 panels at most, the others counted."""
 
     def at(x: int, y: int) -> Panel:
-        return read({"panels": [{"type": "stat", "gridPos": {"x": x, "y": y, "w": 12, "h": 4}}]}).panels[0]
+        return read_dashboard({"panels": [{"type": "stat", "gridPos": {"x": x, "y": y, "w": 12, "h": 4}}]}).panels[0]
 
-    layout = laid_out([at(0, 0), at(12, 0), at(0, 50)], 1208, None, is_alone=False)
+    layout = lay_out([at(0, 0), at(12, 0), at(0, 50)], 1208, None, is_single_panel=False)
     assert [(box.x, box.y, box.width, box.height) for box in layout.boxes] == [(8, 36, 592, 144), (608, 36, 592, 144), (8, 188, 592, 144)]
-    assert laid_out([at(0, 4 * number) for number in range(70)], 1000, None, is_alone=False).left_out == 70 - MOST_PANELS
+    assert lay_out([at(0, 4 * index) for index in range(70)], 1000, None, is_single_panel=False).omitted_count == 70 - MAX_PANELS

@@ -1,4 +1,4 @@
-"""The process that draws: what it makes, what it may not, and when it ends."""
+"""The process that renders pictures: its results, its restrictions, and its end."""
 
 import time
 from collections.abc import AsyncIterator
@@ -20,9 +20,9 @@ POINTS = {"data": {"values": [{"v": 1}]}, "mark": "point", "encoding": {"x": {"f
 
 @pytest.fixture
 async def plotter() -> AsyncIterator[Plotter]:
-    made = Plotter()
-    yield made
-    await made.stop()
+    created = Plotter()
+    yield created
+    await created.stop()
 
 
 def soon(seconds: float = 30) -> float:
@@ -33,20 +33,21 @@ def is_there(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-async def test_charts_and_pngs_are_drawn_with_their_text(plotter: Plotter) -> None:
-    """One process for all of them; the letters of a PNG are there, which a missing font would leave out silently."""
+async def test_charts_are_rendered_with_their_text(plotter: Plotter) -> None:
+    """One process renders all charts. A PNG contains letters, which a missing font would omit silently."""
     assert b"<svg" in await plotter.chart(POINTS, soon())
     first = plotter.pid
     bare, written = [
-        await plotter.png(svg.whole([svg.text(words, 5, 30, size=20, colour="#000000")], 200, 40), 1, soon()) for words in ("", "Letters")
+        await plotter.png(svg.document([svg.text_element(words, 5, 30, size=20, colour="#000000")], 200, 40), 1, soon())
+        for words in ("", "Letters")
     ]
     assert bare.startswith(b"\x89PNG")
     assert len(written) > len(bare) + 500
     assert plotter.pid == first
 
 
-async def test_what_cannot_be_drawn_is_told_and_no_address_is_read(plotter: Plotter, tmp_path: Path) -> None:
-    """The process lives on."""
+async def test_invalid_charts_are_errors_and_no_url_is_loaded(plotter: Plotter, tmp_path: Path) -> None:
+    """After an invalid chart or one with a URL the process continues."""
     secret = tmp_path / "secret.json"
     secret.write_text('[{"v": 424242}]')
     told = POINTS | {"mark": {"type": "text"}, "encoding": {"text": {"field": "v"}}}
@@ -61,7 +62,7 @@ async def test_what_cannot_be_drawn_is_told_and_no_address_is_read(plotter: Plot
 
 
 async def test_a_picture_that_takes_too_long_or_too_much_ends_the_process(plotter: Plotter, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the deadline, and at the limit of memory; the next picture is drawn by another."""
+    """The process ends at the deadline or the memory limit, and another one renders the next picture."""
     endless: dict[str, Any] = POINTS | {"data": {"sequence": {"start": 0, "stop": 3_000_000}}, "encoding": {"x": {"field": "data"}}}
     await plotter.chart(POINTS, soon())
     first = plotter.pid
@@ -70,7 +71,7 @@ async def test_a_picture_that_takes_too_long_or_too_much_ends_the_process(plotte
         await plotter.chart(endless, soon(0.3))
     assert plotter.pid is None
     assert not is_there(first)
-    monkeypatch.setattr(room, "MOST_MEMORY", 160 * 1024 * 1024)
+    monkeypatch.setattr(room, "MAX_MEMORY_BYTES", 160 * 1024 * 1024)
     with pytest.raises(Unavailable):
         await plotter.chart(endless, soon())
     monkeypatch.undo()
@@ -78,8 +79,8 @@ async def test_a_picture_that_takes_too_long_or_too_much_ends_the_process(plotte
 
 
 async def test_an_idle_process_is_ended() -> None:
-    """So that a service which draws nothing holds no memory for it."""
-    plotter = Plotter(idle=0)
+    """An idle process ends, so that a service without requests uses no memory for it."""
+    plotter = Plotter(idle_seconds=0)
     await plotter.chart(POINTS, soon())
 
     async def is_ended() -> bool:

@@ -1,4 +1,4 @@
-"""Rows with labels become a wide frame: the result of array operations equals that of one row after another."""
+"""Rows with labels become a wide frame: array operations have the same result as a row-by-row implementation."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest, TooLarge
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.engine.frame_values import values_of
+from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import NoData
 from dashwright.expressions.sources.postgres import series
@@ -23,10 +23,10 @@ FILLS = [None, Fill(SECOND, FillMode.NULL), Fill(SECOND, FillMode.PREVIOUS), Fil
 def column(name: str, kind: FieldType, values: list[Any]) -> Field:
     nulls = np.array([value is None for value in values], np.bool_)
     empty: Any = None if kind.dtype == object else 0
-    made = np.array([empty if value is None else value for value in values], kind.dtype)
+    created = np.array([empty if value is None else value for value in values], kind.dtype)
     if kind is FieldType.FLOAT64:
-        made[nulls] = np.nan
-    return Field(name, kind, made, nulls if nulls.any() else None, nullable=True)
+        created[nulls] = np.nan
+    return Field(name, kind, created, nulls if nulls.any() else None, nullable=True)
 
 
 def listed(item: Field) -> list[Any]:
@@ -51,11 +51,11 @@ def one_by_one(
             for cells in columns.values():
                 cells.append(cells[-1] if fill and fill.mode is FillMode.PREVIOUS else missing)
         key = tuple(label or "" for label in labels)
-        for number, value in enumerate(values):
-            cells = columns.setdefault((f"v{number}", key), [missing] * len(times))
+        for index, value in enumerate(values):
+            cells = columns.setdefault((f"v{index}", key), [missing] * len(times))
             cells[-1] = value
-    made = [(name, {f"l{place}": label for place, label in enumerate(key)}, cells) for (name, key), cells in sorted(columns.items())]
-    return [("Time", {}, times), *made]
+    created = [(name, {f"l{place}": label for place, label in enumerate(key)}, cells) for (name, key), cells in sorted(columns.items())]
+    return [("Time", {}, times), *created]
 
 
 VALUES = st.none() | st.integers(-5, 5).map(float)
@@ -70,9 +70,9 @@ def long_rows(draw: st.DrawFn) -> list[tuple[int, tuple[str | None, ...], tuple[
 
 @given(long_rows(), st.sampled_from(FILLS))
 def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill: Fill | None) -> None:
-    """For every number of labels and values, with nulls, repeated cells and every fill, as row by row."""
-    texts = [column(f"l{number}", FieldType.STRING, [row[1][number] for row in rows]) for number in range(len(rows[0][1]))]
-    values = [column(f"v{number}", FieldType.FLOAT64, [row[2][number] for row in rows]) for number in range(len(rows[0][2]))]
+    """Any labels, values, nulls, repeated cells and fill modes have the same result as row by row."""
+    texts = [column(f"l{index}", FieldType.STRING, [row[1][index] for row in rows]) for index in range(len(rows[0][1]))]
+    values = [column(f"v{index}", FieldType.FLOAT64, [row[2][index] for row in rows]) for index in range(len(rows[0][2]))]
     times = column("time", FieldType.TIME, [row[0] for row in rows])
     wide, labelled = series.as_series([*values, times, *texts], fill, LIMITS)
     assert labelled
@@ -98,8 +98,8 @@ def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, 
         else:
             expected.append(fill.value if fill.mode is FillMode.VALUE else None)
     fields = [column("Time", FieldType.TIME, [row[0] for row in rows]), column("v", FieldType.FLOAT64, [row[1] for row in rows])]
-    assert rows_of(series.filled(fields, fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
-    assert series.points(fill, start, end) == len(grid)
+    assert rows_of(series.with_filled_gaps(fields, fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
+    assert series.filled_row_count(fill, start, end) == len(grid)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, 
     ],
 )
 def test_numbers_are_times_by_their_size(value: float, milliseconds: int) -> None:
-    """From 1e9 to 1e10 they are seconds, from 1e18 to 1e19 nanoseconds, else milliseconds: so dashboards read them elsewhere, too."""
+    """Numbers from 1e9 to 1e10 are seconds, from 1e18 to 1e19 nanoseconds, and else milliseconds, as in Grafana."""
     assert listed(series.as_time(column("time", FieldType.FLOAT64, [value]))) == [milliseconds * 1_000_000]
 
 
@@ -139,8 +139,8 @@ def test_the_time_is_found_by_name_then_by_type(names: list[str], kinds: list[Fi
     assert series.time_column([column(name, kind, []) for name, kind in zip(names, kinds, strict=True)]) == found
 
 
-def test_values_without_labels_stay_where_they_are() -> None:
-    """Numbers, booleans and further times become floats; columns keep their order, and the time is called Time."""
+def test_values_without_labels_keep_their_columns() -> None:
+    """Numbers, booleans and further times become floats; columns keep their order, and the time is named Time."""
     fields = [
         column("n", FieldType.INT32, [1, None]),
         column("time", FieldType.TIME, [SECOND, 2 * SECOND]),
@@ -154,14 +154,14 @@ def test_values_without_labels_stay_where_they_are() -> None:
 
 
 @pytest.mark.parametrize(("label", "name", "labels"), [("metric", "a", {}), ("host", "v", {"host": "a"})])
-def test_a_lone_metric_names_its_series(label: str, name: str, labels: dict[str, str]) -> None:
-    """With a time and one value the text column ``metric`` names the series; any other text column is a label."""
+def test_a_single_metric_column_names_the_series(label: str, name: str, labels: dict[str, str]) -> None:
+    """With a time and one value, the string column ``metric`` names the series; any other string column is a label."""
     fields = [column("time", FieldType.TIME, [1]), column(label, FieldType.STRING, ["a"]), column("v", FieldType.FLOAT64, [2.0])]
     assert rows_of(series.as_series(fields, None, LIMITS)[0])[1] == (name, labels, [2.0])
 
 
 def test_a_metric_among_other_columns_is_a_label() -> None:
-    """With two values the name would say too little."""
+    """With two values the column ``metric`` is a label, since it cannot name both."""
     fields = [
         column("time", FieldType.TIME, [1]),
         column("metric", FieldType.STRING, ["a"]),
@@ -179,7 +179,7 @@ TIME, TEXT, VALUE = (
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ([VALUE], "needs a time column"),
         ([TIME, TEXT, VALUE], "must be in the order of time"),
@@ -191,9 +191,9 @@ TIME, TEXT, VALUE = (
         ([column("time", FieldType.TIME, [1, 2]), column("j", FieldType.JSON, [{}, {}])], "the column 'j' is JSON"),
     ],
 )
-def test_rows_that_are_no_series_say_why(fields: list[Field], told: str) -> None:
+def test_rows_that_are_no_series_say_why(fields: list[Field], message: str) -> None:
     """Each says what to change in the statement."""
-    with pytest.raises(BadRequest, match=told):
+    with pytest.raises(BadRequest, match=message):
         series.as_series(fields, None, LIMITS)
 
 
@@ -201,7 +201,7 @@ def test_only_ordered_rows_are_filled() -> None:
     """Rows out of order, or without a time, cannot be filled."""
     for times in ([2, 1], [None, 1]):
         with pytest.raises(BadRequest, match="only rows in the order of time"):
-            series.filled([column("Time", FieldType.TIME, times), VALUE], Fill(1, FillMode.NULL), 0, 5)
+            series.with_filled_gaps([column("Time", FieldType.TIME, times), VALUE], Fill(1, FillMode.NULL), 0, 5)
 
 
 def test_a_wide_frame_is_counted_before_it_is_made() -> None:
@@ -209,15 +209,15 @@ def test_a_wide_frame_is_counted_before_it_is_made() -> None:
     count = 1000
     fields = [
         column("time", FieldType.TIME, list(range(count))),
-        column("h", FieldType.STRING, [str(number) for number in range(count)]),
+        column("h", FieldType.STRING, [str(index) for index in range(count)]),
         column("v", FieldType.FLOAT64, [1.0] * count),
     ]
     with pytest.raises(TooLarge, match="1000 label sets at 1000 times make 1000000 values, more than the 999999 allowed"):
         series.as_series(fields, None, Limits(query_points=999_999))
 
 
-def test_an_answer_without_rows_is_no_data() -> None:
-    """Its columns keep their types, and expressions read it as no data, so that an alert on no data fires."""
+def test_a_result_without_rows_is_no_data() -> None:
+    """The columns keep their types, and expressions read it as no data, so that an alert on no data fires."""
     frame = Frame([column("time", FieldType.TIME, []), column("v", FieldType.FLOAT64, [])])
     for kind in ("grafana-postgresql-datasource", "postgres"):
         assert isinstance(values_of([frame], kind), NoData)

@@ -1,4 +1,4 @@
-"""The record of a data source gives its address and its encryption."""
+"""Address and encryption of a data source, as configured in its record."""
 
 import ssl
 from dataclasses import replace
@@ -23,8 +23,8 @@ RECORD = SourceRecord(1, 1, "uid", "Shop", "postgres", url="db.example.com", use
         ("[::1]:7", "::1", 7),
     ],
 )
-def test_an_address_is_a_host_and_perhaps_a_port(url: str, host: str, port: int) -> None:
-    """Without a port it is PostgreSQL's own."""
+def test_an_address_is_a_host_with_an_optional_port(url: str, host: str, port: int) -> None:
+    """Without a port the address has PostgreSQL's default one."""
     address = address_of(replace(RECORD, url=url))
     assert (address.host, address.port) == (host, port)
 
@@ -58,8 +58,8 @@ def test_whatever_else_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     ("database", "json_data", "expected"), [("", {}, "reader"), ("a", {}, "a"), ("a", {"database": "b"}, "b"), ("a", {"database": ""}, "a")]
 )
-def test_the_database_is_named_by_the_options_then_by_the_record(database: str, json_data: dict[str, Any], expected: str) -> None:
-    """Without either it is the user's, as PostgreSQL has it."""
+def test_the_name_of_the_database(database: str, json_data: dict[str, Any], expected: str) -> None:
+    """The name is that of the options, else of the record, else the user's name."""
     assert address_of(replace(RECORD, database=database, json_data=json_data)).database == expected
 
 
@@ -67,20 +67,20 @@ def test_the_database_is_named_by_the_options_then_by_the_record(database: str, 
     ("mode", "verified", "named"),
     [(None, False, False), ("require", False, False), ("Verify-CA", True, False), ("verify-full", True, True)],
 )
-def test_the_mode_says_what_is_verified(mode: str | None, verified: bool, named: bool) -> None:
-    """Without one, the connection is encrypted; the certificate is asked after from ``verify-ca`` on, the name from ``verify-full`` on."""
+def test_the_mode_decides_what_is_verified(mode: str | None, verified: bool, named: bool) -> None:
+    """By default the connection is encrypted; ``verify-ca`` checks the certificate and ``verify-full`` the name too."""
     tls = address_of(replace(RECORD, json_data={"sslmode": mode})).tls
     assert tls is not None
     assert (tls.verify_mode is ssl.CERT_REQUIRED, tls.check_hostname) == (verified, named)
 
 
-def test_only_disable_goes_without_encryption() -> None:
-    """And it has to be said."""
+def test_only_disable_is_unencrypted() -> None:
+    """Only the explicit mode ``disable`` is unencrypted."""
     assert address_of(replace(RECORD, json_data={"sslmode": "disable"})).tls is None
 
 
 @pytest.mark.parametrize(
-    ("json_data", "secrets", "told"),
+    ("json_data", "secrets", "message"),
     [
         ({"sslmode": "prefer"}, {}, "sslmode 'prefer' is not served; use one of disable, require, verify-ca, verify-full"),
         ({"sslRootCertFile": "/etc/passwd"}, {}, "sslRootCertFile names a file of this server, which is not read"),
@@ -90,9 +90,9 @@ def test_only_disable_goes_without_encryption() -> None:
         ({}, {"tlsClientCert": "a", "tlsClientKey": "KEY"}, "tlsClientCert and tlsClientKey cannot be used"),
     ],
 )
-def test_options_that_cannot_be_used_say_why(json_data: dict[str, Any], secrets: dict[str, str], told: str) -> None:
+def test_options_that_cannot_be_used_say_why(json_data: dict[str, Any], secrets: dict[str, str], message: str) -> None:
     """No file of the server is read because a record names it, and no error shows a secret."""
-    with pytest.raises(BadRequest, match=told) as caught:
+    with pytest.raises(BadRequest, match=message) as caught:
         address_of(replace(RECORD, json_data=json_data, secrets=secrets))
     assert "KEY" not in caught.value.message.replace("tlsClientKey", "")
 
@@ -103,6 +103,6 @@ def test_a_record_without_a_user_is_refused() -> None:
         address_of(replace(RECORD, user=""))
 
 
-def test_a_password_is_not_shown() -> None:
+def test_a_password_is_masked() -> None:
     """A logged address contains no secret."""
     assert "secret" not in repr(address_of(RECORD))

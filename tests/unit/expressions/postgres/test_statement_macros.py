@@ -1,4 +1,4 @@
-"""Macros become the SQL that dashboards of Grafana expect, and all other text is unchanged."""
+"""Macros expand to the SQL that Grafana's dashboards expect, and all other SQL is unchanged."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.sources.postgres.lexing import first_word, pieces, without_trailing_comments
+from dashwright.expressions.sources.postgres.lexing import first_word, sql_tokens, without_trailing_comments
 from dashwright.expressions.sources.postgres.macros import Fill, FillMode, MacroContext, expand
 
 START = datetime(2018, 4, 12, 18, tzinfo=UTC)
@@ -74,21 +74,21 @@ def test_a_macro_becomes_sql(written: str, sql: str) -> None:
         ),
     ],
 )
-def test_a_group_before_a_comma_is_named_time_where_it_first_stands(written: str, sql: str) -> None:
-    """Dashboards of old rely on the name; a group that is grouped by must not get one."""
+def test_the_first_group_before_a_comma_is_named_time(written: str, sql: str) -> None:
+    """Old dashboards rely on the name; an expression in GROUP BY has none."""
     assert expand(written, GIVEN).sql == sql
 
 
 @pytest.mark.parametrize(
     "sql", ["select 1 -- $__time() $__nothing(", "/* $__time( /* $__x() */ $__time() */ select 1", "select $__tag$ x $__tag$, $1"]
 )
-def test_what_is_no_macro_stays(sql: str) -> None:
-    """Comments are left alone, and so are dollar quotes that only look like macros."""
+def test_other_text_is_unchanged(sql: str) -> None:
+    """Comments are unchanged, as are dollar quotes that only look like macros."""
     assert expand(sql, GIVEN).sql == sql
 
 
-def test_a_comment_within_quotes_is_none() -> None:
-    """Macros behind ``--`` in a literal are replaced."""
+def test_comment_signs_within_quotes_are_ignored() -> None:
+    """Macros after ``--`` in a literal are expanded."""
     assert (
         expand("select '-- ', \"/* \", $$ -- $$, e'\\' -- ', $__interval_ms", GIVEN).sql
         == "select '-- ', \"/* \", $$ -- $$, e'\\' -- ', 90000"
@@ -121,21 +121,21 @@ def test_times_are_utc_and_exact() -> None:
     ],
 )
 @pytest.mark.parametrize("macro", ["timeGroup", "timeGroupAlias", "unixEpochGroup", "unixEpochGroupAlias"])
-def test_the_third_argument_of_a_group_says_how_to_fill(macro: str, third: str, fill: Fill) -> None:
-    """It never gets into the statement."""
+def test_the_third_argument_of_a_group_is_the_fill(macro: str, third: str, fill: Fill) -> None:
+    """The fill mode is never part of the statement."""
     expanded = expand(f"$__{macro}(t, '5m', {third})", GIVEN)
     assert expanded.fill == fill
     assert expanded.sql == expand(f"$__{macro}(t, '5m')", GIVEN).sql
 
 
 def test_timescale_groups_by_its_own_function() -> None:
-    """Times do; numbers have no buckets."""
-    given = MacroContext(GIVEN.time_range, 1, buckets=True)
+    """Times are grouped by the function of TimescaleDB; numbers have no buckets."""
+    given = MacroContext(GIVEN.time_range, 1, has_time_bucket=True)
     assert expand("$__timeGroup(t,'5m') $__unixEpochGroup(t,'5m')", given).sql == "time_bucket('300.000s',t) floor((t)/300)*300"
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "message"),
     [
         ("$__timeFilte(t)", "macro $__timeFilte is unknown; perhaps $__timeFilter is meant"),
         ("$__zzz(t)", r"macro $__zzz is unknown; use one of $__interval_ms, "),
@@ -152,14 +152,14 @@ def test_timescale_groups_by_its_own_function() -> None:
         ("$__time(" * 7 + "t" + ")" * 7, "deeper than 5 levels"),
     ],
 )
-def test_a_macro_that_is_wrong_says_what_is_missing(written: str, told: str) -> None:
-    """Every fault names the macro, and how it is written."""
-    with pytest.raises(BadRequest, match=re.escape(told)):
+def test_an_invalid_macro_is_an_error(written: str, message: str) -> None:
+    """Every error names the macro and its correct form."""
+    with pytest.raises(BadRequest, match=re.escape(message)):
         expand(f"select {written}", GIVEN)
 
 
-def test_a_range_that_no_time_can_tell_is_refused() -> None:
-    """The first hours of year 1, east of Greenwich, are before year 1 in UTC."""
+def test_a_range_before_year_1_is_rejected() -> None:
+    """The first hours of year 1 in a zone east of Greenwich are before year 1 in UTC."""
     start = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2)))
     with pytest.raises(BadRequest, match="beyond the years 1 to 9999"):
         expand("$__timeFrom()", MacroContext(TimeRange(start, START), 1))
@@ -223,21 +223,21 @@ EXPRESSIONS = st.recursive(
         ["$__time({})", "$__timeFilter({})", "$__timeGroup({}, '5m', 0)", "$__unixEpochGroupAlias({},'1h')", "$__unixEpochNanoFilter({})"]
     ),
 )
-def test_arguments_arrive_whole(column: str, macro: str) -> None:
-    """The column's text is in the outcome as it was written, and every parenthesis that opens there closes."""
+def test_arguments_are_unchanged(column: str, macro: str) -> None:
+    """The result contains the column as written, with balanced parentheses."""
     expanded = expand(macro.format(column), GIVEN).sql
     assert column in expanded
-    signs = [expanded[piece.start] for piece in pieces(expanded) if piece.kind == "sign"]
+    signs = [expanded[token.start] for token in sql_tokens(expanded) if token.type == "sign"]
     assert signs.count("(") == signs.count(")")
 
 
 @given(FRAGMENTS)
-def test_pieces_follow_one_another(text: str) -> None:
-    """They are in order, do not overlap, and none is empty."""
+def test_tokens_are_contiguous(text: str) -> None:
+    """Tokens are in order, do not overlap, and none is empty."""
     position = 0
-    for piece in pieces(text):
-        assert position <= piece.start < piece.end <= len(text)
-        position = piece.end
+    for token in sql_tokens(text):
+        assert position <= token.start < token.end <= len(text)
+        position = token.end
 
 
 @pytest.mark.parametrize(
@@ -252,8 +252,8 @@ def test_pieces_follow_one_another(text: str) -> None:
         ("1", ""),
     ],
 )
-def test_the_first_word_is_behind_comments_and_parentheses(sql: str, word: str) -> None:
-    """As the server reads it."""
+def test_the_first_word_follows_comments_and_parentheses(sql: str, word: str) -> None:
+    """The first word is the one that PostgreSQL sees."""
     assert first_word(sql) == word
 
 
@@ -269,6 +269,6 @@ def test_the_first_word_is_behind_comments_and_parentheses(sql: str, word: str) 
         (" -- a\n select 1;", " -- a\n select 1"),
     ],
 )
-def test_a_statement_goes_without_its_end(sql: str, without: str) -> None:
-    """Trailing semicolons and comments are removed; quoted text is kept."""
+def test_the_end_of_a_statement_is_removed(sql: str, without: str) -> None:
+    """Trailing semicolons and comments are removed; quoted strings are kept."""
     assert without_trailing_comments(sql) == without

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 from tests.unit.expressions.sources.servers import Fake, Handler, client
 
-from dashwright.expressions.sources.http.client import HttpClient
+from dashwright.expressions.sources.http_client import HttpClient
 
 Serve = Callable[[Handler], Awaitable[Fake]]
 

@@ -21,5 +21,5 @@ class MemoryRecords:
         return next((record.uid for record in self.records if (record.org_id, record.name) == (org_id, name)), None)
 
 
-def prometheus(url: str, uid: str = "prom", **more: Any) -> SourceRecord:
-    return SourceRecord(**{"id": 1, "org_id": 1, "uid": uid, "name": f"name of {uid}", "type": "prometheus", "url": url, **more})
+def prometheus(url: str, uid: str = "prom", **fields: Any) -> SourceRecord:
+    return SourceRecord(**{"id": 1, "org_id": 1, "uid": uid, "name": f"name of {uid}", "type": "prometheus", "url": url, **fields})

@@ -8,12 +8,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from dashwright.common.allowed_hosts import LOOPBACK, AllowedHosts
-from dashwright.common.reach import Reach
-from dashwright.expressions.sources.http.client import HttpClient
+from dashwright.common.host_resolver import HostResolver
+from dashwright.expressions.sources.http_client import HttpClient
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-HERE = Reach(AllowedHosts.of(LOOPBACK))
+HERE = HostResolver(AllowedHosts.parse(LOOPBACK))
 
 
 class Fake:
@@ -36,8 +36,8 @@ class Fake:
         return await self._handler(request)
 
 
-def success(kind: str, result: Any, **more: Any) -> bytes:
-    return orjson.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **more})
+def success(kind: str, result: Any, **fields: Any) -> bytes:
+    return orjson.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **fields})
 
 
 def answering(body: bytes, status: int = 200, **headers: str) -> Handler:
@@ -47,5 +47,5 @@ def answering(body: bytes, status: int = 200, **headers: str) -> Handler:
     return handler
 
 
-def client(reach: Reach = HERE) -> HttpClient:
-    return HttpClient(reach, connections=4)
+def client(resolver: HostResolver = HERE) -> HttpClient:
+    return HttpClient(resolver, connections=4)

@@ -1,4 +1,4 @@
-"""Data sources over HTTP: all behaviour of a server ends in a clear error within bounds, and no secret leaks."""
+"""Data sources over HTTP: any server behaviour results in a clear error within limits, and no secret leaks."""
 
 import asyncio
 import datetime
@@ -21,23 +21,23 @@ from tests.unit.expressions.sources.servers import answering, client
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
-from dashwright.common.reach import Reach
+from dashwright.common.host_resolver import HostResolver
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.sources.http.client import HttpClient, HttpResponse
+from dashwright.expressions.sources.http_client import HttpClient, HttpResponse
 
 SECRET = "s3cret-of-the-source"
 
 
 async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpResponse:
-    return await http.ask(prometheus(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
+    return await http.request(prometheus(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_parameters_go_where_the_method_has_them(serve: Serve, http: HttpClient, method: str) -> None:
-    """They are added below the path of the address, to the parameters that the data source itself has."""
+async def test_parameters_are_sent_in_query_or_body(serve: Serve, http: HttpClient, method: str) -> None:
+    """They are sent below the address's path, in addition to the parameters of the data source."""
     fake = await serve(answering(b"{}"))
-    answer = await ask(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
-    assert answer == HttpResponse(200, b"{}")
+    response = await ask(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
+    assert response == HttpResponse(200, b"{}")
     assert fake.asked[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
 
 
@@ -56,7 +56,7 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "told"),
+    ("record", "message"),
     [
         ({"json_data": {"httpHeaderName1": "Transfer-Encoding"}}, "is not a header that can be set"),
         ({"json_data": {"httpHeaderName1": "X\r\nY"}}, "is not a header that can be set"),
@@ -66,25 +66,25 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
         ({"json_data": {"tlsAuth": True}}, "cannot be read"),
     ],
 )
-async def test_a_data_source_that_is_set_up_wrongly_is_told(http: HttpClient, record: dict[str, Any], told: str) -> None:
-    """By its name, and without its secrets."""
-    with pytest.raises(BadRequest, match=told) as refused:
+async def test_a_misconfigured_data_source_is_an_error(http: HttpClient, record: dict[str, Any], message: str) -> None:
+    """The error names the data source and none of its secrets."""
+    with pytest.raises(BadRequest, match=message) as refused:
         await ask(http, "http://127.0.0.1:1", **record)
     assert "name of prom" in str(refused.value)
     assert SECRET not in str(refused.value) + repr(refused.value.__cause__)
 
 
 @pytest.mark.parametrize("url", ["", "localhost:9090", "ftp://h", "http://", "http://h:99999", "file:///etc/passwd", "http://[::1"])
-async def test_an_address_that_is_none_is_told(http: HttpClient, url: str) -> None:
-    """As something to correct in the data source."""
+async def test_an_invalid_address_is_an_error(http: HttpClient, url: str) -> None:
+    """The error asks to correct the data source."""
     with pytest.raises(BadRequest, match="URL"):
         await ask(http, url)
 
 
-async def test_inside_is_not_reached_unless_it_is_listed(serve: Serve) -> None:
-    """By no spelling; and without encryption only what is listed is."""
+async def test_private_addresses_must_be_listed(serve: Serve) -> None:
+    """No notation of a private address is accepted unless it is listed, and unencrypted connections must be listed."""
     fake = await serve(answering(b"{}"))
-    http = client(Reach(AllowedHosts()))
+    http = client(HostResolver(AllowedHosts()))
     for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
         with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
             await ask(http, fake.url.replace("127.0.0.1", host))
@@ -99,7 +99,7 @@ async def test_a_redirect_may_not_lead_inside(serve: Serve) -> None:
     inner = await serve(answering(b"{}"))
     target = inner.url.replace("127.0.0.1", "127.0.0.2")
     outer = await serve(answering(b"", 307, Location=f"{target}/x"))
-    http = client(Reach(AllowedHosts.of(["127.0.0.1"])))
+    http = client(HostResolver(AllowedHosts.parse(["127.0.0.1"])))
     with pytest.raises(SourceFailed, match=r"redirects to http://127\.0\.0\.2.*DASHWRIGHT_ALLOWED_HOSTS"):
         await ask(http, outer.url)
     await http.close()
@@ -130,7 +130,7 @@ async def test_redirects_end(serve: Serve, http: HttpClient) -> None:
 
 
 @pytest.mark.parametrize("target", ["ftp://x/", "http://[::1", "javascript:x"])
-async def test_a_redirect_to_nowhere_is_told(serve: Serve, http: HttpClient, target: str) -> None:
+async def test_an_invalid_redirect_is_an_error(serve: Serve, http: HttpClient, target: str) -> None:
     """An invalid Location header is an error of the source."""
     fake = await serve(answering(b"", 302, Location=target))
     with pytest.raises(SourceFailed, match="redirects to"):
@@ -138,8 +138,8 @@ async def test_a_redirect_to_nowhere_is_told(serve: Serve, http: HttpClient, tar
 
 
 @pytest.mark.parametrize("packed", [False, True])
-async def test_an_answer_is_read_to_its_limit_only(serve: Serve, http: HttpClient, packed: bool) -> None:
-    """A packed one by what it unpacks to: a few bytes may be a gigabyte."""
+async def test_a_response_is_read_only_up_to_its_limit(serve: Serve, http: HttpClient, packed: bool) -> None:
+    """The limit counts decompressed bytes, as a few bytes may decompress to a gigabyte."""
     body = b" " * 50_000_000
     headers: Any = {"Content-Encoding": "gzip"} if packed else {}
     fake = await serve(answering(gzip.compress(body, 1) if packed else body, **headers))
@@ -157,8 +157,8 @@ BROKEN = {
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("raw", BROKEN.values(), ids=BROKEN)
-async def test_an_answer_that_breaks_off_is_the_sources_fault(http: HttpClient, raw: bytes, method: str) -> None:
-    """In its head or in its body; it is asked once more at most."""
+async def test_a_truncated_response_is_an_error_of_the_source(http: HttpClient, raw: bytes, method: str) -> None:
+    """A response truncated in its head or body is an error of the source after at most one retry."""
     connections = 0
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -176,7 +176,7 @@ async def test_an_answer_that_breaks_off_is_the_sources_fault(http: HttpClient, 
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_kept_connection_that_was_closed_is_opened_anew(http: HttpClient, method: str) -> None:
+async def test_a_closed_idle_connection_is_reopened(http: HttpClient, method: str) -> None:
     """A server may close idle connections at any time without an error for the caller."""
     connections = 0
 
@@ -195,8 +195,8 @@ async def test_a_kept_connection_that_was_closed_is_opened_anew(http: HttpClient
     assert connections == 3
 
 
-async def test_nobody_there_is_told(serve: Serve, http: HttpClient) -> None:
-    """The error names the address, without its secret parts."""
+async def test_an_unreachable_server_is_an_error(serve: Serve, http: HttpClient) -> None:
+    """The error has the address without its secret parts."""
     fake = await serve(answering(b"{}"))
     url = fake.url
     await fake.server.close()
@@ -219,7 +219,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    created = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -230,17 +230,15 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    text = made.public_bytes(serialization.Encoding.PEM)
+    text = created.public_bytes(serialization.Encoding.PEM)
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     pair = tmp_path_factory.mktemp("tls") / "pair.pem"
     pair.write_bytes(text + secret)
     return pair, text.decode()
 
 
-async def test_certificates_are_checked_as_the_data_source_says(http: HttpClient, certificate: tuple[Path, str]) -> None:
-    """Verified by system authorities, a given one or none, by the host's name or another; a client certificate is sent on
-    demand.
-    """
+async def test_certificates_are_verified_as_configured(http: HttpClient, certificate: tuple[Path, str]) -> None:
+    """Verified by system authorities, a given one or none, by the host's name or another; a client certificate is sent on demand."""
     pair, text = certificate
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=text)
     context.verify_mode = ssl.CERT_OPTIONAL

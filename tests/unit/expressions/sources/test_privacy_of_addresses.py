@@ -1,4 +1,4 @@
-"""Callers who may not read the settings of a data source learn nothing of its address from errors."""
+"""Errors do not reveal the address of a data source to callers who may not read its settings."""
 
 from functools import partial
 from typing import Any
@@ -9,14 +9,14 @@ from tests.unit.expressions.sources.records import MemoryRecords
 from tests.unit.expressions.sources.records import prometheus as on_record
 
 from dashwright.common.allowed_hosts import AllowedHosts
+from dashwright.common.host_resolver import HostResolver
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.common.reach import Reach
 from dashwright.expressions.queries import QuerySettings, respond
-from dashwright.expressions.sources.directory import Directory, Kinds
-from dashwright.expressions.sources.http.client import HttpClient
+from dashwright.expressions.sources.http_client import HttpClient
 from dashwright.expressions.sources.postgres.connections import Connections
 from dashwright.expressions.sources.postgres.source import Postgres
 from dashwright.expressions.sources.prometheus.source import Prometheus
+from dashwright.expressions.sources.registry import SourceFactories, SourceRegistry
 
 CLOSED, PRIVATE = "127.0.0.1:1", "10.66.77.88:9090"
 RECORDS = [
@@ -31,12 +31,12 @@ SECRETS = ("127.0.0.1", "10.66.77.88", "9090", "hidden", "not an address", "ALLO
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.HEALTH])
 @pytest.mark.parametrize("uid", [record.uid for record in RECORDS])
-async def test_an_address_is_named_to_those_who_may_read_it(uid: str, endpoint: QueryEndpoint) -> None:
-    """Others learn which data source it is, and whom to ask."""
-    reach = Reach(AllowedHosts.of(("127.0.0.0/8",)))
-    client, connections = HttpClient(reach, connections=1), Connections(reach)
-    kinds: Kinds = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}
-    settings = QuerySettings(sources=Directory(kinds, MemoryRecords(RECORDS)))
+async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint: QueryEndpoint) -> None:
+    """Other callers receive the data source's name and a hint to ask an administrator."""
+    resolver = HostResolver(AllowedHosts.parse(("127.0.0.0/8",)))
+    client, connections = HttpClient(resolver, connections=1), Connections(resolver)
+    kinds: SourceFactories = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}
+    settings = QuerySettings(sources=SourceRegistry(kinds, MemoryRecords(RECORDS)))
     query = {"refId": "A", "datasource": {"uid": uid}, "expr": "up", "rawSql": "select 1", "format": "table"}
     body: dict[str, Any] = {"uid": uid} if endpoint is QueryEndpoint.HEALTH else {"from": "1000", "to": "2000", "queries": [query]}
 
@@ -58,8 +58,8 @@ async def test_an_address_is_named_to_those_who_may_read_it(uid: str, endpoint: 
     assert not any(secret in hidden for secret in SECRETS)
 
 
-def test_a_message_that_says_nothing_of_it_grants_nothing() -> None:
-    """The rights of the caller are in the message, and a missing header grants none."""
-    assert QueryContext.of({}).readable == frozenset()
+def test_a_missing_header_grants_nothing() -> None:
+    """The caller's permissions are in the message, and a missing header grants none."""
+    assert QueryContext.from_headers({}).readable == frozenset()
     for readable in (None, frozenset(), frozenset({"a", "b"})):
-        assert QueryContext.of(QueryContext(readable=readable).headers()).readable == readable
+        assert QueryContext.from_headers(QueryContext(readable=readable).headers()).readable == readable

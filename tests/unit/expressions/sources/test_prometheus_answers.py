@@ -1,4 +1,4 @@
-"""Responses of Prometheus become frames that clients and expressions read, or an error of the right class."""
+"""Responses of Prometheus become frames that clients and expressions read, or an error of the right type."""
 
 import math
 import threading
@@ -17,11 +17,11 @@ from tests.unit.expressions.sources.test_prometheus_questions import HOUR, START
 from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
-from dashwright.expressions.engine.frame_values import values_of
+from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import NoData, Numbers, Series
-from dashwright.expressions.sources.http.client import HttpClient
+from dashwright.expressions.sources.http_client import HttpClient
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 from dashwright.expressions.sources.prometheus.response import frames_of, parse_response
 from dashwright.expressions.sources.prometheus.source import Prometheus
@@ -39,7 +39,7 @@ def series(labels: dict[str, str], *points: tuple[float, str]) -> dict[str, Any]
 
 
 def test_a_matrix_is_a_frame_for_each_series() -> None:
-    """With the types, names and meta that clients know; special values are values."""
+    """The frames have the expected types, names and metadata; special values are values."""
     first, second = read(
         success(
             "matrix",
@@ -68,8 +68,8 @@ def test_a_matrix_is_a_frame_for_each_series() -> None:
     assert not values.nullable
 
 
-def test_series_on_the_same_times_share_them() -> None:
-    """So that expressions find their axis without looking, also where another series comes between."""
+def test_series_with_equal_times_share_one_column() -> None:
+    """A shared column lets expressions find a common axis fast, also if other series are in between."""
     frames = read(
         success("matrix", [series({"n": str(n)}, *((1700000000 + 15 * i, "1") for i in range(5 if n == 1 else 6))) for n in range(4)])
     )
@@ -105,7 +105,7 @@ def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any],
 
 
 def test_a_vector_is_a_number_for_each_series() -> None:
-    """By the data plane's contract, and by what older expressions look at."""
+    """The frames follow the data plane contract and what older expressions expect."""
     frames = read(success("vector", [{"metric": {"job": name}, "value": [1700000000, "0.1"]} for name in "ab"]))
     assert frames[1].meta == {"type": "numeric-multi", "typeVersion": [0, 1], "custom": {"resultType": "vector"}}
     numbers = values_of(frames)
@@ -131,8 +131,8 @@ def test_nothing_is_a_frame_without_fields() -> None:
     assert isinstance(values_of([frame]), NoData)
 
 
-def test_what_the_server_remarks_is_a_notice() -> None:
-    """Warnings and infos, on the first frame; histograms are left out and that is said."""
+def test_remarks_of_the_server_are_notices() -> None:
+    """Warnings and infos are notices of the first frame, as is the omission of histograms."""
     histogram = {"metric": {"job": "h"}, "histograms": [[1700000000, {"count": "1", "sum": "1", "buckets": []}]]}
     body = success("matrix", [histogram, series({"job": "a"}, (1, "1"))], warnings=["careful"], infos=["by the way"])
     (frame,) = read(body)
@@ -173,7 +173,7 @@ def test_what_the_server_remarks_is_a_notice() -> None:
         b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1,"2"',
     ],
 )
-def test_what_is_no_answer_is_the_sources_fault(body: bytes) -> None:
+def test_an_invalid_response_is_an_error_of_the_source(body: bytes) -> None:
     """An invalid body is SourceFailed, never an internal error."""
     with pytest.raises(SourceFailed, match="check that the data source's URL is that of a Prometheus server"):
         read(body)
@@ -197,8 +197,8 @@ async def query(http: HttpClient, fake: Fake, options: dict[str, Any] | None = N
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_ranges_and_instants_are_asked_for(serve: Serve, http: HttpClient, method: str) -> None:
-    """By POST unless the data source says otherwise, with the time-out it names."""
+async def test_requests_of_ranges_and_instants(serve: Serve, http: HttpClient, method: str) -> None:
+    """The request is a POST unless the data source is configured otherwise, with its time-out."""
     fake = await serve(answering(success("vector", [{"metric": {"job": "a"}, "value": [1, "1"]}])))
     options = {"queryTimeout": "7s"} | ({"httpMethod": "GET"} if method == "GET" else {})
     frames = await query(http, fake, options, instant=True, range=True)
@@ -213,8 +213,8 @@ async def test_ranges_and_instants_are_asked_for(serve: Serve, http: HttpClient,
     ]
 
 
-async def test_exemplars_are_told_to_be_missing(serve: Serve, http: HttpClient) -> None:
-    """A query that also asks for exemplars runs without them, with a notice."""
+async def test_exemplars_are_not_supported(serve: Serve, http: HttpClient) -> None:
+    """A query that also requests exemplars runs without them, with a notice."""
     fake = await serve(answering(success("matrix", [])))
     (frame,) = await query(http, fake, exemplar=True)
     assert frame.meta is not None
@@ -225,7 +225,7 @@ BAD = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "kind", "told"),
+    ("status", "body", "kind", "message"),
     [
         (400, BAD, BadRequest, "bad_data: parse error at char 3"),
         (422, BAD.replace(b"bad_data", b"execution"), BadRequest, "execution: parse error"),
@@ -240,26 +240,26 @@ BAD = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"
         (500, success("vector", []), SourceFailed, "HTTP 500"),
     ],
 )
-async def test_errors_say_whose_they_are(
-    serve: Serve, http: HttpClient, status: int, body: bytes, kind: type[Exception], told: str
+async def test_errors_of_the_caller_and_of_the_source(
+    serve: Serve, http: HttpClient, status: int, body: bytes, kind: type[Exception], message: str
 ) -> None:
     """400 and 422 are errors of the caller in the server's words; all others are the source's."""
     fake = await serve(answering(body, status))
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         await query(http, fake)
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         await Prometheus(prometheus(fake.url), http).health()
 
 
-async def test_a_healthy_server_computes(serve: Serve, http: HttpClient) -> None:
-    """It is asked for one and one."""
+async def test_health_computes_a_sum(serve: Serve, http: HttpClient) -> None:
+    """The health check queries ``1+1``."""
     fake = await serve(answering(success("scalar", [4, "2"])))
     assert await Prometheus(prometheus(fake.url), http).health() == "Successfully queried the Prometheus API."
     assert fake.asked[0][2]["query"] == "1+1"
 
 
-async def test_a_large_answer_is_read_beside_the_event_loop(serve: Serve, http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a thread, and to the same frames."""
+async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large response is parsed in a thread and has the same frames."""
     threads = []
     plain = Prometheus._frames
 

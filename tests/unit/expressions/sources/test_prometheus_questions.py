@@ -1,4 +1,4 @@
-"""Queries to Prometheus: saved panels and rules get the same steps, ranges and macros as in Grafana."""
+"""Queries to Prometheus have the same steps, ranges and macros as in Grafana."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -55,18 +55,18 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
     ],
 )
 def test_the_step_is_that_of_saved_panels(span: timedelta, scrape: str, query: dict[str, Any], seconds: int) -> None:
-    """From the least step (of the query, the panel or the data source), the panel's width and what the server bears."""
+    """The step follows from the minimum step of query, panel or data source, the panel's width and the server's limit."""
     assert asked(span, scrape=scrape, **query).step == seconds * SECOND
 
 
 @given(st.integers(0, 10 * 366 * 86_400 * 10**9), st.integers(1, 10**9), st.integers(0, 50_000))
-def test_a_step_never_asks_for_more_points_than_the_server_bears(span: int, least: int, points: int) -> None:
-    """11,000 a series, wherever the range begins; and no step is below the least one by more than rounding."""
+def test_the_step_respects_the_limit_of_points(span: int, least: int, points: int) -> None:
+    """A query has at most 11,000 points per series, and its step is not below the minimum by more than rounding."""
     step = steps.step(span, least, points)
     for start in (0, 1, step - 1):
-        first, last = steps.aligned(start, step), steps.aligned(start + span, step)
+        first, last = steps.align(start, step), steps.align(start + span, step)
         assert (last - first) // step <= 11_000
-    assert step >= min(least, steps.rounded(least))
+    assert step >= min(least, steps.round_duration(least))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_step_never_asks_for_more_points_than_the_server_bears(span: int, leas
 def test_lengths_are_written_in_two_ways(length: float, brief: str, exact: str) -> None:
     """Briefly, in one unit, for ``$__interval``; exactly for ``$__rate_interval``."""
     nanoseconds = round(length * SECOND)
-    assert (steps.brief(nanoseconds), steps.exact(nanoseconds)) == (brief, exact)
+    assert (steps.format_brief(nanoseconds), steps.format_exact(nanoseconds)) == (brief, exact)
 
 
 @pytest.mark.parametrize(
@@ -105,34 +105,34 @@ def test_lengths_are_written_in_two_ways(length: float, brief: str, exact: str) 
     ],
 )
 def test_macros_are_replaced(expr: str, query: dict[str, Any], expected: str) -> None:
-    """With and without braces; others stay."""
+    """Macros are replaced with and without braces; other text is unchanged."""
     assert asked(2 * DAY, expr=expr, **query).expr == expected
 
 
 def test_ranges_begin_and_end_on_their_step() -> None:
-    """Both ends go down, in the zone that the client names; an instant is asked for as it is."""
+    """Both ends are rounded down to the step in the client's time zone; an instant is unchanged."""
     question = asked(HOUR, interval="1m")
     assert (question.start % (60 * SECOND), question.end % (60 * SECOND)) == (0, 0)
-    assert steps.decimal(question.start) == "1767225600"
-    assert steps.decimal(question.at) == "1767229207"
+    assert steps.format_seconds(question.start) == "1767225600"
+    assert steps.format_seconds(question.evaluation_time) == "1767229207"
     daily = asked(10 * DAY, interval="1d", utcOffsetSec=3600)
     assert daily.start % (86_400 * SECOND) == 23 * 3600 * SECOND
 
 
 @given(st.integers(-(10**18), 10**18), st.integers(1, 10**15), st.integers(-86_400, 86_400))
-def test_alignment_goes_down_by_less_than_a_step(instant: int, width: int, offset: int) -> None:
+def test_alignment_subtracts_less_than_a_step(instant: int, width: int, offset: int) -> None:
     """An aligned time is unchanged by aligning it again."""
-    aligned = steps.aligned(instant, width, offset * SECOND)
+    aligned = steps.align(instant, width, offset * SECOND)
     assert 0 <= instant - aligned < width
-    assert steps.aligned(aligned, width, offset * SECOND) == aligned
+    assert steps.align(aligned, width, offset * SECOND) == aligned
 
 
 @given(st.integers(-(10**18), 10**18))
 def test_times_are_written_exactly(instant: int) -> None:
-    """In decimal seconds, no digit too many."""
-    text = steps.decimal(instant)
-    whole, _, part = text.removeprefix("-").partition(".")
-    assert (int(whole) * SECOND + int(part.ljust(9, "0"))) * (-1 if instant < 0 else 1) == instant
+    """Times are decimal seconds with no more digits than needed."""
+    text = steps.format_seconds(instant)
+    complete, _, part = text.removeprefix("-").partition(".")
+    assert (int(complete) * SECOND + int(part.ljust(9, "0"))) * (-1 if instant < 0 else 1) == instant
     assert not part.endswith("0")
 
 
@@ -146,8 +146,8 @@ def test_times_are_written_exactly(instant: int) -> None:
         ({"queryType": "instant", "range": True}, (False, True)),
     ],
 )
-def test_a_query_is_for_a_range_unless_it_says_otherwise(query: dict[str, Any], kinds: tuple[bool, bool]) -> None:
-    """Panels of old say nothing."""
+def test_a_query_is_for_a_range_by_default(query: dict[str, Any], kinds: tuple[bool, bool]) -> None:
+    """Old panels do not set the type of query."""
     question = asked(**query)
     assert (question.is_instant, question.is_range) == kinds
 
@@ -166,12 +166,12 @@ def test_a_query_is_for_a_range_unless_it_says_otherwise(query: dict[str, Any], 
     ],
 )
 def test_series_are_named_by_their_legend(legend: str, labels: dict[str, str], name: str) -> None:
-    """Or as Prometheus writes them; without anything else by the query."""
+    """Series are named by their legend, or as Prometheus writes them, or by the query."""
     assert asked(legendFormat=legend).display_name(Labels.of(labels)) == name
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ({"expr": " "}, "expr is required"),
         ({"expr": 7}, "expr must be text"),
@@ -182,9 +182,9 @@ def test_series_are_named_by_their_legend(legend: str, labels: dict[str, str], n
         ({"utcOffsetSec": 1e300}, "utcOffsetSec must be a number"),
     ],
 )
-def test_a_query_that_cannot_be_asked_is_told(query: dict[str, Any], told: str) -> None:
-    """By the property that is wrong."""
-    with pytest.raises(BadRequest, match=told):
+def test_an_invalid_query_is_an_error(query: dict[str, Any], message: str) -> None:
+    """The error names the invalid property."""
+    with pytest.raises(BadRequest, match=message):
         asked(**query)
 
 

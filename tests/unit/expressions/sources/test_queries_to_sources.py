@@ -1,4 +1,4 @@
-"""Queries of a request run concurrently, with the caller's rights, within their time, and equal ones once."""
+"""Queries of a request run concurrently, with the caller's permissions, within their time, and equal ones once."""
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
@@ -19,7 +19,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.queries import QuerySettings, respond
-from dashwright.expressions.sources.directory import Directory
+from dashwright.expressions.sources.registry import SourceRegistry
 from dashwright.expressions.sources.source import Source
 
 FRAME = '[{"schema":{"fields":[{"name":"t","type":"time"},{"name":"v","type":"number"}]},"data":{"values":[[1000],[%d]]}}]'
@@ -36,7 +36,7 @@ class World:
     settings: QuerySettings = field(init=False)
 
     def __post_init__(self) -> None:
-        self.settings = QuerySettings(sources=Directory({"counted": self._make}, self.records, seconds=30))
+        self.settings = QuerySettings(sources=SourceRegistry({"counted": self._make}, self.records, seconds=30))
 
     def _make(self, record: SourceRecord) -> "Counted":
         return Counted(self, record)
@@ -88,8 +88,8 @@ def world() -> World:
     )
 
 
-def query(ref_id: str, datasource: Any, **more: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "datasource": datasource, **more}
+def query(ref_id: str, datasource: Any, **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": datasource, **fields}
 
 
 def value(body: Any, ref_id: str) -> float:
@@ -116,7 +116,7 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("datasource", "context", "told"),
+    ("datasource", "context", "message"),
     [
         ({"uid": "gone"}, {}, "no data source with the uid (or name) 'gone' in this organization; GET /api/datasources lists"),
         ({"uid": "theirs"}, {}, "no data source with the uid (or name) 'theirs'"),
@@ -128,33 +128,35 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
         ("Beta", {"uids": frozenset()}, "'Beta' is not among those that you may query"),
     ],
 )
-async def test_one_that_is_not_there_is_an_error_on_its_ref_id(world: World, datasource: Any, context: dict[str, Any], told: str) -> None:
+async def test_one_that_is_not_there_is_an_error_on_its_ref_id(
+    world: World, datasource: Any, context: dict[str, Any], message: str
+) -> None:
     """The error names it and what to do, without revealing others to a caller with rights to some only."""
     status, body = await world.ask(query("A", datasource), query("B", {"uid": "a"}, hide=True), **context)
     assert status == 400
     assert body["results"]["A"]["status"] == 400
-    assert told in body["results"]["A"]["error"]
+    assert message in body["results"]["A"]["error"]
     assert world.asked == []
     allowed = context.get("uids")
     assert allowed is None or all(uid in allowed for _, uid in world.records.looked_up), "secrets of others were opened"
 
 
-async def test_who_may_query_some_data_sources_may_query_those(world: World) -> None:
-    """By uid and by name."""
+async def test_permitted_data_sources_can_be_queried(world: World) -> None:
+    """A permitted data source can be queried by uid and by name."""
     status, _ = await world.ask(query("A", {"uid": "a"}), query("B", "Alpha", x=1), uids=frozenset({"a"}))
     assert status == 200
 
 
-async def test_queries_run_at_once(world: World) -> None:
-    """To other sources and to the same one: none waits for another."""
+async def test_queries_run_concurrently(world: World) -> None:
+    """Queries to one or several sources do not wait for each other."""
     both = asyncio.Barrier(3)
     world.does = lambda uid: both.wait()
     status, _ = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}), query("C", {"uid": "a"}, other=True))
     assert status == 200
 
 
-async def test_equal_queries_are_asked_once(world: World) -> None:
-    """Whatever their refId and whether they are hidden; but not over another range, with another property or of another source."""
+async def test_equal_queries_are_sent_once(world: World) -> None:
+    """The refId and whether a query is hidden do not matter; another range, property or source does."""
     status, body = await world.ask(
         query("A", {"uid": "a"}, x=[1, {"y": None}]),
         query("B", {"uid": "a", "type": "counted"}, x=[1, {"y": None}]),
@@ -172,8 +174,8 @@ async def test_equal_queries_are_asked_once(world: World) -> None:
     assert {frame["schema"]["refId"] for ref_id in "AB" for frame in body["results"][ref_id]["frames"]} == {"A", "B"}
 
 
-async def test_an_answer_is_kept_for_the_next_request(world: World) -> None:
-    """Until the data source is changed; not for another organization, and not for who wants a fresh one."""
+async def test_a_result_is_cached_for_the_next_request(world: World) -> None:
+    """A result is cached until the data source changes, per organization, and bypassed on request."""
     for _ in range(2):
         await world.ask(query("A", {"uid": "a"}))
     assert len(world.asked) == 1
@@ -186,7 +188,7 @@ async def test_an_answer_is_kept_for_the_next_request(world: World) -> None:
     assert len(world.asked) == 4
 
 
-async def test_an_expression_over_kept_frames_leaves_them_as_they_are(world: World) -> None:
+async def test_an_expression_does_not_change_cached_frames(world: World) -> None:
     """An equal request has an equal result."""
     expressions: list[dict[str, Any]] = [
         {"refId": "M", "type": "math", "expression": "$A * 2 + abs($A)"},
@@ -199,8 +201,8 @@ async def test_an_expression_over_kept_frames_leaves_them_as_they_are(world: Wor
     assert len(world.asked) == 1
 
 
-async def test_a_failing_source_is_an_error_of_its_own_ref_id(world: World) -> None:
-    """And asked again next time."""
+async def test_a_failing_source_is_an_error_of_its_ref_id(world: World) -> None:
+    """A failure is not cached, so the next request queries the source again."""
 
     async def fail(uid: str) -> None:
         if uid == "a":
@@ -216,8 +218,8 @@ async def test_a_failing_source_is_an_error_of_its_own_ref_id(world: World) -> N
         assert len(world.asked) == asked
 
 
-async def test_a_slow_source_is_given_up_after_its_time(world: World) -> None:
-    """The time is that of its record, as a number or text; the query is cancelled, and others are unaffected."""
+async def test_a_slow_source_times_out(world: World) -> None:
+    """The time-out is that of its record, as a number or string; the query is cancelled, and others are unaffected."""
     world.records.records[0] = on_record("", "a", id=1, name="Alpha", type="counted", json_data={"timeout": "0.01"})
 
     async def wait(uid: str) -> None:
@@ -247,8 +249,8 @@ async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World
     assert world.cancelled == (["a"] if "uid" in datasource else [])
 
 
-async def test_a_caller_that_goes_cancels_its_queries(world: World) -> None:
-    """They continue if another caller waits for the same result."""
+async def test_a_disconnected_caller_cancels_its_queries(world: World) -> None:
+    """The queries continue if another caller waits for the same result."""
     under_way = asyncio.Event()
     let_go = asyncio.Event()
 
@@ -279,8 +281,8 @@ async def test_a_query_knows_how_many_points_are_wanted(world: World) -> None:
     assert [asked.interval_ms for _, asked, _ in world.asked] == [None] * 3
 
 
-async def test_an_evaluation_asks_for_nothing_that_it_does_not_need(world: World) -> None:
-    """A hidden query that nothing shown reads is neither looked up nor asked."""
+async def test_unneeded_queries_are_not_sent(world: World) -> None:
+    """A hidden query that no visible expression reads is neither looked up nor sent."""
     status, _ = await world.ask(query("A", {"uid": "gone"}, hide=True), query("B", {"uid": "b"}))
     assert status == 200
     assert world.records.looked_up == [(1, "b")]
@@ -320,8 +322,8 @@ async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(wor
     assert await health(world, {"uid": "a"}) == (400, {"status": "ERROR", "message": "the secrets do not open"})
 
 
-async def test_health_of_a_slow_source_ends(world: World) -> None:
-    """By its own time, or the caller's."""
+async def test_a_health_check_times_out(world: World) -> None:
+    """A health check ends after the source's time-out or the caller's."""
     world.does = lambda uid: asyncio.Event().wait()
     world.records.records[0] = on_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
     status, body = await health(world, {"uid": "a"})
@@ -333,15 +335,15 @@ async def test_health_of_a_slow_source_ends(world: World) -> None:
     ("body", "context", "status"),
     [({"uid": "gone"}, {}, 400), ({"uid": "theirs"}, {}, 400), ({"uid": "b"}, {"uids": frozenset("a")}, 403), ({}, {}, 400), ([], {}, 400)],
 )
-async def test_health_of_what_the_caller_has_not_is_refused(world: World, body: Any, context: dict[str, Any], status: int) -> None:
-    """It is an error, not a report on a data source."""
+async def test_health_of_an_unknown_source_is_rejected(world: World, body: Any, context: dict[str, Any], status: int) -> None:
+    """The health check of an unknown data source is an error and not a negative result."""
     assert (await health(world, body, **context))[0] == status
     assert "status" not in (await health(world, body, **context))[1]
 
 
 @pytest.mark.parametrize("uids", [None, frozenset[str](), frozenset({"a", "b\nc", 'd"'})])
-def test_what_is_asked_travels_as_headers(uids: frozenset[str] | None) -> None:
-    """And is the same on the other side; what is missing has its default."""
+def test_the_context_is_sent_as_headers(uids: frozenset[str] | None) -> None:
+    """The receiver reads the same context; missing headers have defaults."""
     context = QueryContext(QueryEndpoint.HEALTH, org_id=7, uids=uids, fresh=True, accept="x")
-    assert QueryContext.of(context.headers()) == context
-    assert QueryContext.of({}) == QueryContext(readable=frozenset())
+    assert QueryContext.from_headers(context.headers()) == context
+    assert QueryContext.from_headers({}) == QueryContext(readable=frozenset())

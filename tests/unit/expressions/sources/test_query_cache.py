@@ -1,4 +1,4 @@
-"""A recent result is returned again without a new query, to every caller with an equal query."""
+"""A recent result is returned to every caller with an equal query, without a new query."""
 
 import asyncio
 from collections.abc import Sequence
@@ -48,8 +48,8 @@ def frame(size: int) -> Frame:
     return Frame([Field("v", FieldType.FLOAT64, np.zeros(size), np.zeros(size, np.bool_))])
 
 
-async def test_an_answer_is_kept_for_its_time() -> None:
-    """Then it is asked for again."""
+async def test_a_result_is_cached_for_its_time() -> None:
+    """After its time a result is queried again."""
     clock, asked = Moment(), Asked()
     cache = QueryCache(seconds=10, clock=clock)
     assert [(await cache.get("k", asked))[1] for _ in range(3)] == [False, True, True]
@@ -58,8 +58,8 @@ async def test_an_answer_is_kept_for_its_time() -> None:
     assert asked.count == 2
 
 
-async def test_the_least_recently_used_goes_first() -> None:
-    """No more bytes are kept than the setting allows, and nothing that is larger alone; 0 keeps nothing."""
+async def test_the_least_recently_used_is_evicted_first() -> None:
+    """The cache never exceeds its size in bytes and keeps nothing that is larger alone; 0 disables it."""
     one = size_of([frame(1000)])
     assert one is not None
     cache, asked = QueryCache(max_bytes=2 * one), Asked(1000)
@@ -81,8 +81,8 @@ async def test_a_shared_time_column_counts_once() -> None:
     assert size < 2 * times.nbytes + 10 * 2000
 
 
-async def test_a_failure_is_not_kept() -> None:
-    """The next one who asks has another chance."""
+async def test_a_failure_is_not_cached() -> None:
+    """The next caller queries again."""
     cache, asked = QueryCache(), Asked(error=SourceFailed("gone"))
     for _ in range(2):
         with pytest.raises(SourceFailed, match="gone"):
@@ -93,12 +93,12 @@ async def test_a_failure_is_not_kept() -> None:
 def documents(count: int) -> Frame:
     """A single value of JSON, in which there are ``count`` objects."""
     column = np.empty(1, object)
-    column[0] = {"items": [{"n": number} for number in range(count)]}
+    column[0] = {"items": [{"n": index} for index in range(count)]}
     return Frame([Field("v", FieldType.JSON, column)])
 
 
-async def test_json_counts_with_all_that_is_in_it() -> None:
-    """And is not kept where there is no room for that."""
+async def test_the_size_of_json_counts_nested_values() -> None:
+    """A JSON value that does not fit with its nested values is not cached."""
     size = size_of([documents(10_000)])
     assert size is not None
     assert size >= 10_000 * 50
@@ -110,8 +110,8 @@ async def test_json_counts_with_all_that_is_in_it() -> None:
     assert [(await cache.get("k", asked))[1] for _ in range(2)] == [False, True]
 
 
-async def test_json_with_too_many_values_to_count_is_not_kept() -> None:
-    """However much room there is."""
+async def test_json_with_too_many_values_is_not_cached() -> None:
+    """A JSON value with too many values to count is not cached, whatever the size of the cache."""
     asked = Asked()
     asked.frames = [documents(100_000)]
     assert size_of(asked.frames) is None
@@ -119,20 +119,20 @@ async def test_json_with_too_many_values_to_count_is_not_kept() -> None:
     assert [(await cache.get("k", asked))[1] for _ in range(2)] == [False, False]
 
 
-async def test_who_asks_meanwhile_waits_for_the_same_answer() -> None:
-    """Asked once; the frames are the same objects for all."""
+async def test_concurrent_callers_share_one_query() -> None:
+    """Concurrent callers send one query and receive the same frame objects."""
     cache, asked = QueryCache(max_bytes=0), Asked()
     asked.let_go.clear()
-    waiting = [asyncio.create_task(cache.get("k", asked)) for _ in range(3)]
+    task = [asyncio.create_task(cache.get("k", asked)) for _ in range(3)]
     await asyncio.sleep(0)
     asked.let_go.set()
-    given = await asyncio.gather(*waiting)
+    given = await asyncio.gather(*task)
     assert asked.count == 1
     assert [cached for _, cached in given] == [False, True, True]
     assert all(frames is given[0][0] for frames, _ in given)
 
 
-async def test_one_that_goes_takes_nothing_from_the_others() -> None:
+async def test_a_cancelled_caller_does_not_affect_others() -> None:
     """When the last one is cancelled the query is cancelled, and the next caller starts a new one."""
     cache, asked = QueryCache(), Asked()
     asked.let_go.clear()
@@ -151,12 +151,12 @@ async def test_one_that_goes_takes_nothing_from_the_others() -> None:
     assert (await third)[1] is False
 
 
-async def test_a_fresh_answer_is_asked_for() -> None:
-    """Neither one that is kept nor one under way will do; but within one request equal queries are still one. What comes is kept."""
+async def test_a_fresh_result_on_request() -> None:
+    """Neither a cached nor a running query is used, but equal queries of one request are one. The result is cached."""
     cache, asked = QueryCache(), Asked()
     await cache.get("k", asked)
     request = object()
-    given = await asyncio.gather(*(cache.get("k", asked, fresh=request) for _ in range(2)))
+    given = await asyncio.gather(*(cache.get("k", asked, fresh_token=request) for _ in range(2)))
     assert asked.count == 2
     assert [cached for _, cached in given] == [False, True]
     assert (await cache.get("k", asked))[1] is True

@@ -1,4 +1,4 @@
-"""The built-in source: every scenario returns the same for equal queries, in the shapes that clients expect."""
+"""The built-in source: every scenario returns equal results for equal queries, in the expected format."""
 
 import math
 from contextlib import suppress
@@ -14,13 +14,13 @@ from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.engine.frame_values import values_of
+from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import NoData, Series
-from dashwright.expressions.sources.directory import Directory
+from dashwright.expressions.sources.registry import SourceRegistry
 from dashwright.expressions.sources.testdata import source as testdata
-from dashwright.expressions.sources.testdata.columns import field_of, table
+from dashwright.expressions.sources.testdata.columns import field_of, read_csv
 from dashwright.expressions.sources.testdata.source import TYPE
 
 START = datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
@@ -48,7 +48,7 @@ async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
     assert (first.name, times.name, values.name, second.fields[1].name) == ("", "time", "A-series", "A-series1")
     assert first.meta == {"type": "timeseries-multi", "custom": {"customStat": 10}}
     assert times.config == {"interval": 60_000}
-    assert seen(times) == [BEGIN + 60_000 * number for number in range(5)]
+    assert seen(times) == [BEGIN + 60_000 * index for index in range(5)]
     assert values.nullable
     assert [dict(field.labels.pairs) for field in (values, second.fields[1]) if field.labels] == [
         {"host": "h0", "zone": "a"},
@@ -87,14 +87,14 @@ async def test_a_random_walk_keeps_to_its_bounds(start: float, width: float, spr
 async def test_a_random_walk_is_bounded() -> None:
     """10,000 points a series, and series and points by the settings."""
     (frame,) = await ask("random_walk", span=timedelta(days=30))
-    assert frame.rows == 10_000
+    assert frame.row_count == 10_000
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
         await ask("random_walk", seriesCount=11, limits=Limits(query_series=10))
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
         await ask("random_walk", seriesCount=2, limits=Limits(query_points=599))
     assert await ask("random_walk", seriesCount=-1) == []
     (dropped,) = await ask("random_walk", dropPercent=50)
-    assert 50 < dropped.rows < 250
+    assert 50 < dropped.row_count < 250
 
 
 async def test_a_pulse_is_where_it_always_is() -> None:
@@ -121,10 +121,10 @@ WRONG_WAVES = [
 ]
 
 
-@pytest.mark.parametrize(("wave", "told"), WRONG_WAVES)
-async def test_a_pulse_that_cannot_be_is_told(wave: Any, told: str) -> None:
-    """By what is wrong."""
-    with pytest.raises(BadRequest, match=told):
+@pytest.mark.parametrize(("wave", "message"), WRONG_WAVES)
+async def test_an_invalid_pulse_is_an_error(wave: Any, message: str) -> None:
+    """The error names the invalid property."""
+    with pytest.raises(BadRequest, match=message):
         await ask("predictable_pulse", pulseWave=wave)
 
 
@@ -144,16 +144,16 @@ async def test_slow_data_is_not_slower_than_allowed() -> None:
         await ask("slow_query", stringInput="1h")
 
 
-async def test_testdata_can_be_switched_off() -> None:
-    """By a setting that the error names."""
+async def test_testdata_can_be_disabled() -> None:
+    """A setting disables the source, and the error names it."""
     query = SourceQuery.model_validate({"refId": "A", "datasource": {"type": TYPE}})
-    (refused,) = await Directory(testdata=False).find([query], QueryContext())
+    (refused,) = await SourceRegistry(testdata=False).find([query], QueryContext())
     assert isinstance(refused, BadRequest)
     assert "DASHWRIGHT_TESTDATA" in refused.message
 
 
-async def test_a_server_error_is_one_unless_told_otherwise() -> None:
-    """With values it returns them, evenly over the range."""
+async def test_the_server_error_scenario() -> None:
+    """The scenario fails by default; with values it returns them, evenly over the range."""
     with pytest.raises(SourceFailed, match="fails on purpose"):
         await ask("server_error_500")
     (frame,) = await ask("server_error_500", stringInput="1, 20, null")
@@ -172,8 +172,8 @@ never, 1e3, -3, NULL, null
 """
 
 
-async def test_csv_columns_are_what_their_texts_are() -> None:
-    """Times by their name, labels from it, and everything may be null."""
+async def test_csv_columns_have_inferred_types() -> None:
+    """Time columns are known by name, labels are read from it, and any value may be null."""
     (frame,) = await ask("csv_content", csvContent=CSV, alias="table")
     assert frame.name == "table"
     told = [(field.name, field.type.value, seen(field)) for field in frame.fields]
@@ -214,14 +214,14 @@ def test_a_column_is_the_narrowest_type_that_fits(texts: list[str], kind: str, v
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_table_or_told_to_be_none(content: str) -> None:
-    """Nothing else comes of it."""
+def test_any_csv_is_a_table_or_an_error(content: str) -> None:
+    """No input raises another exception."""
     with suppress(BadRequest):
-        assert len({len(field) for field in table(content, "").fields}) <= 1
+        assert len({len(field) for field in read_csv(content, "").fields}) <= 1
 
 
 @pytest.mark.parametrize(
-    ("properties", "told"),
+    ("properties", "message"),
     [
         ({"scenarioId": "logs"}, "'logs' of grafana-testdata-datasource is not served; use one of raw_frame, csv_content"),
         ({"scenarioId": 7}, "scenarioId must be text"),
@@ -233,10 +233,10 @@ def test_any_text_is_a_table_or_told_to_be_none(content: str) -> None:
         ({"scenarioId": "random_walk", "seriesCount": True}, "seriesCount must be a number"),
     ],
 )
-async def test_a_query_that_cannot_be_answered_is_told(properties: dict[str, Any], told: str) -> None:
-    """By the property that is wrong."""
+async def test_an_invalid_query_is_an_error(properties: dict[str, Any], message: str) -> None:
+    """The error names the invalid property."""
     scenario = properties.pop("scenarioId")
-    with pytest.raises(BadRequest, match=told):
+    with pytest.raises(BadRequest, match=message):
         await ask(scenario, **properties)
 
 

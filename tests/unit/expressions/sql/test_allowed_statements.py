@@ -1,4 +1,4 @@
-"""The parts that a statement may have, and the refusals of all others."""
+"""The syntax that a statement may have, and the rejection of everything else."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.sql.relation import Statement
-from dashwright.expressions.sql.statement import read
+from dashwright.expressions.sql.statement import parse_statement
 
 ALLOWED = [
     "SELECT value, CASE WHEN value > 100 THEN 'high' WHEN value > 50 THEN 'medium' ELSE 'low' END AS category FROM metrics",
@@ -144,36 +144,36 @@ INVALID = [
 
 
 @pytest.mark.parametrize("text", ALLOWED)
-def test_what_is_allowed_is_read(text: str) -> None:
-    """Statements of users, whole."""
-    assert isinstance(read(text, "B"), Statement)
+def test_allowed_statements_are_parsed(text: str) -> None:
+    """The statements are complete ones of users."""
+    assert isinstance(parse_statement(text, "B"), Statement)
 
 
 @pytest.mark.parametrize(("text", "word"), BLOCKED)
-def test_what_is_not_in_the_list_is_refused_by_name(text: str, word: str) -> None:
-    """As it is written, and with the id that clients know."""
+def test_other_syntax_is_rejected_by_name(text: str, word: str) -> None:
+    """The error has the syntax as written and the id that clients expect."""
     with pytest.raises(BadRequest) as refused:
-        read(text, "B")
+        parse_statement(text, "B")
     assert refused.value.message_id == "sse.sql.blocked_node_or_func", refused.value.message
     told = f"did not execute the SQL expression B because the sql (function|keyword) '{re.escape(word)}' is not in the allowed list of "
     assert re.match(told, refused.value.message)
 
 
 @pytest.mark.parametrize(("text", "why"), INVALID)
-def test_what_cannot_be_understood_says_why(text: str, why: str) -> None:
-    """In a sentence that names the refId."""
+def test_a_syntax_error_is_explained(text: str, why: str) -> None:
+    """The error is a sentence with the refId."""
     with pytest.raises(BadRequest) as refused:
-        read(text, "B")
+        parse_statement(text, "B")
     assert refused.value.message_id == "sse.sql.invalid_query", refused.value.message
     assert refused.value.message.startswith("sql expression [B] failed because it has an invalid SQL query: ")
     assert why in refused.value.message
 
 
 @pytest.mark.parametrize("text", ["", "  \n", ";", "-- nothing", "/* nothing */"])
-def test_an_empty_statement_is_said_to_be_empty(text: str) -> None:
-    """Also one of comments only."""
+def test_an_empty_statement_is_an_error(text: str) -> None:
+    """A statement with comments only is empty too."""
     with pytest.raises(BadRequest, match=r"sql expression \[B\] failed because it has an empty SQL query") as refused:
-        read(text, "B")
+        parse_statement(text, "B")
     assert refused.value.message_id == "sse.sql.empty_query"
 
 
@@ -184,7 +184,7 @@ def test_an_empty_statement_is_said_to_be_empty(text: str) -> None:
 def test_a_fault_has_its_place(text: str, line: int, column: int) -> None:
     """Line and column from 1, in the text and for programs."""
     with pytest.raises(BadRequest) as refused:
-        read(text, "B")
+        parse_statement(text, "B")
     assert refused.value.details == {"line": str(line), "column": str(column)}
     assert refused.value.message.endswith(f"(line {line}, column {column})")
 
@@ -192,4 +192,4 @@ def test_a_fault_has_its_place(text: str, line: int, column: int) -> None:
 def test_a_statement_too_long_is_refused() -> None:
     """Before it is looked at."""
     with pytest.raises(BadRequest, match="100000 allowed"):
-        read(f"SELECT '{'x' * 100_000}'", "B")
+        parse_statement(f"SELECT '{'x' * 100_000}'", "B")

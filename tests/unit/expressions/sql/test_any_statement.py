@@ -1,4 +1,4 @@
-"""Whatever is written, the outcome is a statement or a refusal; and DuckDB's own parser finds in a statement only what is allowed."""
+"""Any string is parsed or rejected; and DuckDB's own parser finds only allowed syntax in the result."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.oracles.cases import cases, guest, statement_of
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.relation import Statement
-from dashwright.expressions.sql.statement import read
+from dashwright.expressions.sql.statement import parse_statement
 
 pytestmark = pytest.mark.exhaustive
 
@@ -35,10 +35,10 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def outcome(text: str) -> Statement | None:
-    """None is a refusal; any other exception fails the test."""
+def parse_or_none(text: str) -> Statement | None:
+    """Return the statement, or None for a rejected one. Any other exception fails the test."""
     try:
-        return read(text, "X")
+        return parse_statement(text, "X")
     except BadRequest:
         return None
 
@@ -73,9 +73,9 @@ def _named(node: dict[str, Any]) -> list[str]:
     return [entry["key"] for entry in node["cte_map"]["map"]] if isinstance(node.get("cte_map"), dict) else []
 
 
-def test_statements_that_are_asked_of_mariadb_pass_the_second_judge(connection: duckdb.DuckDBPyConnection) -> None:
-    """Some of all kinds."""
-    read_ones = [statement for case in cases()[::11] if (statement := outcome(statement_of(case)))]
+def test_statements_of_the_mariadb_cases_pass_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
+    """The cases include some with each syntax."""
+    read_ones = [statement for case in cases()[::11] if (statement := parse_or_none(statement_of(case)))]
     assert len(read_ones) > 200
     for statement in read_ones:
         judge(connection, statement)
@@ -94,19 +94,19 @@ _WORDS = _TEXT.split()
 
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from(_WORDS), max_size=25).map(" ".join))
-def test_any_words_are_read_or_refused(text: str) -> None:
-    """Nothing but BadRequest comes out."""
-    outcome("select " + text)
-    outcome(text)
+def test_any_words_are_parsed_or_rejected(text: str) -> None:
+    """Only BadRequest is raised."""
+    parse_or_none("select " + text)
+    parse_or_none(text)
 
 
 @settings(max_examples=200)
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Texts of arbitrary characters are parsed or refused, never an internal error."""
-    outcome(text)
-    outcome(f"select {text} from A")
-    outcome(f"select '{text}' from `{text}`")
+    parse_or_none(text)
+    parse_or_none(f"select {text} from A")
+    parse_or_none(f"select '{text}' from `{text}`")
 
 
 _LEAVES = st.sampled_from(
@@ -129,7 +129,9 @@ _LEAVES = st.sampled_from(
     ]
 )
 _OPERATORS = ["+", "-", "*", "/", "%", "div", "=", "<>", "<", ">=", "<=>", "and", "or", "xor", "&", "|", "^", "<<", "like", "regexp"]
-_PLAIN = sorted(name for name, function in FUNCTIONS.items() if not function.aggregate and not function.window and function.least <= 3)
+_PLAIN = sorted(
+    name for name, function in FUNCTIONS.items() if not function.is_aggregate and not function.is_window and function.min_arguments <= 3
+)
 
 
 def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -149,18 +151,18 @@ def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
             lambda parts: "date_add({}, interval {} {})".format(*parts)
         ),
         st.tuples(st.sampled_from(_PLAIN), st.lists(inner, min_size=3, max_size=3)).map(
-            lambda parts: f"{parts[0]}({', '.join(parts[1][: FUNCTIONS[parts[0]].least])})"
+            lambda parts: f"{parts[0]}({', '.join(parts[1][: FUNCTIONS[parts[0]].min_arguments])})"
         ),
     )
 
 
-def test_any_expression_is_read_and_passes_the_second_judge(connection: duckdb.DuckDBPyConnection) -> None:
-    """Or it is refused; DuckDB runs it, or returns an error of its own that the values do not fit."""
+def test_any_expression_is_parsed_and_passes_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
+    """An expression is rejected or DuckDB runs it; DuckDB may return an error about the values."""
 
     @settings(max_examples=150)
     @given(expression=st.recursive(_LEAVES, _deeper, max_leaves=8))
     def check(expression: str) -> None:
-        statement = outcome(f"select {expression} as x from A")
+        statement = parse_or_none(f"select {expression} as x from A")
         if statement is not None:
             assert statement.tables == ("A",)
             judge(connection, statement)
@@ -219,10 +221,10 @@ _SHAPES = {
 
 @pytest.mark.parametrize("shape", _SHAPES)
 @pytest.mark.parametrize("depth", [20, 60, 250, 2000])
-def test_depth_is_bounded(shape: str, depth: int) -> None:
-    """At any depth an expression is parsed or refused, without reaching the interpreter's recursion limit."""
+def test_the_depth_is_limited(shape: str, depth: int) -> None:
+    """An expression of any depth is parsed or rejected before the interpreter's recursion limit."""
     before, middle, after = _SHAPES[shape]
-    outcome(f"select {before * depth}{middle}{after * depth} from A")
+    parse_or_none(f"select {before * depth}{middle}{after * depth} from A")
 
 
 @pytest.mark.parametrize(
@@ -232,15 +234,15 @@ def test_depth_is_bounded(shape: str, depth: int) -> None:
 def test_depth_of_queries_is_bounded(before: str, middle: str, after: str) -> None:
     """Nested derived tables, WITH clauses and parentheses are parsed or refused at any depth."""
     for depth in (10, 40, 500):
-        outcome(before * depth + middle + after * depth)
-        outcome("select 1" + " union select 2" * depth)
-        outcome("select 1 from A" + " join B on 1" * depth)
+        parse_or_none(before * depth + middle + after * depth)
+        parse_or_none("select 1" + " union select 2" * depth)
+        parse_or_none("select 1 from A" + " join B on 1" * depth)
 
 
-def test_what_people_write_is_not_too_deep() -> None:
-    """Twenty levels, and long chains."""
-    assert outcome(f"select {'(' * 20}1{')' * 20}")
-    assert outcome(f"select {'coalesce(null, ' * 20}1{')' * 20}")
-    assert outcome(f"select {' + '.join(['value'] * 500)} from A")
-    assert outcome(f"select n from A where {' or '.join(['n = 1'] * 500)}")
-    assert outcome(f"select n from A where n in ({', '.join(map(str, range(2000)))})")
+def test_usual_statements_are_not_too_deep() -> None:
+    """Twenty levels and long chains are accepted."""
+    assert parse_or_none(f"select {'(' * 20}1{')' * 20}")
+    assert parse_or_none(f"select {'coalesce(null, ' * 20}1{')' * 20}")
+    assert parse_or_none(f"select {' + '.join(['value'] * 500)} from A")
+    assert parse_or_none(f"select n from A where {' or '.join(['n = 1'] * 500)}")
+    assert parse_or_none(f"select n from A where n in ({', '.join(map(str, range(2000)))})")

@@ -24,27 +24,27 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def test_the_answers_are_of_these_cases() -> None:
-    """A new case is asked first."""
+def test_the_recorded_results_are_of_these_cases() -> None:
+    """A new case must be recorded first."""
     assert list(_ANSWERS) == cases()
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_every_case_is_answered_alike(connection: duckdb.DuckDBPyConnection, part: int) -> None:
+def test_every_case_has_the_recorded_result(connection: duckdb.DuckDBPyConnection, part: int) -> None:
     """Results are compared by value; intended differences are on the page, with both results and the reason."""
     asked = list(_ANSWERS.items())[part::8]
-    faults = [fault for case, answer in asked if (fault := check_case(connection, case, answer))]
+    faults = [fault for case, response in asked if (fault := check_case(connection, case, response))]
     assert not faults, "\n".join(faults)
 
 
-def test_every_listed_difference_is_of_a_case() -> None:
-    """None is left over."""
+def test_every_listed_difference_belongs_to_a_case() -> None:
+    """No difference on the page is obsolete."""
     assert set(differences()) <= set(_ANSWERS)
     assert len(differences()) > 20
 
 
-def test_every_function_is_asked_for() -> None:
-    """At least once, as an expression or in a statement."""
+def test_every_function_has_a_case() -> None:
+    """Each function is used at least once, in an expression or a statement."""
     text = "\n".join(_ANSWERS).lower()
     unasked = {name for name in FUNCTIONS if f"{name}(" not in text.replace(" (", "(")}
     # Their results depend on the clock.

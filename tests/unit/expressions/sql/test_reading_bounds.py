@@ -1,4 +1,4 @@
-"""The cost of reading a statement is bounded by its length, however it nests and repeats."""
+"""The cost of parsing a statement is bounded by its length, for any nesting and repetition."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from tests.oracles.cases import cases, statement_of
 
 from dashwright.expressions.sql import bounds, dialect, mysql_grammar, statement
 from dashwright.expressions.sql.functions import FUNCTIONS
-from dashwright.expressions.sql.refusals import Refusal
+from dashwright.expressions.sql.statement_errors import StatementError
 
 pytestmark = pytest.mark.exhaustive
 
 _NESTED = 24
-_MOST_STEPS = bounds.steps(bounds.TOKENS)
+_MOST_STEPS = bounds.step_limit(bounds.MAX_TOKENS)
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
 
     def weighed(node: Any) -> int:
         size = measured(node)
-        assert size <= 3 * bounds.NODES, "the tree grows on and on"
+        assert size <= 3 * bounds.MAX_NODES, "the tree grows on and on"
         found.nodes = max(found.nodes, size)
         return size
 
@@ -50,17 +50,17 @@ def refusal_of(text: str, cost: Cost) -> str:
     """How it ended: "" if it was read, else why not. Any other exception fails the test."""
     cost.steps = cost.nodes = 0
     try:
-        read = statement._read.__wrapped__(text)
-    except Refusal as refusal:
-        return refusal.why
-    assert len(read.sql) <= bounds.SQL_LENGTH
+        read = statement._parse.__wrapped__(text)
+    except StatementError as refusal:
+        return refusal.reason
+    assert len(read.sql) <= bounds.MAX_SQL_LENGTH
     return ""
 
 
 def _calls(name: str) -> Iterator[str]:
     """A call of each number of arguments up to seven, with the hole at each place."""
     function = FUNCTIONS[name]
-    for count in range(max(function.least, 1), min(function.most if function.most is not None else 7, 7) + 1):
+    for count in range(max(function.min_arguments, 1), min(function.max_arguments if function.max_arguments is not None else 7, 7) + 1):
         for hole in range(count):
             others = ["'$.a'"] * count
             if name in {"json_contains_path", "json_search"} and count > 1:
@@ -124,15 +124,15 @@ def _nested(template: str, depth: int) -> str:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_nested_costs_no_more_than_the_bounds(cost: Cost, name: str) -> None:
-    """At each of its arguments, as deep as anything may nest."""
+def test_nested_functions_stay_within_the_bounds(cost: Cost, name: str) -> None:
+    """A function is nested in each of its arguments to the maximum depth."""
     for template in _calls(name):
         refusal_of(f"select {_nested(template, _NESTED)} from A", cost)
 
 
 @pytest.mark.parametrize("template", _CONSTRUCTS)
-def test_a_construct_nested_costs_no_more_than_the_bounds(cost: Cost, template: str) -> None:
-    """Constructs other than functions, at each depth from which only the bounds could refuse them."""
+def test_nested_constructs_stay_within_the_bounds(cost: Cost, template: str) -> None:
+    """Other constructs are nested to each depth from which only the bounds could reject them."""
     for depth in (6, 11, _NESTED):
         refusal_of(f"select {_nested(template, depth)} from A", cost)
 
@@ -150,9 +150,9 @@ _REPEATED = [
 
 
 @pytest.mark.parametrize("part", _REPEATED)
-def test_a_part_repeated_costs_no_more_than_the_bounds(cost: Cost, part: str) -> None:
-    """As often as a statement has room for, or as the parser has tries to go wrong in."""
-    for times in (12, 40, bounds.LENGTH // len(part) // 5):
+def test_repeated_parts_stay_within_the_bounds(cost: Cost, part: str) -> None:
+    """A part is repeated until the statement is full or the parser stops."""
+    for times in (12, 40, bounds.MAX_LENGTH // len(part) // 5):
         refusal_of(f"select 1 from A {part * times}", cost)
 
 
@@ -170,14 +170,14 @@ def test_a_part_repeated_costs_no_more_than_the_bounds(cost: Cost, part: str) ->
     ],
     ids=lambda text: text[:30],
 )
-def test_what_grows_faster_than_it_is_long_is_refused(cost: Cost, text: str) -> None:
-    """With what to do about it."""
+def test_superlinear_statements_are_rejected(cost: Cost, text: str) -> None:
+    """The error says what to do."""
     assert "too complex" in refusal_of(text, cost)
     assert "split it" in refusal_of(text, cost)
 
 
-def test_what_people_write_is_far_from_the_bounds(cost: Cost) -> None:
-    """All that MariaDB was asked takes few steps, and makes few nodes."""
+def test_usual_statements_are_far_from_the_bounds(cost: Cost) -> None:
+    """The statements of the MariaDB cases need few steps and few nodes."""
     for case in cases():
         text = statement_of(case)
         assert "too complex" not in refusal_of(text, cost)
@@ -194,7 +194,7 @@ def test_long_lists_are_read(cost: Cost) -> None:
 
 def test_sql_too_long_is_refused(cost: Cost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short nodes may have long texts."""
-    monkeypatch.setattr(statement, "SQL_LENGTH", 20)
+    monkeypatch.setattr(statement, "MAX_SQL_LENGTH", 20)
     assert "too complex" in refusal_of("select value + value from A", cost)
 
 
@@ -202,8 +202,8 @@ def test_sql_too_long_is_refused(cost: Cost, monkeypatch: pytest.MonkeyPatch) ->
 def test_comments_say_nothing_to_the_reader(cost: Cost, note: str) -> None:
     """sqlglot takes notes on its nodes out of comments; here they stay comments."""
     noted = f"/* sqlglot.meta {note} */"
-    read = statement._read.__wrapped__(f"select a as b {noted} from A {noted} join B {noted} on A.a {noted} = 'x' {noted}")
-    assert read == statement._read.__wrapped__("select a as b from A join B on A.a = 'x'")
+    read = statement._parse.__wrapped__(f"select a as b {noted} from A {noted} join B {noted} on A.a {noted} = 'x' {noted}")
+    assert read == statement._parse.__wrapped__("select a as b from A join B on A.a = 'x'")
 
 
 @pytest.mark.parametrize(
@@ -220,10 +220,10 @@ def test_comments_say_nothing_to_the_reader(cost: Cost, note: str) -> None:
 )
 def test_a_clause_reads_itself_in_the_step_of_a_recursion_only(text: str, tables: tuple[str, ...]) -> None:
     """Elsewhere DuckDB would look for the name among its own tables, so it is a result that must be there."""
-    assert statement.read(text, "X").tables == tables
+    assert statement.parse_statement(text, "X").tables == tables
 
 
 @pytest.mark.parametrize("text", ["select * from A join dual", "select * from dual, A", "select * from dual join A"])
-def test_no_table_is_left_for_duckdb_to_find(cost: Cost, text: str) -> None:
-    """Dual is nothing to join."""
+def test_no_table_name_reaches_duckdb(cost: Cost, text: str) -> None:
+    """The table ``dual`` cannot be joined."""
     assert "'dual' is not a result" in refusal_of(text, cost)

@@ -1,4 +1,4 @@
-"""docs/reference/sql.md is true: its tables are those of the code, and each example returns the result after it."""
+"""The page docs/reference/sql.md is correct: its tables equal those of the code, and each example has the result after it."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from docs.tables import SQL_PAGE, page_with_tables
 from tests.oracles.cases import guest, shown
 
 from dashwright.expressions.sql.functions import FUNCTIONS
-from dashwright.expressions.sql.statement import read
+from dashwright.expressions.sql.statement import parse_statement
 
 _TEXT = SQL_PAGE.read_text()
 _TABLE = re.compile(r"^```csv (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -18,7 +18,7 @@ _TYPES = {"time": "timestamp", "value": "double"}
 
 
 def test_the_page_is_current() -> None:
-    """Nothing would change if ``make docs`` ran now; an old table would."""
+    """``make docs`` would not change the page."""
     assert page_with_tables(_TEXT) == _TEXT
     assert page_with_tables(_TEXT.replace("| `abs(x)` |", "| `abs(y)` |")) == _TEXT
     assert all(f"`{function.usage}`".replace("|", "\\|") in _TEXT for function in FUNCTIONS.values())
@@ -41,13 +41,13 @@ def _load(connection: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-@pytest.mark.parametrize(("statement", "answer"), _EXAMPLE.findall(_TEXT))
-def test_an_example_answers_what_stands_behind_it(connection: duckdb.DuckDBPyConnection, statement: str, answer: str) -> None:
-    """Names and values."""
-    found = connection.execute(read(statement, "X").sql)
+@pytest.mark.parametrize(("statement", "response"), _EXAMPLE.findall(_TEXT))
+def test_an_example_has_the_result_on_the_page(connection: duckdb.DuckDBPyConnection, statement: str, response: str) -> None:
+    """Names and values equal those of the page."""
+    found = connection.execute(parse_statement(statement, "X").sql)
     head = ",".join(column[0] for column in found.description or [])
     rows = [",".join(_cell(value) for value in row) for row in found.fetchall()]
-    assert [head, *rows] == answer.splitlines()
+    assert [head, *rows] == response.splitlines()
 
 
 def _cell(value: object) -> str:

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 from tests.oracles.cases import guest
 
-from dashwright.expressions.sql.statement import read, warm
+from dashwright.expressions.sql.statement import parse_statement, warm_up
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from dashwright.expressions.sql.statement import read, warm
 )
 def test_the_tables_are_the_results_it_reads(text: str, tables: tuple[str, ...]) -> None:
     """Each is listed once, in order of appearance; names of a WITH clause are not results in its scope."""
-    assert read(text, "X").tables == tables
+    assert parse_statement(text, "X").tables == tables
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +50,15 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         ("SELECT week( time ) FROM A UNION SELECT 1", ["week( time )"]),
     ],
 )
-def test_a_column_is_named_after_its_text(connection: duckdb.DuckDBPyConnection, text: str, names: list[str]) -> None:
-    """As in MySQL, unless it has an alias."""
-    found = connection.execute(read(text, "X").sql).description
+def test_a_column_is_named_by_its_source(connection: duckdb.DuckDBPyConnection, text: str, names: list[str]) -> None:
+    """A column without an alias is named by its expression, as in MySQL."""
+    found = connection.execute(parse_statement(text, "X").sql).description
     assert [column[0] for column in found or []] == names
 
 
 @pytest.mark.parametrize("name", ["nope", "user", "current_user", "session_user", "current_schema"])
 def test_a_missing_column_is_an_error(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Also where DuckDB has a word of its own for it, and inside of functions and comparisons."""
+    """A missing column is an error even if DuckDB has a keyword of that name, also inside of functions and comparisons."""
     for text in (
         f"SELECT {name} FROM A",
         f"SELECT {name} + 1 FROM A",
@@ -66,18 +66,20 @@ def test_a_missing_column_is_an_error(connection: duckdb.DuckDBPyConnection, nam
         f"SELECT week({name}) FROM A",
     ):
         with pytest.raises(duckdb.Error, match=f'Referenced column "{name}" not found'):
-            connection.execute(read(text, "X").sql).fetchall()
+            connection.execute(parse_statement(text, "X").sql).fetchall()
 
 
 def test_rollup_adds_the_totals(connection: duckdb.DuckDBPyConnection) -> None:
     """MariaDB has no ORDER BY with it, so this is not asked of it."""
-    rows = connection.execute(read("SELECT flag, count(*) FROM A GROUP BY flag WITH ROLLUP ORDER BY 2 DESC LIMIT 1", "X").sql).fetchall()
+    rows = connection.execute(
+        parse_statement("SELECT flag, count(*) FROM A GROUP BY flag WITH ROLLUP ORDER BY 2 DESC LIMIT 1", "X").sql
+    ).fetchall()
     assert rows == [(None, 12)]
 
 
-def test_reading_is_quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing that a user writes makes the parser talk to the log."""
+def test_parsing_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """No statement makes the parser write to the log."""
     with caplog.at_level(logging.DEBUG):
-        warm()
-        read("SELECT n FROM A WHERE time > now() - INTERVAL 1 DAY", "X")
+        warm_up()
+        parse_statement("SELECT n FROM A WHERE time > now() - INTERVAL 1 DAY", "X")
     assert not [record for record in caplog.records if record.name.startswith("sqlglot")]

@@ -1,4 +1,4 @@
-"""Work that a process repeats in the background, on its own schedule and not for a caller."""
+"""Work that a process repeats in the background."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,9 +12,10 @@ log = structlog.get_logger()
 
 
 class Chore:
-    """A background task that does ``work`` once when it starts and then every ``seconds``. A failure is logged, and the next round follows.
+    """Background task that runs ``work`` at its start and then every ``seconds`` seconds. Errors are logged and do not end the task.
 
-    ``stop`` cancels the round under way. With ``final_round`` it lets that round end and does one more, which writes out what is left.
+    Each execution of ``work`` is a round. ``stop`` cancels a running round. With ``final_round`` it waits for the running round
+    and runs another one.
     """
 
     def __init__(self, name: str, work: Callable[[], Awaitable[object]], *, seconds: float, final_round: bool = False) -> None:
@@ -34,7 +35,7 @@ class Chore:
         if self._task is None:
             return
         self._stopping.set()
-        # A round that is cancelled in the middle of a commit may be written twice by the final one.
+        # If a round was cancelled during a commit, the final round could write the same data again.
         if not self._final_round:
             self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)

@@ -69,6 +69,11 @@ class DashwrightError(Exception):
         self.details = details or {}
         self.extra = extra
 
+    @property
+    def is_server_error(self) -> bool:
+        """True if neither the caller nor the owner of the data can correct the cause: the status is 500 or above."""
+        return self.status >= 500
+
 
 class BadRequest(DashwrightError):
     """Request that cannot be read or understood."""

@@ -1,4 +1,4 @@
-"""Fair shares of a few slots: the backlog of one organization never makes another organization wait."""
+"""Fair sharing of slots between organizations. The backlog of one organization never makes another one wait."""
 
 import asyncio
 import math
@@ -12,26 +12,26 @@ from dashwright.common.errors import TooManyRequests
 
 @dataclass(slots=True)
 class _Share:
-    """The part of one organization."""
+    """Slots and waiting requests of one organization."""
 
-    #: The number of its requests that hold a slot.
-    working: int = 0
-    #: Its requests that wait, the oldest first. An event is set when its request is given a slot.
-    waiting: deque[asyncio.Event] = field(default_factory=deque)
-    #: When it arrived or was last served, by the limiter's count.
-    turn: int = 0
+    #: Number of requests that occupy a slot.
+    slots_in_use: int = 0
+    #: Waiting requests, the oldest first. An event is set when its request gets a slot.
+    queue: deque[asyncio.Event] = field(default_factory=deque)
+    #: Value of the limiter's turn counter when the organization arrived or last got a slot.
+    last_served: int = 0
 
 
 class FairLimiter:
-    """A limit on concurrent work, shared between organizations. It belongs to one event loop.
+    """Limit of concurrent work that is shared fairly between organizations. It belongs to one event loop.
 
-    - An organization that holds a slot leaves ``reserve`` slots free for those that hold none. So an organization
-      without a slot waits only while more than ``reserve`` organizations work.
-    - A free slot goes to the waiting organization that holds the fewest; among equals, to the one that was served
+    - An organization that occupies a slot leaves ``reserve`` slots free for organizations that occupy none. An organization
+      without a slot therefore waits only while more than ``reserve`` organizations work.
+    - A free slot goes to the waiting organization with the fewest slots, and among those to the one that got a slot
       longest ago. Requests of one organization keep their order.
-    - No slot beyond the reserve stays free while a request waits.
-    - At most ``waiting`` requests wait. An organization may have as many waiting as there are places left, so a place
-      remains for others.
+    - No slot beyond the reserve is free while a request waits.
+    - At most ``waiting`` requests wait. A request may wait only if its organization has fewer waiting requests than there are
+      free places, so that places remain for other organizations.
     """
 
     def __init__(
@@ -46,92 +46,96 @@ class FairLimiter:
     ) -> None:
         """Create a limiter.
 
-        ``reserve`` is a quarter of the slots by default, and at least one where there are two or more. ``seconds``
-        bounds how long a request waits. ``subject`` (plural) and ``advice`` are words of the refusal.
+        ``reserve`` is by default a quarter of the slots, but at least one. It is always less than ``slots``. A request waits
+        at most ``seconds``. The error message contains ``subject``, a plural noun, and ``advice``.
         """
-        wanted = max(1, slots // 4) if reserve is None else reserve
+        requested_reserve = max(1, slots // 4) if reserve is None else reserve
         self.slots = slots
-        self.reserve = min(wanted, slots - 1)
-        #: The most requests that work or wait.
+        self.reserve = min(requested_reserve, slots - 1)
+        #: Maximum number of requests that work or wait.
         self.capacity = slots + waiting
-        self._free = slots
-        self._places = waiting
+        self._free_slots = slots
+        self._free_places = waiting
         self._seconds = seconds
         self._subject = subject
         self._advice = advice
-        self._turns = 0
+        self._turn_counter = 0
         self._shares: dict[Hashable, _Share] = {}
 
     @asynccontextmanager
     async def slot(self, organization: Hashable) -> AsyncIterator[None]:
-        """Hold a slot while the block runs.
+        """Occupy a slot while the block runs.
 
         Raises TooManyRequests if too many requests of the organization wait, or if this one waited too long.
         """
-        await self._take(organization)
+        await self._acquire(organization)
         try:
             yield
         finally:
             self._release(organization)
 
-    async def _take(self, organization: Hashable) -> None:
-        share = self._shares.get(organization) or _Share(turn=self._turns - 1)
-        if not share.waiting and self._may_work(share):
+    async def _acquire(self, organization: Hashable) -> None:
+        share = self._shares.get(organization) or _Share(last_served=self._turn_counter - 1)
+        if not share.queue and self._may_get_slot(share):
             self._shares[organization] = share
-            self._give(share)
+            self._occupy_slot(share)
             return
-        if len(share.waiting) >= self._places:
-            raise self._refusal(f"{share.working + len(share.waiting)} {self._subject} of your organization are in progress already")
+        if len(share.queue) >= self._free_places:
+            raise self._too_many_requests(
+                f"{share.slots_in_use + len(share.queue)} {self._subject} of your organization are in progress already"
+            )
         self._shares[organization] = share
         await self._wait(organization, share)
 
     async def _wait(self, organization: Hashable, share: _Share) -> None:
-        given = asyncio.Event()
-        share.waiting.append(given)
-        self._places -= 1
+        got_slot = asyncio.Event()
+        share.queue.append(got_slot)
+        self._free_places -= 1
         try:
             async with asyncio.timeout(None if math.isinf(self._seconds) else self._seconds):
-                await given.wait()
+                await got_slot.wait()
         except (TimeoutError, asyncio.CancelledError) as error:
-            if given.is_set():
+            if got_slot.is_set():
                 self._release(organization)
             else:
-                share.waiting.remove(given)
-                self._places += 1
-                self._forget(organization, share)
+                share.queue.remove(got_slot)
+                self._free_places += 1
+                self._remove_if_idle(organization, share)
             if isinstance(error, TimeoutError):
-                raise self._refusal(f"no slot became free for {self._subject} of your organization in {self._seconds:g} s") from error
+                raise self._too_many_requests(
+                    f"no slot became free for {self._subject} of your organization in {self._seconds:g} s"
+                ) from error
             raise
 
     def _release(self, organization: Hashable) -> None:
         share = self._shares[organization]
-        share.working -= 1
-        self._free += 1
-        self._forget(organization, share)
-        while (following := self._next()) is not None:
-            given = following.waiting.popleft()
-            self._places += 1
-            self._give(following)
-            given.set()
+        share.slots_in_use -= 1
+        self._free_slots += 1
+        self._remove_if_idle(organization, share)
+        while (next_share := self._next_share()) is not None:
+            got_slot = next_share.queue.popleft()
+            self._free_places += 1
+            self._occupy_slot(next_share)
+            got_slot.set()
 
-    def _next(self) -> _Share | None:
-        """Return the organization that a free slot goes to."""
-        candidates = [share for share in self._shares.values() if share.waiting and self._may_work(share)]
-        return min(candidates, key=lambda share: (share.working, share.turn), default=None)
+    def _next_share(self) -> _Share | None:
+        """Return the share of the organization that gets the next free slot, or None."""
+        candidates = [share for share in self._shares.values() if share.queue and self._may_get_slot(share)]
+        return min(candidates, key=lambda share: (share.slots_in_use, share.last_served), default=None)
 
-    def _may_work(self, share: _Share) -> bool:
-        return self._free > (self.reserve if share.working else 0)
+    def _may_get_slot(self, share: _Share) -> bool:
+        return self._free_slots > (self.reserve if share.slots_in_use else 0)
 
-    def _give(self, share: _Share) -> None:
-        self._free -= 1
-        # Two steps: between the organization served last and the one before there is place for a new one.
-        self._turns += 2
-        share.working += 1
-        share.turn = self._turns
+    def _occupy_slot(self, share: _Share) -> None:
+        self._free_slots -= 1
+        # Steps of two leave a number for a new organization between the last two that got a slot.
+        self._turn_counter += 2
+        share.slots_in_use += 1
+        share.last_served = self._turn_counter
 
-    def _forget(self, organization: Hashable, share: _Share) -> None:
-        if not share.working and not share.waiting:
+    def _remove_if_idle(self, organization: Hashable, share: _Share) -> None:
+        if not share.slots_in_use and not share.queue:
             self._shares.pop(organization, None)
 
-    def _refusal(self, found: str) -> TooManyRequests:
-        return TooManyRequests(f"{found}; {self._advice}", retry_after=1)
+    def _too_many_requests(self, problem: str) -> TooManyRequests:
+        return TooManyRequests(f"{problem}; {self._advice}", retry_after=1)

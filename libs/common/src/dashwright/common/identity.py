@@ -14,16 +14,16 @@ class Role(StrEnum):
     EDITOR = "Editor"
     ADMIN = "Admin"
 
-    def holds(self, other: "Role") -> bool:
-        """Return whether this role includes the other."""
+    def includes(self, other: "Role") -> bool:
+        """Return whether this role may do all that ``other`` may do."""
         return _RANK[self] >= _RANK[other]
 
 
 _RANK: Final = {role: rank for rank, role in enumerate(Role)}
 
 
-class Caller(StrEnum):
-    """Kind of the credential. Only a USER is a person: quotas of users, stars and passwords belong to users alone."""
+class CallerType(StrEnum):
+    """Type of a caller. Only a USER is a person: only users have quotas, stars and passwords."""
 
     USER = "user"
     SERVICE_ACCOUNT = "service-account"
@@ -38,18 +38,18 @@ class Identity:
 
     uid: str  #: Value of ``createdBy`` annotations: ``user:1``, ``service-account:7``, ``api-key:3``.
     login: str
-    org_id: int  #: 0: the caller outside of any organization.
+    org_id: int  #: 0 if the request concerns no organization.
     role: Role
-    user_id: int = 0  #: Row of the user or service account.
+    user_id: int = 0  #: Id of the user or service account.
     is_server_admin: bool = False
     #: Scopes on which each action (``dashboards:read``) is granted. ``*`` is every object of the organization.
     permissions: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: Those permissions that were granted explicitly. What a role may do in folders is decided by access rules.
+    #: Permissions that were granted explicitly and not by the role. Access rules of folders do not restrict them.
     granted: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    teams: frozenset[int] = frozenset()  #: Numbers of the caller's teams in the organization.
-    kind: Caller = Caller.USER
-    key_id: int = 0  #: Row of the key or token.
-    expires_at: int | None = None  #: End of the key or token, in Unix seconds.
+    teams: frozenset[int] = frozenset()  #: Ids of the caller's teams in the organization.
+    kind: CallerType = CallerType.USER
+    key_id: int = 0  #: Id of the API key or token.
+    expires_at: int | None = None  #: Expiry of the API key or token, in Unix seconds.
 
     @property
     def namespace(self) -> str:
@@ -61,43 +61,47 @@ class Identity:
         scopes = self.permissions.get(action)
         if scopes is None:
             return False
-        return "*" in scopes or scope in scopes or any(covers(granted, scope) for granted in scopes)
+        return "*" in scopes or scope in scopes or any(covers(granted_scope, scope) for granted_scope in scopes)
 
-    def holds(self, action: str) -> bool:
+    def has_action(self, action: str) -> bool:
         """Return whether ``action`` is granted on any scope."""
         return bool(self.permissions.get(action))
 
     def ids(self, action: str, prefix: str) -> frozenset[int] | None:
-        """Return the numbers after ``prefix`` in the scopes on which ``action`` is granted; None means all."""
+        """Return the ids after ``prefix`` in the scopes on which ``action`` is granted. None means all ids."""
         scopes = self.permissions.get(action, frozenset[str]())
-        if any(covers(granted, f"{prefix}*") for granted in scopes):
+        if any(covers(granted_scope, f"{prefix}*") for granted_scope in scopes):
             return None
-        numbers = (scope.removeprefix(prefix) for scope in scopes if scope.startswith(prefix))
-        return frozenset(int(text) for text in numbers if text.isascii() and text.isdigit() and (text == "0" or text[0] != "0"))
+        suffixes = (scope.removeprefix(prefix) for scope in scopes if scope.startswith(prefix))
+        return frozenset(int(digits) for digits in suffixes if _is_canonical_id(digits))
 
     def names(self, action: str, prefix: str) -> frozenset[str] | None:
-        """Return the names after ``prefix`` in the scopes on which ``action`` is granted; None means all."""
+        """Return the names after ``prefix`` in the scopes on which ``action`` is granted. None means all names."""
         scopes = self.permissions.get(action, frozenset[str]())
-        if any(covers(granted, f"{prefix}*") for granted in scopes):
+        if any(covers(granted_scope, f"{prefix}*") for granted_scope in scopes):
             return None
         return frozenset(scope.removeprefix(prefix) for scope in scopes if scope.startswith(prefix))
 
 
-def covers(granted: str, scope: str) -> bool:
-    """Return whether a granted scope covers another: an equal one, ``*``, or a pattern like ``teams:*``.
+def _is_canonical_id(digits: str) -> bool:
+    return digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
 
-    A ``*`` elsewhere than alone or after the last colon is an ordinary character.
+
+def covers(granted_scope: str, scope: str) -> bool:
+    """Return whether ``granted_scope``, which may be ``*`` or a pattern like ``teams:*``, covers ``scope``.
+
+    A ``*`` in another position is an ordinary character.
     """
-    return granted in (scope, "*") or (granted.endswith(":*") and scope.startswith(granted[:-1]))
+    return granted_scope in (scope, "*") or (granted_scope.endswith(":*") and scope.startswith(granted_scope[:-1]))
 
 
 def namespace_of(org_id: int) -> str:
-    """Return the namespace of an organization: ``default`` for 1, ``org-N`` for the others."""
+    """Return the namespace of an organization, which is ``default`` for the id 1, and else ``org-N``."""
     return "default" if org_id == 1 else f"org-{org_id}"
 
 
 def org_of(namespace: str) -> int | None:
-    """Return the organization of a namespace, or None."""
+    """Return the id of the organization of a namespace, or None if it is no namespace of an organization."""
     if namespace == "default":
         return 1
     digits = namespace.removeprefix("org-")

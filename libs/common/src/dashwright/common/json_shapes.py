@@ -1,4 +1,4 @@
-"""Readers of JSON trees that may hold anything: a value of another shape is read as if it were missing."""
+"""Access to parts of JSON documents of unknown shape. A value of another type than expected counts as missing."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ def object_of(value: Any) -> dict[str, Any]:
 
 
 def objects_of(value: Any) -> list[dict[str, Any]]:
-    """Return the objects among the items of a list; none for any other value."""
+    """Return the items of a list that are objects. The result is empty if ``value`` is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -19,23 +19,23 @@ def list_of(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def text_of(value: Any) -> str:
+def string_of(value: Any) -> str:
     """Return ``value`` if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def object_at(tree: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the object that a member holds; empty if the member is missing or holds something else."""
+    """Return the object in member ``name``, or an empty object if the member is missing or has another type."""
     return object_of(tree.get(name))
 
 
-def text_at(tree: Mapping[str, Any], name: str) -> str:
-    """Return the string that a member holds; empty if the member is missing or holds something else."""
-    return text_of(tree.get(name))
+def string_at(tree: Mapping[str, Any], name: str) -> str:
+    """Return the string in member ``name``, or an empty string if the member is missing or has another type."""
+    return string_of(tree.get(name))
 
 
 def member_at(tree: Any, *path: str) -> Any:
-    """Return the value at a path of member names; None if a step of the path is missing or not an object."""
+    """Return the value at a path of member names, or None if a member on the path is missing or not an object."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, dict) else None
     return tree

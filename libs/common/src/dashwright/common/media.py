@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
 PNG: Final = "image/png"
 SVG: Final = "image/svg+xml"
 YAML: Final = "application/yaml"
@@ -20,21 +21,22 @@ class MediaRange(NamedTuple):
 
 def ranges(accept: str) -> Iterator[MediaRange]:
     """Yield the media ranges of an ``Accept`` header in the order in which it lists them."""
-    for part in accept.split(","):
-        name, *pieces = (piece.strip() for piece in part.split(";"))
-        parameters = {key.strip().lower(): value.strip().strip('"') for key, _, value in (piece.partition("=") for piece in pieces)}
+    for element in accept.split(","):
+        name, *assignments = (member.strip() for member in element.split(";"))
+        pairs = (assignment.partition("=") for assignment in assignments)
+        parameters = {key.strip().lower(): value.strip().strip('"') for key, _, value in pairs}
         yield MediaRange(name.lower(), parameters, _weight(parameters.pop("q", "1")))
 
 
 def wants_arrow(accept: str) -> bool:
-    """Return whether a client gets Arrow: its ``Accept`` header names Arrow with at least the weight of JSON."""
-    weights = {item.name: item.weight for item in ranges(accept)}
+    """Return whether the response is Arrow, because ``accept`` names Arrow with at least the weight of JSON."""
+    weights = {media_range.name: media_range.weight for media_range in ranges(accept)}
     weight = weights.get(ARROW, 0.0)
     return weight > 0 and weight >= weights.get(JSON, 0.0)
 
 
-def _weight(text: str) -> float:
+def _weight(value: str) -> float:
     try:
-        return float(text)
+        return float(value)
     except ValueError:
         return 0.0

@@ -6,7 +6,7 @@ from typing import Final
 #: Maximum number of bytes. A longer password would only make hashing slower.
 MAX_PASSWORD_BYTES: Final = 1024
 
-_LISTED: Final = (
+_SPACE_SEPARATED_PASSWORDS: Final = (
     "00000000 11111111 123123123 12341234 12345678 123456789 1234567890 1q2w3e4r 1q2w3e4r5t 1qaz2wsx 87654321 "
     "987654321 99999999 aa123456 abc12345 abcd1234 abcdefg1 abcdefgh admin123 admin1234 admin12345 adminadmin "
     "administrator asdfasdf asdfghjk asdfghjkl baseball basketball changeit changeme changeme1 dashwright default1 "
@@ -17,7 +17,7 @@ _LISTED: Final = (
     "trustno1 welcome1 welcome123 welcome1234 whatever zaq12wsx zxcvbnm1 zxcvbnm123 "
 )
 #: Passwords of eight characters and more that attackers try first.
-_COMMON: Final = frozenset(_LISTED.split())
+_COMMON_PASSWORDS: Final = frozenset(_SPACE_SEPARATED_PASSWORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class PasswordPolicy:
     def is_common(self, password: str, *names: str) -> bool:
         """Return whether a password is widely used, repeats one character, or is one of the ``names`` of its account."""
         folded = password.casefold()
-        return folded in _COMMON or len(set(folded)) == 1 or folded in {name.casefold() for name in names}
+        return folded in _COMMON_PASSWORDS or len(set(folded)) == 1 or folded in {name.casefold() for name in names}
 
     def is_weak(self, password: str, *names: str) -> bool:
         """Return whether a password is too short or too common."""

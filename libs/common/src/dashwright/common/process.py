@@ -1,4 +1,4 @@
-"""Lifecycle of a process: settings, logs, event loop, signals, and the order in which its parts start and stop."""
+"""Lifecycle of a process: settings, logs, event loop, signals, and waiting for other processes at the start."""
 
 import asyncio
 import os
@@ -15,17 +15,17 @@ from dotenv import dotenv_values
 from dashwright.common.database import schema
 from dashwright.common.errors import DashwrightError, Unavailable
 from dashwright.common.observability import logging
-from dashwright.common.settings import Settings, SettingsError, load, unknown
+from dashwright.common.settings import Settings, SettingsError, load, unknown_variables
 
 log = structlog.get_logger()
-T = TypeVar("T")
+Result = TypeVar("Result")
 
-#: Open files that a process needs in addition to its connections.
-_OTHER_FILES = 1000
+#: Number of files that a process may open in addition to its connections.
+_FILES_BESIDES_CONNECTIONS = 1000
 
 
 class StoppedBeforeStart(Exception):
-    """Signal to stop that arrived before the process was serving."""
+    """A signal requested the stop before the process was serving."""
 
 
 def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> int:
@@ -40,7 +40,7 @@ def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> 
         return 2
     logging.configure(service, level=settings.log_level, as_json=settings.log_as_json)
     warn_of_unknown_settings(os.environ)
-    for name, advice in settings.trusting.items():
+    for name, advice in settings.unrestricted_settings.items():
         log.warning("setting_trusts_everything", name=name, advice=f"list {advice} only")
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop if settings.event_loop == "uvloop" else None) as runner:
@@ -57,39 +57,42 @@ def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> 
 
 
 def warn_of_unknown_settings(environment: Mapping[str, str]) -> None:
-    """Log each variable with the prefix that is not a setting, with the setting that was probably meant.
-
-    ``.env`` is read as well.
-    """
-    for name, meant in unknown({**dotenv_values(".env"), **environment}).items():
-        log.warning("unknown_setting", name=name, did_you_mean=meant or None)
+    """Log each variable of the environment or ``.env`` that has the prefix but is no setting, with the most similar setting."""
+    for name, similar_name in unknown_variables({**dotenv_values(".env"), **environment}).items():
+        log.warning("unknown_setting", name=name, did_you_mean=similar_name or None)
 
 
 def stop_signal() -> asyncio.Event:
     """Return an event that SIGINT or SIGTERM sets. A second signal ends the process immediately."""
-    stopped = asyncio.Event()
+    stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def stop(number: signal.Signals) -> None:
-        stopped.set()
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(each)
-        log.info("stopping", signal=number.name)  # last, since writing fails if the reader of the log has ended
+    def stop(received_signal: signal.Signals) -> None:
+        stop_requested.set()
+        for handled_signal in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(handled_signal)
+        log.info("stopping", signal=received_signal.name)  # last, because writing fails if the reader of the log has ended
 
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, stop, each)
-    return stopped
+    for handled_signal in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(handled_signal, stop, handled_signal)
+    return stop_requested
 
 
 async def start_with_retries(
-    what: str, start: Callable[[], Awaitable[T]], stopped: asyncio.Event, *, seconds: float = 60.0, pause: float = 1.0
-) -> T:
-    """Start something that another process provides, trying again for ``seconds`` while it is unavailable.
+    dependency: str,
+    start: Callable[[], Awaitable[Result]],
+    stop_requested: asyncio.Event,
+    *,
+    timeout_seconds: float = 60.0,
+    pause_seconds: float = 1.0,
+) -> Result:
+    """Return the result of ``start``, retrying it every ``pause_seconds`` while it raises Unavailable.
 
-    Raises StoppedBeforeStart as soon as ``stopped`` is set, so that a waiting process can be stopped without delay.
+    ``dependency`` names the required process in logs. Raises Unavailable after ``timeout_seconds``, and StoppedBeforeStart
+    as soon as ``stop_requested`` is set.
     """
-    attempts = asyncio.create_task(_attempts(what, start, seconds, pause), name=f"start-{what}")
-    stopping = asyncio.create_task(stopped.wait(), name="stop-signal")
+    attempts = asyncio.create_task(_retry(dependency, start, timeout_seconds, pause_seconds), name=f"start-{dependency}")
+    stopping = asyncio.create_task(stop_requested.wait(), name="stop-signal")
     try:
         await asyncio.wait((attempts, stopping), return_when=asyncio.FIRST_COMPLETED)
         if not attempts.done():
@@ -101,34 +104,34 @@ async def start_with_retries(
         await asyncio.gather(attempts, stopping, return_exceptions=True)
 
 
-async def _attempts(what: str, start: Callable[[], Awaitable[T]], seconds: float, pause: float) -> T:
+async def _retry(dependency: str, start: Callable[[], Awaitable[Result]], timeout_seconds: float, pause_seconds: float) -> Result:
     loop = asyncio.get_running_loop()
-    give_up = loop.time() + seconds
+    deadline = loop.time() + timeout_seconds
     while True:
         try:
             return await start()
         except Unavailable as error:
-            if loop.time() + pause > give_up:
+            if loop.time() + pause_seconds > deadline:
                 raise
-            log.warning("waiting_at_start", what=what, error=error.message)
-            await asyncio.sleep(pause)
+            log.warning("waiting_at_start", what=dependency, error=error.message)
+            await asyncio.sleep(pause_seconds)
 
 
-def allow_connections(number: int) -> None:
-    """Raise the limit of open files for ``number`` connections; log if the system does not allow it."""
-    wanted = number + _OTHER_FILES
-    allowed, granted = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if allowed != resource.RLIM_INFINITY and allowed < wanted:
-        allowed = wanted if granted == resource.RLIM_INFINITY else min(wanted, granted)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, granted))
-        if allowed < wanted:
+def raise_open_file_limit(connection_count: int) -> None:
+    """Raise the limit of open files for a number of connections; log if the system does not allow it."""
+    required_files = connection_count + _FILES_BESIDES_CONNECTIONS
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft_limit != resource.RLIM_INFINITY and soft_limit < required_files:
+        soft_limit = required_files if hard_limit == resource.RLIM_INFINITY else min(required_files, hard_limit)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
+        if soft_limit < required_files:
             advice = "raise the limit of open files of this process, or lower DASHWRIGHT_WATCHES"
-            # Few servers come near DASHWRIGHT_WATCHES, so half of the files is worth a note, but no warning.
-            report = log.warning if allowed < wanted // 2 else log.info
-            report("few_open_files", allowed=allowed, wanted=wanted, advice=advice)
+            # Few servers reach DASHWRIGHT_WATCHES, so only a limit below half of the required files is a reason for a warning.
+            log_method = log.warning if soft_limit < required_files // 2 else log.info
+            log_method("few_open_files", allowed=soft_limit, wanted=required_files, advice=advice)
 
 
 async def require_schema(url: str) -> None:
-    """Raise Unavailable while migrations are pending: another process applies them."""
-    if missing := await schema.pending(url):
-        raise Unavailable(f"the database lacks the migrations {', '.join(missing)}; run: dashwright migrate")
+    """Raise Unavailable if migrations are pending. The command ``dashwright migrate`` applies them in another process."""
+    if pending_migrations := await schema.pending_migrations(url):
+        raise Unavailable(f"the database lacks the migrations {', '.join(pending_migrations)}; run: dashwright migrate")

@@ -1,9 +1,9 @@
 """Settings from environment variables with the prefix ``DASHWRIGHT_``; ``.env`` is read in development.
 
-Secrets may be in files instead: each file in the folder ``DASHWRIGHT_SECRETS_DIR`` that is named like a variable (in any case) has
-its value, unless the environment has it.
+A secret may be in a file instead: a file in the directory ``DASHWRIGHT_SECRETS_DIR`` that is named like a variable, in upper or
+lower case, contains the value of that variable. The environment takes precedence.
 
-A wrong value stops the start with one sentence for each setting. ``settings_fields`` declares and describes them.
+An invalid value stops the start with one line for each such setting. ``settings_fields`` declares and describes the settings.
 """
 
 import difflib
@@ -20,38 +20,41 @@ from pydantic_settings import SettingsConfigDict
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.models.quotas import QuotaRules, read_defaults
 from dashwright.common.password_policy import PasswordPolicy
+from dashwright.common.result_settings import ResultSettingsFields
 from dashwright.common.settings_fields import DEFAULT_PASSWORD, SettingsFields
+from dashwright.common.storage_location import StorageLocation
 
 PREFIX = "DASHWRIGHT_"
-_SECRETS_DIR = f"{PREFIX}SECRETS_DIR"
+_SECRETS_DIR_VARIABLE = f"{PREFIX}SECRETS_DIR"
 #: Entry of ``TRUSTED_HOSTS`` that trusts every name.
 ANY_HOST = "*"
-_SHORTEST_KEY = 12
-_FOR_TESTS = f"{PREFIX}TEST_"
-#: Variables of the command line: the server to use, and the caller.
-_FOR_CLIENTS = frozenset({"DASHWRIGHT_URL", "DASHWRIGHT_TOKEN", "DASHWRIGHT_USER", "DASHWRIGHT_NAMESPACE"})
+_MIN_SECRET_KEY_LENGTH = 12
+_S3_SCHEME = "s3://"
+_TEST_PREFIX = f"{PREFIX}TEST_"
+#: Variables that client commands read: the server and the credentials.
+_CLIENT_VARIABLES = frozenset({"DASHWRIGHT_URL", "DASHWRIGHT_TOKEN", "DASHWRIGHT_USER", "DASHWRIGHT_NAMESPACE"})
 
 SQL_FEATURE = "sqlExpression"
 FEATURES = frozenset({SQL_FEATURE})
 
 
 class SettingsError(Exception):
-    """Wrong settings. The text says which ones are wrong and what would be right."""
+    """Invalid settings. The message names each invalid setting and says what is valid."""
 
 
-class Settings(SettingsFields):
-    """Settings of all services, checked. Each service reads those it needs."""
+class Settings(ResultSettingsFields, SettingsFields):
+    """Validated settings of all services. Each service reads those that it needs."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore")
 
     @field_validator("features", mode="before")
     @classmethod
     def _split_features(cls, value: object) -> object:
-        return frozenset(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+        return frozenset(_comma_separated(value)) if isinstance(value, str) else value
 
     @field_validator("features")
     @classmethod
-    def _know_features(cls, value: frozenset[str]) -> frozenset[str]:
+    def _check_features(cls, value: frozenset[str]) -> frozenset[str]:
         if unknown := value - FEATURES:
             raise ValueError(f"unknown feature {', '.join(sorted(unknown))}; known: {', '.join(sorted(FEATURES))}")
         return value
@@ -59,7 +62,7 @@ class Settings(SettingsFields):
     @field_validator("permitted_paths", mode="before")
     @classmethod
     def _split_paths(cls, value: object) -> object:
-        return tuple(Path(part) for part in value.split(":") if part) if isinstance(value, str) else value
+        return tuple(Path(path) for path in value.split(":") if path) if isinstance(value, str) else value
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod
@@ -67,56 +70,73 @@ class Settings(SettingsFields):
         if not isinstance(value, str):
             return value
         try:
-            return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip())
+            return tuple(map(ipaddress.ip_network, _comma_separated(value)))
         except ValueError as error:
             raise ValueError(f"{error}; give addresses or networks like 10.0.0.0/8, separated by commas") from error
 
     @field_validator("allowed_hosts", "trusted_hosts", mode="before")
     @classmethod
     def _split_hosts(cls, value: object) -> object:
-        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+        return tuple(_comma_separated(value)) if isinstance(value, str) else value
 
     @field_validator("secret_keys_accepted", mode="before")
     @classmethod
     def _split_keys(cls, value: object) -> object:
-        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+        return tuple(_comma_separated(value)) if isinstance(value, str) else value
 
     @field_validator("allowed_hosts")
     @classmethod
-    def _know_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        AllowedHosts.of(value)
+    def _check_allowed_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        AllowedHosts.parse(value)
         return value
 
     @field_validator("trusted_hosts")
     @classmethod
-    def _know_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        AllowedHosts.of(name for name in value if name != ANY_HOST)
+    def _check_trusted_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        AllowedHosts.parse(name for name in value if name != ANY_HOST)
         return value
 
     @field_validator("git_host_apis", mode="before")
     @classmethod
-    def _split_apis(cls, value: object) -> object:
+    def _split_git_host_apis(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
+        pairs = [item.partition("=") for item in _comma_separated(value)]
         for host, separator, address in pairs:
-            if not host or not separator or (address and not _is_address(address)):
-                text = f"{host[:80]!r}: give host=https://address, separated by commas; host= alone for a host without an API"
-                raise ValueError(text)
+            if not host or not separator or (address and not _is_url(address)):
+                message = f"{host[:80]!r}: give host=https://address, separated by commas; host= alone for a host without an API"
+                raise ValueError(message)
         return {host.lower(): address.rstrip("/") for host, _, address in pairs}
 
     @field_validator("public_url")
     @classmethod
-    def _know_public_url(cls, value: str) -> str:
-        if value and not _is_address(value):
+    def _check_public_url(cls, value: str) -> str:
+        if value and not _is_url(value):
             raise ValueError(f"{value[:80]!r} is not an address; give one like https://dashboards.example.com, without query")
+        return value.rstrip("/")
+
+    @field_validator("results_url")
+    @classmethod
+    def _check_results_url(cls, value: str) -> str:
+        is_bucket = bool(value.startswith(_S3_SCHEME) and urlsplit(value).netloc)
+        if value and not is_bucket and not Path(value).is_absolute():
+            raise ValueError(f"{value[:80]!r} is neither an absolute path nor s3://bucket/prefix")
+        return value
+
+    @field_validator("results_endpoint")
+    @classmethod
+    def _check_results_endpoint(cls, value: str) -> str:
+        if value and not _is_url(value):
+            raise ValueError(f"{value[:80]!r} is not an address; give one like https://storage.example.com, without query")
         return value.rstrip("/")
 
     @field_validator("secret_key")
     @classmethod
-    def _is_long(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and 0 < len(value.get_secret_value()) < _SHORTEST_KEY:
-            raise ValueError(f"shorter than {_SHORTEST_KEY} characters, which can be guessed; make one by: openssl rand -base64 32")
+    def _check_secret_key(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and 0 < len(value.get_secret_value()) < _MIN_SECRET_KEY_LENGTH:
+            raise ValueError(
+                f"shorter than {_MIN_SECRET_KEY_LENGTH} characters, which can be guessed; make one by: openssl rand -base64 32"
+            )
         return value
 
     @field_validator("quota_defaults", mode="before")
@@ -130,12 +150,14 @@ class Settings(SettingsFields):
         return None if value == "" else value
 
     @model_validator(mode="after")
-    def _check_together(self) -> "Settings":
+    def _check_combinations(self) -> "Settings":
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError(f"{PREFIX}TLS_CERT and {PREFIX}TLS_KEY go together: set both or neither")
+        if (self.results_access_key is None) != (self.results_secret_key is None):
+            raise ValueError(f"{PREFIX}RESULTS_ACCESS_KEY and {PREFIX}RESULTS_SECRET_KEY go together: set both or neither")
         if self.tls and self.tls_cert:
             raise ValueError(f"{PREFIX}TLS=self-signed and {PREFIX}TLS_CERT exclude one another: leave one out")
-        if self.is_exposed and self.is_weak_password(self.admin_password.get_secret_value(), self.admin_user):
+        if self.refuses_weak_passwords and self.is_weak_password(self.admin_password.get_secret_value(), self.admin_user):
             raise ValueError(
                 f"{PREFIX}HTTP_HOST {self.http_host} listens beyond this machine with the default password, or with one that is empty, "
                 f"shorter than {self.password_min_length} characters or widely used: set {PREFIX}ADMIN_PASSWORD, or "
@@ -144,8 +166,28 @@ class Settings(SettingsFields):
         return self
 
     @property
-    def is_exposed(self) -> bool:
-        """True if other machines can reach the listener, and no setting allows weak passwords."""
+    def results_location(self) -> StorageLocation:
+        """Where the results of batches are stored. Raises SettingsError for an endpoint that is not reached by https and not allowed."""
+        if not self.results_url.startswith(_S3_SCHEME):
+            return StorageLocation(Path(self.results_url) if self.results_url else self.data_dir / "batches")
+        endpoint = urlsplit(self.results_endpoint)
+        if endpoint.scheme == "http" and not self._permits_plain(endpoint.hostname or ""):
+            raise SettingsError(f"{PREFIX}RESULTS_ENDPOINT: use https, or list the host in {PREFIX}ALLOWED_HOSTS")
+        bucket, _, prefix = self.results_url.removeprefix(_S3_SCHEME).partition("/")
+        keys = self.results_access_key, self.results_secret_key
+        return StorageLocation(None, bucket, prefix.strip("/"), self.results_endpoint, self.results_region, *keys)
+
+    def _permits_plain(self, host: str) -> bool:
+        """Return whether services may connect to a host without encryption."""
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            address = None
+        return is_loopback(host) or AllowedHosts.parse(self.allowed_hosts).lists(address, host)
+
+    @property
+    def refuses_weak_passwords(self) -> bool:
+        """True if other machines can reach the listener and ``ALLOW_DEFAULT_PASSWORD`` is false."""
         return not self.allow_default_password and not is_loopback(self.http_host)
 
     @property
@@ -158,49 +200,54 @@ class Settings(SettingsFields):
         return password == DEFAULT_PASSWORD or self.password_policy.is_weak(password, login)
 
     @property
-    def trusting(self) -> Mapping[str, str]:
-        """Settings that trust everything, each with what to set instead."""
-        networks = [entry for entry in self.allowed_hosts if entry.endswith("/0")]
-        found = {
-            "PERMITTED_PATHS": Path("/") in self.permitted_paths and "the folders that local repositories may lie in",
+    def unrestricted_settings(self) -> Mapping[str, str]:
+        """Settings that trust every path, address or name: a description of the values to list instead, by variable name."""
+        networks_of_all_addresses = [entry for entry in self.allowed_hosts if entry.endswith("/0")]
+        advice_by_name = {
+            "PERMITTED_PATHS": Path("/") in self.permitted_paths and "the directories in which local repositories may be",
             "TRUSTED_PROXIES": any(not proxy.prefixlen for proxy in self.trusted_proxies) and "the addresses of your proxies",
-            "ALLOWED_HOSTS": bool(networks) and "the hosts that data sources and git hosts may have",
+            "ALLOWED_HOSTS": bool(networks_of_all_addresses) and "the hosts that data sources and git hosts may have",
             "TRUSTED_HOSTS": ANY_HOST in self.trusted_hosts and "the names of this server",
         }
-        return {PREFIX + name: advice for name, advice in found.items() if advice}
+        return {PREFIX + name: advice for name, advice in advice_by_name.items() if advice}
 
     @property
     def local_paths(self) -> tuple[Path, ...]:
-        """Folders in which ``local`` repositories may be, absolute."""
-        chosen = self.permitted_paths or (self.data_dir / "repositories",)
-        return tuple(Path(path).absolute() for path in chosen)
+        """Absolute paths of the directories in which ``local`` repositories may be."""
+        paths = self.permitted_paths or (self.data_dir / "repositories",)
+        return tuple(Path(path).absolute() for path in paths)
 
     @property
     def public_address(self) -> str:
-        """Address under which users and git hosts reach this server, without a trailing slash."""
+        """URL at which users and git hosts reach this server, without a trailing slash."""
         scheme = "https" if self.tls or self.tls_cert else "http"
         host = f"[{self.http_host}]" if ":" in self.http_host else self.http_host
         return self.public_url or f"{scheme}://{host}:{self.http_port}"
 
     @property
     def quota_rules(self) -> QuotaRules:
-        """Switch and default limits of quotas."""
+        """Whether quotas are enabled, and their default limits."""
         return QuotaRules(enabled=self.quotas_enabled, defaults=self.quota_defaults)
 
     @property
     def log_as_json(self) -> bool | None:
-        """True if to log as JSON; None: decide by whether standard error is a terminal."""
+        """Whether logs are JSON. None: they are JSON unless standard error is a terminal."""
         return None if self.log_format == "auto" else self.log_format == "json"
 
 
-def _is_address(text: str) -> bool:
+def _comma_separated(value: str) -> list[str]:
+    """Return the items of a comma list, without surrounding white space and without empty items."""
+    return [item.strip() for item in value.split(",") if item.strip()]
+
+
+def _is_url(value: str) -> bool:
     try:
-        parts = urlsplit(text)
-        has_port = parts.port != 0
+        parts = urlsplit(value)
+        is_port_valid = parts.port != 0  # reading an invalid port raises ValueError
     except ValueError:
         return False
     is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
-    return has_port and is_plain and parts.scheme in ("https", "http") and bool(parts.hostname)
+    return is_port_valid and is_plain and parts.scheme in ("https", "http") and bool(parts.hostname)
 
 
 def is_loopback(host: str) -> bool:
@@ -212,48 +259,53 @@ def is_loopback(host: str) -> bool:
 
 
 def load(**overrides: object) -> Settings:
-    """Read the environment. Raises SettingsError, naming each wrong setting."""
+    """Return the settings from the environment. Raises SettingsError, naming each invalid setting."""
     try:
         return Settings(_secrets_dir=_secrets_dir(), **overrides)  # type: ignore[arg-type]
     except ValidationError as error:
-        raise SettingsError("\n".join(_sentence(fault) for fault in error.errors())) from error
+        raise SettingsError("\n".join(_error_line(item) for item in error.errors())) from error
 
 
 def _secrets_dir() -> Path | None:
-    """Return the folder with secrets, which is taken from the environment only, before the settings are read."""
-    named = os.environ.get(_SECRETS_DIR)
-    if not named:
+    """Return the directory with secrets, or None. Only the environment can set it, because it is needed to read the settings."""
+    path = os.environ.get(_SECRETS_DIR_VARIABLE)
+    if not path:
         return None
-    if not os.access(named, os.R_OK | os.X_OK) or not Path(named).is_dir():
-        raise SettingsError(f"{_SECRETS_DIR}: {named} is not a readable folder; name one, or leave the variable out")
-    return Path(named)
+    if not os.access(path, os.R_OK | os.X_OK) or not Path(path).is_dir():
+        raise SettingsError(f"{_SECRETS_DIR_VARIABLE}: {path} is not a readable directory; name one, or leave the variable out")
+    return Path(path)
 
 
-def unknown(environment: Mapping[str, str | None]) -> dict[str, str]:
-    """Return variables with the prefix that are not settings, each with the setting probably meant, or an empty text."""
-    known = [name.upper() for name in Settings.model_fields]
-    given = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOR_TESTS)]
-    strange = [name.removeprefix(PREFIX) for name in given if name.removeprefix(PREFIX) not in known and name not in _FOR_CLIENTS]
-    # Compared without the prefix, which would make any two names similar.
-    alike = {name: difflib.get_close_matches(name, known, n=1) for name in strange}
-    return {PREFIX + name: PREFIX + found[0] if found else "" for name, found in alike.items()}
+def unknown_variables(environment: Mapping[str, str | None]) -> dict[str, str]:
+    """Return variables with the prefix that are not settings. Each value is the most similar variable, or an empty string."""
+    setting_names = [name.upper() for name in Settings.model_fields]
+    variables = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_TEST_PREFIX)]
+    # Names are compared without the prefix, which would make any two of them similar.
+    names = [name.removeprefix(PREFIX) for name in variables if name not in _CLIENT_VARIABLES]
+    matches = {name: difflib.get_close_matches(name, setting_names, n=1) for name in names if name not in setting_names}
+    return {PREFIX + name: PREFIX + similar[0] if similar else "" for name, similar in matches.items()}
 
 
-def _sentence(fault: object) -> str:
-    assert isinstance(fault, dict)
-    name = PREFIX + "_".join(str(part) for part in fault["loc"][:1]).upper() if fault["loc"] else "Settings"
-    return f"{name}: {str(fault['msg']).removeprefix('Value error, ')}"
+def _error_line(error: object) -> str:
+    assert isinstance(error, dict)
+    name = PREFIX + str(error["loc"][0]).upper() if error["loc"] else "Settings"
+    return f"{name}: {str(error['msg']).removeprefix('Value error, ')}"
 
 
 @contextmanager
-def listening_at(which: str, host: str, port: int) -> Iterator[None]:
-    """Raise SettingsError, naming ``{which}_HOST`` and ``{which}_PORT``, if the block cannot listen at an address."""
+def listening_at(setting_prefix: str, host: str, port: int) -> Iterator[None]:
+    """Raise SettingsError if the block cannot listen at ``host`` and ``port``.
+
+    The message names ``{setting_prefix}_HOST`` and ``{setting_prefix}_PORT``.
+    """
     try:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        text = f"cannot listen at {host}:{port} ({reason}); free it, or set {PREFIX}{which}_PORT or {PREFIX}{which}_HOST"
-        raise SettingsError(text) from error
+        message = (
+            f"cannot listen at {host}:{port} ({reason}); free it, or set {PREFIX}{setting_prefix}_PORT or {PREFIX}{setting_prefix}_HOST"
+        )
+        raise SettingsError(message) from error
 
 
 def require(value: SecretStr | None, name: str) -> str:
@@ -264,6 +316,6 @@ def require(value: SecretStr | None, name: str) -> str:
 
 
 def secret_keys(settings: Settings) -> tuple[str, ...]:
-    """Return SECRET_KEY, which seals and signs, and after it the keys that only open and verify."""
+    """Return SECRET_KEY, which encrypts and signs, followed by the keys that only decrypt and verify."""
     accepted = (key.get_secret_value() for key in settings.secret_keys_accepted)
     return (require(settings.secret_key, "SECRET_KEY"), *accepted)

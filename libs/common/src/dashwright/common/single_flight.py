@@ -1,4 +1,4 @@
-"""Single flight: concurrent callers with the same key share one execution."""
+"""Single flight, by which concurrent callers with the same key share one execution."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
@@ -12,14 +12,14 @@ Value = TypeVar("Value")
 @dataclass(slots=True, eq=False)
 class _Flight(Generic[Value]):
     task: asyncio.Task[Value]
-    waiting: int = 0  #: Callers that wait for the result.
+    waiter_count: int = 0  #: Number of callers that wait for the result.
 
 
 class SingleFlight(Generic[Key, Value]):
-    """Executions in progress by key. A caller that joins gets the result of the running one.
+    """Running executions by key. Later callers with the same key get the result of the running execution.
 
-    Cancelling a caller does not affect the others. With ``cancel_unused``, cancelling the last caller also cancels the execution;
-    otherwise it runs to its end.
+    The cancellation of one caller does not affect the others. With ``cancel_unused``, the cancellation of the last caller also
+    cancels the execution.
     """
 
     def __init__(self, *, cancel_unused: bool = False) -> None:
@@ -30,19 +30,19 @@ class SingleFlight(Generic[Key, Value]):
         """Return whether an execution is in progress under ``key``."""
         return key in self._flights
 
-    async def once(self, key: Key, work: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
-        """Return the result of ``work``, or of the execution in progress under ``key``. Raises what the work raises."""
+    async def run(self, key: Key, work: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
+        """Return the result of the running execution of ``key``, or else of ``work``. Raises the errors of the execution."""
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = _Flight(asyncio.create_task(work()))
             flight.task.add_done_callback(lambda _: self._remove(key, flight))
-        flight.waiting += 1
+        flight.waiter_count += 1
         try:
             return await asyncio.shield(flight.task)
         finally:
-            flight.waiting -= 1
-            if self._cancel_unused and not flight.waiting and not flight.task.done():
-                # Removed first, so that no caller joins an execution that is about to end.
+            flight.waiter_count -= 1
+            if self._cancel_unused and not flight.waiter_count and not flight.task.done():
+                # Removed before it is cancelled, so that no later caller waits for it.
                 self._remove(key, flight)
                 flight.task.cancel()
 
@@ -50,4 +50,4 @@ class SingleFlight(Generic[Key, Value]):
         if self._flights.get(key) is flight:
             del self._flights[key]
         if flight.task.done() and not flight.task.cancelled():
-            flight.task.exception()  # Marks it as retrieved: asyncio would log it if every caller was cancelled.
+            flight.task.exception()  # Retrieved, since asyncio would log it if all callers were cancelled.

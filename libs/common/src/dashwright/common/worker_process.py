@@ -1,4 +1,4 @@
-"""The process of a worker: it opens database and broker, runs the worker until a signal stops it, and serves its probes."""
+"""The process of a worker: it connects to the database and the broker, runs the worker until a signal, and serves probes."""
 
 import gc
 from collections.abc import Callable
@@ -19,14 +19,14 @@ log = structlog.get_logger()
 
 
 class Worker(Protocol):
-    """A worker over a database and a broker."""
+    """A worker that uses a database and a broker."""
 
     async def start(self) -> None:
-        """Start all parts."""
+        """Start all parts of the worker."""
         ...
 
     async def stop(self) -> None:
-        """Finish or return the work under way and stop all parts."""
+        """Finish the work in progress or return it to the queue, and stop all parts."""
         ...
 
 
@@ -37,32 +37,34 @@ def run_worker(service: str, build: Callable[[Settings, Database, Broker, Clock]
 
 async def _serve(service: str, build: Callable[[Settings, Database, Broker, Clock], Worker], settings: Settings) -> None:
     url = require(settings.database_url, "DATABASE_URL")
-    # Checked before anything is opened, so that a missing setting ends the process immediately.
+    # Check all required settings before waiting for the database, so that a missing one ends the process immediately.
     secret_keys(settings)
-    stopped = process.stop_signal()
+    stop_requested = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.start_with_retries(
         "database",
         lambda: Database.open(url, application_name=service, max_size=settings.database_pool_size),
-        stopped,
-        seconds=settings.start_seconds,
+        stop_requested,
+        timeout_seconds=settings.start_seconds,
     )
     probes = Probes()
     probes.add("database", database.check)
     probes.add("broker", broker.check)
     probe_server = ProbeServer(probes)
     try:
-        await process.start_with_retries("schema", lambda: process.require_schema(url), stopped, seconds=settings.start_seconds)
-        await process.start_with_retries("broker", broker.start, stopped, seconds=settings.start_seconds)
+        await process.start_with_retries(
+            "schema", lambda: process.require_schema(url), stop_requested, timeout_seconds=settings.start_seconds
+        )
+        await process.start_with_retries("broker", broker.start, stop_requested, timeout_seconds=settings.start_seconds)
         worker = build(settings, database, broker, Clock())
         try:
             await worker.start()
             with listening_at("PROBE", settings.probe_host, settings.probe_port):
                 await probe_server.start(settings.probe_host, settings.probe_port)
-            # All objects that exist now live as long as the process: full collections skip them and stall no request.
+            # All current Python objects live as long as the process. Frozen, they do not prolong garbage collections, which stall requests.
             gc.freeze()
             log.info("serving")
-            await stopped.wait()
+            await stop_requested.wait()
         finally:
             await worker.stop()
             await probe_server.stop()

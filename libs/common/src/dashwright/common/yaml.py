@@ -1,8 +1,8 @@
-"""YAML: reads untrusted YAML and writes YAML that every reader understands.
+"""Reader of untrusted YAML, and writer of YAML that parsers of versions 1.1 and 1.2 read alike.
 
-Reading uses ryaml: YAML 1.2 types, no merge keys, no duplicate keys, one document. ryaml takes quadratic time for open
-brackets and ``%TAG`` lines, and copies what an alias names; ``_check_structure`` bounds all three first. The output
-means the same to readers of YAML 1.1, for which ``no`` is false and ``12:30`` a number.
+The reader is ryaml: YAML 1.2 types, no merge keys, no duplicate keys, one document. ryaml takes quadratic time for open
+brackets and ``%TAG`` lines, and copies the value of each alias; ``_check_limits`` therefore bounds all three first. The
+writer puts strings in quotes if YAML 1.1 reads them as another type, such as ``no`` (false) and ``12:30`` (a number).
 """
 
 import math
@@ -18,195 +18,196 @@ from yaml.cyaml import CParser
 
 from dashwright.common.errors import Invalid
 
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
-_WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-#: Line breaks, and characters that readers do not accept as text.
-_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_PLAIN_SCALAR: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+_RESERVED_WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+#: Line breaks, and characters that parsers refuse in a string.
+_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
+#: An item of a list or map that contains no brackets: a string in quotes, a plain scalar, or nothing.
 _ITEM: Final = r"""(?:"[^"\\\[\]{}\n]*+"[ ]*+|'[^'\[\]{}\n]*+'[ ]*+|[\w.:/$+-][\w.:/$+ -]*+)?+"""
-#: Matches each bracket that may open a list or map and does not close on its own, and some brackets within texts.
-_OPENING: Final = re.compile(
+#: Matches each opening bracket of a list or map that contains other brackets, and some brackets within strings.
+_OPEN_BRACKET: Final = re.compile(
     r"""(?:^|(?<=[\s\x85\ufeff\[{,:?-]))[\[{]
     (?![ ]*+ITEM(?:,[ ]*+ITEM)*+[\]}])""".replace("ITEM", _ITEM),
     re.VERBOSE,
 )
 
-#: Number of open brackets that cannot nest too deeply, so the structure need not be checked.
-_UNCHECKED_OPENINGS: Final = 128
+#: A text with at most this number of open brackets cannot nest too deeply, so its structure is not checked.
+_MAX_UNCHECKED_BRACKETS: Final = 128
 
 _ALIAS: Final = re.compile(r"(?:^|(?<=[\s\x85\ufeff\[{,:?-]))\*[^\s*]")
 _DIRECTIVE: Final = re.compile("^%", re.MULTILINE)
 
 _MAX_DEPTH: Final = 128
 _MAX_DIRECTIVES: Final = 16
-#: Values and ends of lists and maps, checked in less than a second. 5 MB of dashboards have fewer.
+#: Maximum number of parser events, which are checked in less than a second. 5 MB of dashboards have fewer.
 _MAX_EVENTS: Final = 500_000
 
-#: Size of all that aliases copy: one for each value, and one for each character of a text.
-_MAX_COPIED: Final = 1_000_000
+#: Maximum size of the values that aliases copy: one for each value, and one for each character of a string.
+_MAX_COPIED_SIZE: Final = 1_000_000
 
-#: Characters of a key without an explicit mark. Readers look for the colon in the first 1024 characters only.
-_LONGEST_KEY: Final = 1000
+#: Maximum length of a key without ``?`` before it. Parsers look for the colon in the first 1024 characters only.
+_MAX_KEY_LENGTH: Final = 1000
 
 
 def read_yaml(text: str) -> Any:
-    """Return ``text`` as plain JSON data: texts as keys, finite numbers, integers of 64 bits.
+    """Return the document in ``text`` as JSON data: keys are strings, numbers are finite, integers have 64 bits.
 
-    Takes time linear in the length of ``text``, whatever it holds. Raises Invalid with the line of the fault.
+    Takes time linear in the length of any ``text``. Raises Invalid with the line of the error.
     """
-    _check_cost(text)
+    _check_limits(text)
     try:
         tree = ryaml.loads(text)  # type: ignore[attr-defined]  # its stub re-exports nothing
-    except ValueError as fault:
-        raise Invalid(f"not valid YAML: {fault}") from fault
-    for reason in _faults(tree):
+    except ValueError as error:
+        raise Invalid(f"not valid YAML: {error}") from error
+    for reason in _json_faults(tree):  # the first fault is enough
         raise Invalid(f"not usable as JSON: {reason}")
     return tree
 
 
 def read_documents(text: str) -> list[Any]:
-    """Return all documents of a text, including those with other key types, tags and merge keys. Raises Invalid."""
-    _check_cost(text)
+    """Return all documents of a text. They may have keys of any type, tags and merge keys. Raises Invalid if it is not YAML."""
+    _check_limits(text)
     try:
         return ryaml.loads_all(text) or []  # type: ignore[attr-defined]  # as above
-    except ValueError as fault:
-        raise Invalid(f"not valid YAML: {fault}") from fault
+    except ValueError as error:
+        raise Invalid(f"not valid YAML: {error}") from error
 
 
-def _check_cost(text: str) -> None:
-    """Raise Invalid for a text that would take too long to read."""
+def _check_limits(text: str) -> None:
+    """Raise Invalid for a text that would take ryaml too long to read."""
     if len(list(islice(_DIRECTIVE.finditer(text), _MAX_DIRECTIVES + 1))) > _MAX_DIRECTIVES:
         raise Invalid(f"not usable as JSON: more than {_MAX_DIRECTIVES} lines begin with %: remove the directives")
-    if _ALIAS.search(text) or next(islice(_OPENING.finditer(text), _UNCHECKED_OPENINGS, None), None):
+    if _ALIAS.search(text) or next(islice(_OPEN_BRACKET.finditer(text), _MAX_UNCHECKED_BRACKETS, None), None):
         _check_structure(text)
 
 
 def _check_structure(text: str) -> None:
     """Raise Invalid if ``text`` nests too deeply, has too many values, or its aliases copy too much.
 
-    PyYAML's parser reports one event after another and does nothing else, so that reading can stop at any of them.
+    PyYAML's parser yields one event at a time without building values, so that parsing stops at the first violation.
     """
-    # The size of each open list or map, so far, with its anchor; the first one is the text itself.
-    opened: list[tuple[str | None, int]] = [(None, 0)]
-    sizes: dict[str, int] = {}
-    copied = 0
+    # Anchor and current size of each open list or map; the first item is the document.
+    open_nodes: list[tuple[str | None, int]] = [(None, 0)]
+    sizes_by_anchor: dict[str, int] = {}
+    copied_size = 0
     for count, event in enumerate(_events(text)):
         if count >= _MAX_EVENTS:
             raise Invalid(f"not usable as JSON: more than {_MAX_EVENTS} values: split the file")
         if isinstance(event, CollectionStartEvent):
-            opened.append((event.anchor, 1))
-            if len(opened) > _MAX_DEPTH + 1:
+            open_nodes.append((event.anchor, 1))
+            if len(open_nodes) > _MAX_DEPTH + 1:
                 line = event.start_mark.line + 1
                 raise Invalid(f"not valid YAML: nested deeper than {_MAX_DEPTH} levels at line {line}")
             continue
         if isinstance(event, CollectionEndEvent):
-            anchor, size = opened.pop()
+            anchor, size = open_nodes.pop()
         elif isinstance(event, ScalarEvent):
             anchor, size = event.anchor, 1 + len(event.value)
         elif isinstance(event, AliasEvent):
-            anchor, size = None, sizes.get(event.anchor, 1)
-            copied += size
-            if copied > _MAX_COPIED:
+            anchor, size = None, sizes_by_anchor.get(event.anchor, 1)
+            copied_size += size
+            if copied_size > _MAX_COPIED_SIZE:
                 line = event.start_mark.line + 1
                 raise Invalid(f"not usable as JSON: aliases copy too much (*{event.anchor} at line {line}): write fewer of them")
         else:
             continue
         if anchor is not None:
-            sizes[anchor] = size
-        outer, before = opened[-1]
-        opened[-1] = (outer, before + size)
+            sizes_by_anchor[anchor] = size
+        outer_anchor, outer_size = open_nodes[-1]
+        open_nodes[-1] = (outer_anchor, outer_size + size)
 
 
 def _events(text: str) -> Iterator[Any]:
-    """Yield the parser's events. Raises Invalid with the line of the fault."""
+    """Yield the parser's events. Raises Invalid with the line of the error."""
     try:
         parser = CParser(text)
         while (event := parser.get_event()) is not None:
             yield event
-    except MarkedYAMLError as fault:
-        mark = fault.problem_mark
-        place = f" at line {mark.line + 1} column {mark.column + 1}" if mark else ""
-        raise Invalid(f"not valid YAML: {fault.problem}{place}") from fault
-    except (YAMLError, UnicodeEncodeError) as fault:
-        raise Invalid(f"not valid YAML: {fault}") from fault
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        position = f" at line {mark.line + 1} column {mark.column + 1}" if mark else ""
+        raise Invalid(f"not valid YAML: {error.problem}{position}") from error
+    except (YAMLError, UnicodeEncodeError) as error:
+        raise Invalid(f"not valid YAML: {error}") from error
 
 
-def _faults(tree: Any) -> Iterator[str]:
-    """Yield what JSON cannot represent. The recursion is bounded, since ryaml limits the depth to 128."""
-    if isinstance(tree, dict):
-        for key, value in tree.items():
+def _json_faults(node: Any) -> Iterator[str]:
+    """Yield a message for each part that JSON cannot represent. Recursion is safe: ryaml limits the depth to 128."""
+    if isinstance(node, dict):
+        for key, value in node.items():
             if not isinstance(key, str):
-                yield f"the key {key!r} is not a text: put it in quotes"
+                yield f"the key {key!r} is not a string: put it in quotes"
             elif key == "<<":
                 yield "merge keys (<<) are not supported: write the fields out"
-            yield from _faults(value)
-    elif isinstance(tree, list):
-        for value in tree:
-            yield from _faults(value)
-    elif isinstance(tree, float) and not math.isfinite(tree):
-        yield f"{tree} is not a JSON number: leave the field out or write null"
+            yield from _json_faults(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _json_faults(value)
+    elif isinstance(node, float) and not math.isfinite(node):
+        yield f"{node} is not a JSON number: leave the field out or write null"
 
 
 def write_yaml(tree: Any) -> str:
-    """Plain JSON data in block style, each text on one line, numbers as they print. Raises Invalid for a text that is none."""
-    return "\n".join(_lines(tree)) + "\n"
+    """Return JSON data as YAML in block style, with each string on one line. Raises Invalid if a value is not JSON."""
+    return "\n".join(_node_lines(tree)) + "\n"
 
 
-def _lines(node: Any) -> Iterator[str]:
+def _node_lines(node: Any) -> Iterator[str]:
     if isinstance(node, dict) and node:
         for key, value in node.items():
-            yield from _member(_text(key), value)
+            yield from _member_lines(_string_scalar(key), value)
     elif isinstance(node, list) and node:
         for item in node:
-            yield from _after("- ", _lines(item))
+            yield from _block_after("- ", _node_lines(item))
     else:
         yield _scalar(node)
 
 
-def _member(key: str, value: Any) -> Iterator[str]:
-    if len(key) > _LONGEST_KEY:
+def _member_lines(key: str, value: Any) -> Iterator[str]:
+    if len(key) > _MAX_KEY_LENGTH:
         yield f"? {key}"
-        yield from _after(": ", _lines(value))
+        yield from _block_after(": ", _node_lines(value))
     elif value and isinstance(value, dict | list):
         yield f"{key}:"
         indent = "  " if isinstance(value, dict) else ""
-        for line in _lines(value):
+        for line in _node_lines(value):
             yield indent + line
     else:
         yield f"{key}: {_scalar(value)}"
 
 
-def _after(mark: str, lines: Iterator[str]) -> Iterator[str]:
-    """Yield a block that begins on the line of a two-character mark."""
-    yield mark + next(lines)
+def _block_after(marker: str, lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a block that begins on the line of a two-character marker, such as ``- ``."""
+    yield marker + next(lines)
     for line in lines:
         yield "  " + line
 
 
 def _scalar(node: Any) -> str:
     if isinstance(node, str):
-        return _text(node)
+        return _string_scalar(node)
     if isinstance(node, float):
-        return _number(repr(node))
+        return _float_scalar(repr(node))
     try:
         return orjson.dumps(node).decode()
-    except orjson.JSONEncodeError as fault:
-        raise Invalid(f"cannot be written as YAML: {fault}") from fault
+    except orjson.JSONEncodeError as error:
+        raise Invalid(f"cannot be written as YAML: {error}") from error
 
 
-def _text(text: str) -> str:
-    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
-        return text
+def _string_scalar(value: str) -> str:
+    if _PLAIN_SCALAR.fullmatch(value) and value.lower() not in _RESERVED_WORDS:
+        return value
     try:
-        quoted = orjson.dumps(text).decode()
-    except orjson.JSONEncodeError as fault:
-        raise Invalid(f"cannot be written as YAML: {fault}") from fault
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+        quoted = orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        raise Invalid(f"cannot be written as YAML: {error}") from error
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
-def _number(text: str) -> str:
-    """Return a number that readers of YAML 1.1 recognize: with a point before the exponent, and a sign in it."""
-    mantissa, mark, power = text.lower().partition("e")
-    if not mark:
-        return text
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{power if power[0] in '+-' else '+' + power}"
+def _float_scalar(digits: str) -> str:
+    """Return a float as YAML 1.1 requires it: with a point in the mantissa and a sign in the exponent."""
+    mantissa, separator, exponent = digits.lower().partition("e")
+    if not separator:
+        return digits
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent if exponent[0] in '+-' else '+' + exponent}"

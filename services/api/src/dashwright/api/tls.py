@@ -1,4 +1,4 @@
-"""The gateway's TLS certificate: a given one, or a self-signed one."""
+"""The gateway's TLS certificate: one from the settings, or a self-signed one."""
 
 import os
 import socket
@@ -18,28 +18,28 @@ from dashwright.common.settings import Settings, SettingsError
 
 log = structlog.get_logger()
 
-PAIR, CERTIFICATE = "pair.pem", "certificate.pem"
-"""In ``DATA_DIR/tls``: key and certificate for the gateway alone, and the certificate for clients to trust."""
+PAIR_FILE, CERTIFICATE_FILE = "pair.pem", "certificate.pem"
+"""Files in ``DATA_DIR/tls``: the private key with the certificate, for the gateway alone, and the certificate for clients to trust."""
 
-_LIFE = timedelta(days=825)
-"""Life of a certificate; some clients reject a longer one."""
-_RENEWED_BEFORE = timedelta(days=30)
+_LIFETIME = timedelta(days=825)
+"""Time for which a certificate is valid; some clients reject a longer one."""
+_RENEWAL_MARGIN = timedelta(days=30)
 _ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104
 
 
-def context_of(settings: Settings, now: datetime) -> ssl.SSLContext | None:
+def server_context(settings: Settings, now: datetime) -> ssl.SSLContext | None:
     """Return the TLS context of the listener, or None without TLS. Raises SettingsError for unusable files."""
     if settings.tls:
         return _self_signed(settings, now)
     if settings.tls_cert is None or settings.tls_key is None:
         return None
     try:
-        return _context_with(settings.tls_cert, settings.tls_key)
+        return _context_from(settings.tls_cert, settings.tls_key)
     except (OSError, ssl.SSLError) as error:
         raise SettingsError(f"DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY cannot be used: {error}") from error
 
 
-def _context_with(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
+def _context_from(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     return context
@@ -48,73 +48,81 @@ def _context_with(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
 def _self_signed(settings: Settings, now: datetime) -> ssl.SSLContext:
     folder = settings.data_dir / "tls"
     try:
-        return _context_with(_stored_pair(folder, _names(settings.http_host), now))
+        return _context_from(_current_pair(folder, _host_names(settings.http_host), now))
     except (OSError, ValueError, ssl.SSLError) as error:
         advice = f"remove {folder} to have new ones made, or give DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY"
         raise SettingsError(f"the certificate and key in {folder} can be neither used nor made: {error}; {advice}") from error
 
 
-def _names(host: str) -> list[str]:
-    """Return the names and addresses of the gateway for clients on this machine and, if it listens to them, on others."""
-    outside = socket.gethostname() if host in _ALL_INTERFACES else host
-    return sorted({"localhost", "127.0.0.1", "::1", outside})
+def _host_names(host: str) -> list[str]:
+    """Return the names in the certificate: those of the loopback interface, and the host name or address that the gateway listens on.
+
+    A gateway that listens on all interfaces has the name of this machine instead.
+    """
+    listening_name = socket.gethostname() if host in _ALL_INTERFACES else host
+    return sorted({"localhost", "127.0.0.1", "::1", listening_name})
 
 
-def _stored_pair(folder: Path, names: list[str], now: datetime) -> Path:
-    """Return the pair in ``folder``. A missing one is created; one for other names, near expiry or of an authority is replaced."""
-    pair = folder / PAIR
-    if not pair.exists() or not _serves(x509.load_pem_x509_certificate(pair.read_bytes()), names, now):
+def _current_pair(folder: Path, names: list[str], now: datetime) -> Path:
+    """Return the path of the key and certificate in ``folder``.
+
+    They are created if they are missing. They are replaced if the certificate is for other names, expires soon, or is that of a certificate
+    authority: earlier releases created such certificates.
+    """
+    pair = folder / PAIR_FILE
+    if not pair.exists() or not _is_usable(x509.load_pem_x509_certificate(pair.read_bytes()), names, now):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        key, certificate = _created(names, now)
-        _replace(folder / CERTIFICATE, certificate)
-        _replace(pair, key + certificate)
-        log.info("certificate_created", file=str(folder / CERTIFICATE), names=names)
+        key, certificate = _create_pair(names, now)
+        _replace_file(folder / CERTIFICATE_FILE, certificate)
+        _replace_file(pair, key + certificate)
+        log.info("certificate_created", file=str(folder / CERTIFICATE_FILE), names=names)
     return pair
 
 
-def _serves(certificate: x509.Certificate, names: list[str], now: datetime) -> bool:
-    listed = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+def _is_usable(certificate: x509.Certificate, names: list[str], now: datetime) -> bool:
+    alternative_names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     is_authority = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    is_lasting = certificate.not_valid_after_utc - now > _RENEWED_BEFORE
-    return set(listed) == set(_alternatives(names)) and is_lasting and not is_authority
+    expires_soon = certificate.not_valid_after_utc - now <= _RENEWAL_MARGIN
+    return set(alternative_names) == set(_alternative_names(names)) and not expires_soon and not is_authority
 
 
-def _alternatives(names: list[str]) -> list[x509.GeneralName]:
-    addresses = {name: _address(name) for name in names}
+def _alternative_names(names: list[str]) -> list[x509.GeneralName]:
+    addresses = {name: _parse_address(name) for name in names}
     return [x509.IPAddress(address) if address else x509.DNSName(name) for name, address in addresses.items()]
 
 
-def _address(name: str) -> IPv4Address | IPv6Address | None:
+def _parse_address(name: str) -> IPv4Address | IPv6Address | None:
     try:
         return ip_address(name)
     except ValueError:
         return None
 
 
-def _created(names: list[str], now: datetime) -> tuple[bytes, bytes]:
-    """Return a new key and its self-signed certificate, as PEM. Clients can trust it as an authority, which is for these names only.
+def _create_pair(names: list[str], now: datetime) -> tuple[bytes, bytes]:
+    """Return a new private key and its self-signed certificate, as PEM.
 
-    The certificate does not restrict the key's usage: some clients reject a self-signed one whose key may not sign certificates.
+    Clients can trust the certificate as an authority, although it is valid only for these names. It has no KeyUsage extension: some clients
+    reject a self-signed certificate whose KeyUsage does not permit signing certificates.
     """
     key = ec.generate_private_key(ec.SECP256R1())
-    public = key.public_key()
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Dashwright")])
-    # Valid from an hour ago, since clocks of clients may be late.
+    public_key = key.public_key()
+    issuer = subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Dashwright")])
+    # Valid from an hour ago, since clocks of clients may be slow.
     certificate = (
-        x509.CertificateBuilder(name, name, public, x509.random_serial_number(), now - timedelta(hours=1), now + _LIFE)
-        .add_extension(x509.SubjectAlternativeName(_alternatives(names)), critical=False)
+        x509.CertificateBuilder(issuer, subject, public_key, x509.random_serial_number(), now - timedelta(hours=1), now + _LIFETIME)
+        .add_extension(x509.SubjectAlternativeName(_alternative_names(names)), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
         .sign(key, hashes.SHA256())
     )
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return private, certificate.public_bytes(serialization.Encoding.PEM)
+    private_key = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return private_key, certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _replace(file: Path, content: bytes) -> None:
+def _replace_file(file: Path, content: bytes) -> None:
     """Replace a file atomically; only its owner may read it."""
-    handle, unfinished = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
-    with os.fdopen(handle, "wb") as opened:
-        opened.write(content)
-    Path(unfinished).replace(file)
+    descriptor, temporary_path = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
+    with os.fdopen(descriptor, "wb") as file_object:
+        file_object.write(content)
+    Path(temporary_path).replace(file)

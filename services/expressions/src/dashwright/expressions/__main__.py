@@ -1,11 +1,11 @@
 """Entry point of the expressions worker."""
 
-from dashwright.common.imports import without_collections
+from dashwright.common.imports import without_garbage_collection
 
 
 def main() -> None:
     """Run the expressions worker until a signal stops it, and exit with its status."""
-    with without_collections():
+    with without_garbage_collection():
         from dashwright.expressions.main import main as run
     run()
 

@@ -1,8 +1,9 @@
 """Confinement of a child process by the kernel: no files, no network, no other processes.
 
-Standard library only, since the programs of child processes import it. What a kernel or container does not
-support is left out and missing from the returned ``Walls``; Landlock needs Linux 5.13, seccomp any Linux on
-x86-64 or arm64. Sources: landlock(7), seccomp(2), and the system call tables of Linux 6.18.
+It uses the standard library only, because the programs of child processes import it. Restrictions that the kernel or
+container does not support are skipped and reported. Landlock needs Linux 5.13, seccomp any Linux on x86-64 or arm64.
+
+Sources: landlock(7), seccomp(2), and the system call tables of Linux 6.18.
 """
 
 import contextlib
@@ -35,22 +36,26 @@ _LANDLOCK_CREATE_RULESET_VERSION = 1
 _LANDLOCK_RULE_PATH_BENEATH = 1
 _LANDLOCK_READ_FILE, _LANDLOCK_READ_DIR = 1 << 2, 1 << 3
 
-#: Number of rights on files that each version of Landlock knows; a later version knows those of the last one.
+#: The number of rights on files by version of Landlock; later versions have those of the last one.
 _LANDLOCK_FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _LANDLOCK_TCP = 0b11  #: Binding and connecting, from version 4 on.
 _LANDLOCK_SCOPES = 0b11  #: Abstract sockets and signals of other processes, from version 6 on.
 
+#: Numbers from this on are calls of the x32 interface, which would circumvent the filter.
+_FIRST_X32_CALL = 0x40000000
+
 _EPERM = 1
 _ENOSYS = 38
 
-# Instructions and results of the packet filter language, from linux/bpf_common.h and linux/seccomp.h.
+# Instructions of the packet filter language, and results of a filter, from linux/bpf_common.h and linux/seccomp.h.
 _LOAD, _JUMP_IF_EQUAL, _JUMP_IF_SET, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16
+# Offsets of the call's number, the architecture and the first argument in the struct seccomp_data.
+_CALL_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENT_OFFSET = 0, 4, 16
 
 
 class _Machine(NamedTuple):
-    """Numbers of a processor architecture that the filter needs."""
+    """The system call numbers of a processor architecture."""
 
     architecture: int  #: AUDIT_ARCH_… of linux/audit.h.
     seccomp: int
@@ -58,7 +63,7 @@ class _Machine(NamedTuple):
     clone3: int
     tgkill: int
     prlimit64: int
-    denied: Sequence[int]  #: Numbers of the system calls that are refused whatever their arguments are.
+    denied_calls: Sequence[int]  #: System calls that are refused with any arguments.
 
 
 # In this order: sockets; new programs and other processes; mounts and namespaces; kernel interfaces;
@@ -101,40 +106,41 @@ _MACHINES = {
 }
 
 
-class Walls(NamedTuple):
-    """The confinement that the kernel enforces on this process."""
+class Restrictions(NamedTuple):
+    """The restrictions that the kernel enforces on this process."""
 
-    landlock: int  #: Version of Landlock that holds files, 0 where there is none.
-    seccomp: bool  #: Sockets, new programs and other processes are refused.
+    landlock: int  #: The version of Landlock that restricts files, 0 if the kernel has none.
+    seccomp: bool  #: Whether sockets, new programs and other processes are refused.
 
 
-def leave_privileges(parent: int) -> None:
-    """Enter an empty network namespace where allowed, give up root and gaining privileges, and end with ``parent``.
+def drop_privileges(parent: int) -> None:
+    """Enter an empty network namespace if allowed, and drop root and the right to gain privileges.
 
-    Call it before any thread is started.
+    The process is killed when its parent process, the process id ``parent``, ends. Call this before any thread is
+    started.
     """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if os.geteuid() == 0:
             libc.unshare(_CLONE_NEWNET)
-            # Without the capability to change its user, root has no more rights than its container leaves it.
+            # Without the capability to change its user, root has only the rights of its container.
             with contextlib.suppress(PermissionError):
                 os.setgroups([])
                 os.setresgid(_NOBODY, _NOBODY, _NOBODY)
                 os.setresuid(_NOBODY, _NOBODY, _NOBODY)
         else:
             libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
-        # After the change of user, which makes the kernel forget whose end to follow.
+        # After the change of user, which resets the signal for the end of the parent.
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
 
 
-def shut_files(readable: Sequence[str] = ()) -> int:
-    """Refuse to open any file but those below ``readable``, for this thread and those it starts.
+def restrict_files(readable: Sequence[str] = ()) -> int:
+    """Refuse to open any file except those below the paths ``readable``, in this thread and threads that it starts.
 
-    Return the version of Landlock, or 0 where the kernel has none.
+    Return the version of Landlock, or 0 if the kernel has none.
     """
     if sys.platform != "linux":
         return 0
@@ -143,83 +149,87 @@ def shut_files(readable: Sequence[str] = ()) -> int:
     if version < 1:
         return 0
     rights = (1 << _LANDLOCK_FILE_RIGHTS.get(version, max(_LANDLOCK_FILE_RIGHTS.values()))) - 1
-    members = [rights]
+    restrictions = [rights]
     if version >= 4:
-        members.append(_LANDLOCK_TCP)
+        restrictions.append(_LANDLOCK_TCP)
     if version >= 6:
-        members.append(_LANDLOCK_SCOPES)
-    attributes = struct.pack(f"{len(members)}Q", *members)
-    rules = int(libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0))
-    if rules < 0:
+        restrictions.append(_LANDLOCK_SCOPES)
+    attributes = struct.pack(f"{len(restrictions)}Q", *restrictions)
+    ruleset = int(libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0))
+    if ruleset < 0:
         return 0
     try:
         for path in readable:
-            _permit(libc, rules, path)
-        is_shut = libc.syscall(_LANDLOCK_RESTRICT_SELF, rules, 0) == 0
+            _permit(libc, ruleset, path)
+        is_restricted = libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0
     finally:
-        os.close(rules)
-    return version if is_shut else 0
+        os.close(ruleset)
+    return version if is_restricted else 0
 
 
-def _permit(libc: ctypes.CDLL, rules: int, path: str) -> None:
-    """Permit reading the file ``path``, or all files below the directory; a path that is missing is passed over."""
+def _permit(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
+    """Permit reading the file ``path``, or all files below the directory. A missing path is skipped."""
     with contextlib.suppress(FileNotFoundError):
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
-            rights = _LANDLOCK_READ_FILE | (_LANDLOCK_READ_DIR if stat.S_ISDIR(os.fstat(place).st_mode) else 0)
-            libc.syscall(_LANDLOCK_ADD_RULE, rules, _LANDLOCK_RULE_PATH_BENEATH, struct.pack("=Qi", rights, place), 0)
+            rights = _LANDLOCK_READ_FILE | (_LANDLOCK_READ_DIR if stat.S_ISDIR(os.fstat(descriptor).st_mode) else 0)
+            libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _LANDLOCK_RULE_PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
         finally:
-            os.close(place)
+            os.close(descriptor)
 
 
-def shut_kernel() -> bool:
-    """Refuse system calls that reach the network, other processes or the system, for all threads.
+def restrict_system_calls() -> bool:
+    """Refuse system calls that affect the network, other processes or the system, in all threads.
 
-    Return whether the kernel took the filter.
+    Return whether the kernel accepted the filter.
     """
     machine = _MACHINES.get(platform.machine())
     if sys.platform != "linux" or machine is None:
         return False
     code = _filter(machine, os.getpid())
-    text = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("HP", len(code) // 8, ctypes.addressof(text))
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HP", len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
     return int(libc.syscall(machine.seccomp, _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_TSYNC, program)) == 0
 
 
 def _filter(machine: _Machine, pid: int) -> bytes:
-    """Return the filter: refused calls fail with EPERM, so that libraries that only try one go on without it."""
+    """Return the code of the filter for the process ``pid``.
+
+    Refused calls fail with EPERM, so that libraries that only probe a call continue without it.
+    """
     refuse = _ERROR | _EPERM
+    # An instruction is an operation, the numbers of instructions to skip if a jump's condition is true and if it is false,
+    # and an operand.
     code = [
-        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_LOAD, 0, 0, _ARCHITECTURE_OFFSET),
         (_JUMP_IF_EQUAL, 1, 0, machine.architecture),
         (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, _NUMBER),
-        # Calls of the x32 interface have numbers of their own from here on.
-        (_JUMP_IF_AT_LEAST, 0, 1, 0x40000000),
+        (_LOAD, 0, 0, _CALL_OFFSET),
+        (_JUMP_IF_AT_LEAST, 0, 1, _FIRST_X32_CALL),
         (_RETURN, 0, 0, refuse),
         # The flags of clone3 are in memory that a filter cannot read; libraries fall back to clone.
         (_JUMP_IF_EQUAL, 0, 1, machine.clone3),
         (_RETURN, 0, 0, _ERROR | _ENOSYS),
     ]
-    for number in machine.denied:
-        code += [(_JUMP_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, refuse)]
+    for call in machine.denied_calls:
+        code += [(_JUMP_IF_EQUAL, 0, 1, call), (_RETURN, 0, 0, refuse)]
     code += [
-        # Threads may be made, processes not.
+        # Threads may be created, processes may not.
         (_JUMP_IF_EQUAL, 0, 4, machine.clone),
-        (_LOAD, 0, 0, _ARGUMENT),
+        (_LOAD, 0, 0, _ARGUMENT_OFFSET),
         (_JUMP_IF_SET, 0, 1, _CLONE_THREAD),
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, refuse),
-        # A program ends itself by a signal to its own threads.
+        # Programs abort by a signal to their own threads.
         (_JUMP_IF_EQUAL, 0, 4, machine.tgkill),
-        (_LOAD, 0, 0, _ARGUMENT),
+        (_LOAD, 0, 0, _ARGUMENT_OFFSET),
         (_JUMP_IF_EQUAL, 0, 1, pid),
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, refuse),
-        # Limits of this process may be read and lowered.
+        # The process may read and lower its own limits.
         (_JUMP_IF_EQUAL, 0, 5, machine.prlimit64),
-        (_LOAD, 0, 0, _ARGUMENT),
+        (_LOAD, 0, 0, _ARGUMENT_OFFSET),
         (_JUMP_IF_EQUAL, 1, 0, 0),
         (_JUMP_IF_EQUAL, 0, 1, pid),
         (_RETURN, 0, 0, _ALLOW),

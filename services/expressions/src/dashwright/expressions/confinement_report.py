@@ -1,4 +1,4 @@
-"""Reports missing confinement of child processes."""
+"""Warnings about child processes that the kernel does not fully confine."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,14 +9,17 @@ import structlog
 log = structlog.get_logger()
 
 
-def report_walls(child: str, report: Mapping[str, Any]) -> None:
-    """Log a warning, once for each program, if Landlock or seccomp is missing in the report of a child."""
-    walls = report.get("walls") or {}
-    _warn(child, landlock=bool(walls.get("landlock")), seccomp=bool(walls.get("seccomp")))
+def report_confinement(child: str, report: Mapping[str, Any]) -> None:
+    """Log a warning if the ``report`` of the child process ``child`` says that Landlock or seccomp is missing.
+
+    The same warning is logged once only.
+    """
+    restrictions = report.get("restrictions") or {}
+    _warn_once(child, landlock=bool(restrictions.get("landlock")), seccomp=bool(restrictions.get("seccomp")))
 
 
 @cache
-def _warn(child: str, *, landlock: bool, seccomp: bool) -> None:
+def _warn_once(child: str, *, landlock: bool, seccomp: bool) -> None:
     if landlock and seccomp:
         return
     log.warning(

@@ -1,4 +1,4 @@
-"""Consumer of queries: takes requests from the queue and sends replies, large ones in pieces."""
+"""Consumer of queries: takes requests from the queue and sends replies, large ones in chunks."""
 
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,104 +20,110 @@ from dashwright.expressions import queries
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.memory import MemoryBudget
 from dashwright.expressions.heap_trimmer import HeapTrimmer
-from dashwright.expressions.sources.directory import Directory, Sources
 from dashwright.expressions.sources.query_cache import QueryCache
+from dashwright.expressions.sources.registry import SourceRegistry, SourceResolver
 from dashwright.expressions.sql.engine import SqlEngine
 
 log = structlog.get_logger()
 
-_WAITING: Final = 512
+_MAX_WAITING_QUERIES: Final = 512
 _HEALTH_SLOTS: Final = 8
 _VALIDATION_SLOTS: Final = 2
-#: Health checks and validations that may wait. Both are brief and small.
-_BESIDE_WAITING: Final = 64
+#: The maximum number of waiting health checks, and of waiting validations. Both are brief and small.
+_MAX_WAITING_CHECKS: Final = 64
 
-#: More threads than queries, jobs and panels of pictures can use; each thread is created when it is first needed.
-_THREADS: Final = 64
+#: The maximum number of threads: more than all queries, jobs and panels of pictures use. Threads are created on demand.
+_MAX_THREADS: Final = 64
 
 
 class QueryConsumer:
-    """Takes requests from the queue and shares its slots between organizations.
+    """Consumer of query requests, which shares its slots fairly between organizations.
 
-    ``slots`` queries are evaluated concurrently, and ``waiting`` more are taken from the queue, so that a fair choice
-    among organizations and not the order of the queue decides which is next. Health checks and validations have slots
-    of their own.
+    It evaluates ``slots`` queries concurrently and takes ``waiting`` more from the queue, so that it can choose the next
+    query fairly instead of by age. Health checks and validations have slots of their own.
     """
 
     def __init__(
-        self, broker: Broker, signer: Signer, *, slots: int, waiting: int = _WAITING, settings: queries.QuerySettings | None = None
+        self,
+        broker: Broker,
+        signer: Signer,
+        *,
+        slots: int,
+        waiting: int = _MAX_WAITING_QUERIES,
+        settings: queries.QuerySettings | None = None,
     ) -> None:
         self._settings = settings or queries.QuerySettings()
         advice = "try again in a moment (settings DASHWRIGHT_QUERY_SLOTS and DASHWRIGHT_QUERY_WAITING)"
         seconds = self._settings.seconds
         evaluations = FairLimiter(slots, waiting=waiting, seconds=seconds, subject="queries", advice=advice)
-        health = FairLimiter(_HEALTH_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="health checks of data sources")
-        validations = FairLimiter(_VALIDATION_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="validations")
+        health = FairLimiter(_HEALTH_SLOTS, waiting=_MAX_WAITING_CHECKS, seconds=seconds, subject="health checks of data sources")
+        validations = FairLimiter(_VALIDATION_SLOTS, waiting=_MAX_WAITING_CHECKS, seconds=seconds, subject="validations")
         self._limiters = {
             QueryEndpoint.QUERY: evaluations,
             QueryEndpoint.PANEL: evaluations,
             QueryEndpoint.HEALTH: health,
             QueryEndpoint.VALIDATION: validations,
+            QueryEndpoint.VALIDATIONS: validations,
         }
         prefetch = sum(limiter.capacity for limiter in (evaluations, health, validations))
         self._server = RpcServer(broker, broker.topology.query, self._respond, signer, prefetch=prefetch)
 
     async def start(self) -> None:
-        """Start to take requests."""
+        """Start to consume requests."""
         await self._server.start()
 
     async def stop(self, *, drain: float) -> None:
-        """Stop taking requests, and wait up to ``drain`` seconds for those being evaluated."""
+        """Stop consuming requests, and wait up to ``drain`` seconds for those that are being evaluated."""
         await self._server.stop(drain=drain)
 
     async def _respond(self, request: Request) -> Reply:
-        started = perf_counter()
+        start = perf_counter()
         try:
-            context = QueryContext.of(request.headers)
+            context = QueryContext.from_headers(request.headers)
         except ValueError as error:
             raise BadRequest(f"the message names an endpoint that this worker does not know: {error}; update the worker") from error
-        async with AsyncExitStack() as held:
-            memory = held.enter_context(self._settings.memory.reservation(context.org_id))
-            memory.take(len(request.body))
-            await held.enter_async_context(self._limiters[context.endpoint].slot(context.org_id))
-            waited = perf_counter() - started
-            left = request.deadline - self._settings.clock.seconds()
-            if left <= 0:
+        async with AsyncExitStack() as stack:
+            memory = stack.enter_context(self._settings.memory.reservation(context.org_id))
+            memory.reserve(len(request.body))
+            await stack.enter_async_context(self._limiters[context.endpoint].slot(context.org_id))
+            wait_seconds = perf_counter() - start
+            remaining_seconds = request.deadline - self._settings.clock.seconds()
+            if remaining_seconds <= 0:
                 raise DeadlineExceeded("the caller's deadline passed before the query was begun; try again, or with a longer deadline")
-            reply = await queries.respond(request.body, context, self._settings, left, memory)
+            reply = await queries.respond(request.body, context, self._settings, remaining_seconds, memory)
             if not isinstance(reply.body, bytes):
-                reply = replace(reply, body=_sent(reply.body, held.pop_all()))
-        milliseconds = _milliseconds(perf_counter() - started)
-        log.info("query_completed", status=reply.headers["status"], ms=milliseconds, waited=_milliseconds(waited))
+                reply = replace(reply, body=_close_after(reply.body, stack.pop_all()))
+        milliseconds = _milliseconds(perf_counter() - start)
+        log.info("query_completed", status=reply.headers["status"], ms=milliseconds, waited=_milliseconds(wait_seconds))
         return reply
 
 
-async def _sent(pieces: AsyncIterator[bytes], held: AsyncExitStack) -> AsyncIterator[bytes]:
-    """Yield the pieces, and release ``held`` when the last one is sent or the reader is gone."""
-    async with held:
-        async for piece in pieces:
-            yield piece
+async def _close_after(chunks: AsyncIterator[bytes], stack: AsyncExitStack) -> AsyncIterator[bytes]:
+    """Yield the chunks, and close the stack when the last chunk is sent or the reader is gone."""
+    async with stack:
+        async for chunk in chunks:
+            yield chunk
 
 
 def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
-def query_settings(settings: Settings, sources: Sources | None = None) -> queries.QuerySettings:
-    """Return the settings of queries: every limit is the setting of its name, sql depends on its feature.
+def query_settings(settings: Settings, sources: SourceResolver | None = None) -> queries.QuerySettings:
+    """Return the settings of queries. Each limit is the setting of its name; sql statements depend on a feature.
 
-    Without ``sources`` only built-in sources are served. The caller closes the result.
+    The default of ``sources`` has the built-in sources only. The caller closes the result.
     """
-    named = {limit.name: getattr(settings, limit.name) for limit in fields(Limits) if limit.name not in ("deadline", "memory")}
-    limits = Limits(**named)
+    limit_settings = {limit.name: getattr(settings, limit.name) for limit in fields(Limits) if limit.name not in ("deadline", "memory")}
+    limits = Limits(**limit_settings)
     cache = QueryCache(max_bytes=settings.query_cache_bytes, seconds=settings.query_cache_seconds)
     sql = SqlEngine(limits, slots=settings.sql_slots) if SQL_FEATURE in settings.features else None
     return queries.QuerySettings(
         limits,
         settings.evaluation_seconds,
-        sources=sources or Directory(),
+        sources=sources or SourceRegistry(),
         cache=cache,
         sql=sql,
-        memory=MemoryBudget(settings.query_bytes, HeapTrimmer().after),
-        threads=ThreadPoolExecutor(_THREADS, thread_name_prefix="evaluation"),
+        memory=MemoryBudget(settings.query_bytes, HeapTrimmer().trim_after),
+        threads=ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="evaluation"),
     )

@@ -1,4 +1,4 @@
-"""Fetching of a request's data from its sources. A source that fails is an error of its refId."""
+"""Execution of a request's queries by their data sources. If a query fails, the error is the result of its refId."""
 
 import asyncio
 import math
@@ -11,155 +11,160 @@ from dashwright.common.errors import DashwrightError, DeadlineExceeded, TooManyR
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext
 from dashwright.common.observability import metrics
-from dashwright.expressions.engine.bounds import bytes_of_frame
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
+from dashwright.expressions.engine.limit_checks import bytes_of_frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.requests.request import Request
-from dashwright.expressions.sources.directory import DataSource, Sources
-from dashwright.expressions.sources.privacy import seen_by
+from dashwright.expressions.sources.privacy import visible_error
 from dashwright.expressions.sources.query_cache import QueryCache
+from dashwright.expressions.sources.registry import DataSource, SourceResolver
 
-#: ``maxDataPoints`` of a query that names none: alone, and in a request with expressions. Both are Grafana's defaults.
-POINTS, POINTS_OF_EXPRESSIONS = 100, 5000
+#: Grafana's defaults of ``maxDataPoints``: for requests without expressions, and for requests with expressions.
+DEFAULT_POINTS, DEFAULT_POINTS_WITH_EXPRESSIONS = 100, 5000
 
 
 @dataclass(slots=True)
 class FetchedResults:
-    """The results of ordinary queries, by refId."""
+    """The results of data source queries, by refId."""
 
     results: dict[str, Result] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)  #: Duration of the query.
-    types: dict[str, str] = field(default_factory=dict)  #: Type of the data source.
-    cached: dict[str, bool] = field(default_factory=dict)  #: Whether the result came from the cache.
+    seconds: dict[str, float] = field(default_factory=dict)  #: Duration of each query.
+    types: dict[str, str] = field(default_factory=dict)  #: Type of each data source.
+    cache_hits: dict[str, bool] = field(default_factory=dict)  #: Whether each result came from the cache or a running equal query.
 
 
-async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, cache: QueryCache) -> FetchedResults:
+async def fetch(request: Request, context: QueryContext, limits: Limits, sources: SourceResolver, cache: QueryCache) -> FetchedResults:
     """Return the results of all queries of a request, which run concurrently.
 
-    Equal queries of one source are sent once, also across requests, unless this request wants ``fresh`` results.
+    Equal queries to one data source are sent once, also across requests, unless the context asks for fresh results.
     """
-    fetching = _QueryBatch(request, context, limits, cache, object() if context.fresh else None)
-    queries = list(request.sources.values())
+    # A new object equals no other token, so that a fresh result is shared between the queries of this request only.
+    fresh_token = object() if context.fresh else None
+    batch = _QueryBatch(request, context, limits, cache, fresh_token)
+    queries = list(request.source_queries.values())
     if not queries:
-        return fetching.fetched
+        return batch.fetched
     try:
-        async with within(limits.deadline):
-            await fetching.all(queries, await sources.find(queries, context))
+        async with cancel_at(limits.deadline):
+            await batch.run(queries, await sources.find(queries, context))
     except DeadlineExceeded as error:
-        fetching.end(queries, error)
-    return fetching.fetched
+        batch.add_missing_errors(queries, error)
+    return batch.fetched
 
 
 @asynccontextmanager
-async def within(deadline: Deadline) -> AsyncIterator[None]:
-    """Cancel the block at the deadline, and raise the deadline's error."""
+async def cancel_at(deadline: Deadline) -> AsyncIterator[None]:
+    """Cancel the block at the deadline, and raise DeadlineExceeded."""
     try:
-        async with asyncio.timeout(None if math.isinf(deadline.left) else deadline.left) as scope:
+        async with asyncio.timeout(None if math.isinf(deadline.remaining_seconds) else deadline.remaining_seconds) as scope:
             yield
     except TimeoutError:
         if not scope.expired():
             raise
-        deadline.end()
+        # asyncio may cancel the block slightly before the deadline.
+        deadline.expire()
         deadline.check()
 
 
 class _QueryBatch:
     """The queries of one request while they run."""
 
-    def __init__(self, request: Request, context: QueryContext, limits: Limits, cache: QueryCache, fresh: object) -> None:
+    def __init__(self, request: Request, context: QueryContext, limits: Limits, cache: QueryCache, fresh_token: object) -> None:
         self._context = context
         self.fetched = FetchedResults()
         self._request = request
         self._limits = limits
         self._cache = cache
-        self._fresh = fresh
-        self._points = POINTS if len(request.sources) == len(request.nodes) else POINTS_OF_EXPRESSIONS
+        self._fresh_token = fresh_token
+        has_expressions = len(request.source_queries) < len(request.nodes)
+        self._default_points = DEFAULT_POINTS_WITH_EXPRESSIONS if has_expressions else DEFAULT_POINTS
 
-    async def all(self, queries: Sequence[SourceQuery], found: Sequence[DataSource | DashwrightError]) -> None:
-        first, *others = zip(queries, found, strict=True)
-        if not others:
-            await self._one(*first)
+    async def run(self, queries: Sequence[SourceQuery], data_sources: Sequence[DataSource | DashwrightError]) -> None:
+        if len(queries) == 1:
+            await self._fetch(queries[0], data_sources[0])
             return
         async with asyncio.TaskGroup() as group:
-            for each in (first, *others):
-                group.create_task(self._one(*each))
+            for query, data_source in zip(queries, data_sources, strict=True):
+                group.create_task(self._fetch(query, data_source))
 
-    def end(self, queries: Sequence[SourceQuery], error: DeadlineExceeded) -> None:
+    def add_missing_errors(self, queries: Sequence[SourceQuery], error: DeadlineExceeded) -> None:
         """Record the error for all queries that have no result yet."""
         for query in queries:
-            self.fetched.results.setdefault(query.ref_id, Result(error=_failed(query, error)))
+            self.fetched.results.setdefault(query.ref_id, Result(error=_query_error(query, error)))
 
-    async def _one(self, query: SourceQuery, found: DataSource | DashwrightError) -> None:
-        started = time.perf_counter()
-        self.fetched.results[query.ref_id] = await self._result(query, found)
-        self.fetched.seconds[query.ref_id] = time.perf_counter() - started
+    async def _fetch(self, query: SourceQuery, data_source: DataSource | DashwrightError) -> None:
+        start = time.perf_counter()
+        self.fetched.results[query.ref_id] = await self._result(query, data_source)
+        self.fetched.seconds[query.ref_id] = time.perf_counter() - start
 
-    async def _result(self, query: SourceQuery, found: DataSource | DashwrightError) -> Result:
-        if isinstance(found, DashwrightError):
-            return Result(error=found)
-        self.fetched.types[query.ref_id] = found.type
+    async def _result(self, query: SourceQuery, data_source: DataSource | DashwrightError) -> Result:
+        if isinstance(data_source, DashwrightError):
+            return Result(error=data_source)
+        self.fetched.types[query.ref_id] = data_source.type
         try:
             self._limits.deadline.check()
-            frames = await self._frames(query, found)
+            frames = await self._frames(query, data_source)
             for frame in frames:
                 _check_size(frame, self._limits)
-            self._limits.memory.take(sum(map(bytes_of_frame, frames)))
+            self._limits.memory.reserve(sum(map(bytes_of_frame, frames)))
         except TooManyRequests as error:
             return Result(error=error)
         except DashwrightError as error:
-            return Result(error=_failed(query, seen_by(self._context, found.record, error)))
+            return Result(error=_query_error(query, visible_error(self._context, data_source.record, error)))
         return Result(frames)
 
-    async def _frames(self, query: SourceQuery, found: DataSource) -> Sequence[Frame]:
-        span = self._request.ranges[query.ref_id]
-        record = found.record
+    async def _frames(self, query: SourceQuery, data_source: DataSource) -> Sequence[Frame]:
+        time_range = self._request.time_ranges[query.ref_id]
+        record = data_source.record
         if record is None:
-            with self._limits.memory.extra() as memory:
-                return await found.source.query(query, span, replace(self._limits, memory=memory))
+            with self._limits.memory.nested() as memory:
+                return await data_source.source.query(query, time_range, replace(self._limits, memory=memory))
         if query.max_data_points is None:
-            query = query.model_copy(update={"max_data_points": self._points})
-        key = record.org_id, record.id, record.uid, record.version, found.source.cache_key(query, span)
-        frames, cached = await self._cache.get(key, lambda: _queried(query, span, found, self._limits), fresh=self._fresh)
-        self.fetched.cached[query.ref_id] = cached
-        metrics.source_answers.labels("hit" if cached else "miss").inc()
+            query = query.model_copy(update={"max_data_points": self._default_points})
+        key = record.org_id, record.id, record.uid, record.version, data_source.source.cache_key(query, time_range)
+        frames, is_hit = await self._cache.get(
+            key, lambda: _run_query(query, time_range, data_source, self._limits), fresh_token=self._fresh_token
+        )
+        self.fetched.cache_hits[query.ref_id] = is_hit
+        metrics.source_answers.labels("hit" if is_hit else "miss").inc()
         return frames
 
 
-async def _queried(query: SourceQuery, span: TimeRange, found: DataSource, limits: Limits) -> Sequence[Frame]:
-    # Several requests may share the result, so the query has the deadline of its source; each waiter has its own.
-    assert found.record is not None
-    deadline = Deadline(found.seconds)
-    started, outcome = time.perf_counter(), "failed"
+async def _run_query(query: SourceQuery, time_range: TimeRange, data_source: DataSource, limits: Limits) -> Sequence[Frame]:
+    # Several requests may share the result, so the query has the deadline of its data source, not that of a request.
+    assert data_source.record is not None
+    deadline = Deadline(data_source.timeout_seconds)
+    start, outcome = time.perf_counter(), "failed"
     try:
-        async with asyncio.timeout(found.wait) as scope:
-            with limits.memory.extra() as memory:
-                frames = await found.source.query(query, span, replace(limits, deadline=deadline, memory=memory))
+        async with asyncio.timeout(data_source.asyncio_timeout) as scope:
+            with limits.memory.nested() as memory:
+                frames = await data_source.source.query(query, time_range, replace(limits, deadline=deadline, memory=memory))
             outcome = "answered"
             return frames
     except TimeoutError as error:
         if not scope.expired():
             raise
         raise DeadlineExceeded(
-            f"the data source {found.record.name!r:.80} did not respond within {found.seconds:g} s (jsonData.timeout of the data source, "
-            "or setting DASHWRIGHT_SOURCE_SECONDS); ask for less, or allow it more time"
+            f"the data source {data_source.record.name!r:.80} did not respond within {data_source.timeout_seconds:g} s "
+            "(jsonData.timeout of the data source, or setting DASHWRIGHT_SOURCE_SECONDS); ask for less, or allow it more time"
         ) from error
     finally:
-        # Ends work that the source left running in a thread.
-        deadline.end()
-        metrics.source_seconds.labels(found.type, outcome).observe(time.perf_counter() - started)
+        # After a timeout or cancellation, the query may still run in a thread, which this stops.
+        deadline.expire()
+        metrics.source_seconds.labels(data_source.type, outcome).observe(time.perf_counter() - start)
 
 
-def _failed(query: SourceQuery, error: DashwrightError) -> DashwrightError:
-    failed = type(error)(f"failed to execute query [{query.ref_id}]: {error.message}", message_id="sse.dataQueryError")
-    failed.__cause__ = error
-    return failed
+def _query_error(query: SourceQuery, error: DashwrightError) -> DashwrightError:
+    query_error = type(error)(f"failed to execute query [{query.ref_id}]: {error.message}", message_id="sse.dataQueryError")
+    query_error.__cause__ = error
+    return query_error
 
 
 def _check_size(frame: Frame, limits: Limits) -> None:
-    """Raise TooLarge if a frame has too many values. The other limits apply to the values that expressions read."""
-    cells = frame.rows * sum(item.type is not FieldType.TIME for item in frame.fields)
-    if cells > limits.query_points:
-        raise limits.refusal("query_points", f"a frame has {cells} values", "ask for a shorter time range or a larger interval")
+    """Raise TooLarge if a frame has too many values. Other limits are checked when expressions read the frames."""
+    value_count = frame.row_count * sum(field.type is not FieldType.TIME for field in frame.fields)
+    if value_count > limits.query_points:
+        raise limits.refusal("query_points", f"a frame has {value_count} values", "ask for a shorter time range or a larger interval")

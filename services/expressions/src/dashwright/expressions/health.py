@@ -1,4 +1,4 @@
-"""Health of a data source: ``{"uid": …}`` in, ``{"status": "OK" | "ERROR", "message"}`` out."""
+"""Health check of a data source. The request is ``{"uid"}``, the response ``{"status": "OK" | "ERROR", "message"}``."""
 
 import asyncio
 from typing import Final
@@ -10,45 +10,45 @@ from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceed
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.fetching import within
-from dashwright.expressions.formats.response import text_of
-from dashwright.expressions.sources.directory import DataSource, Sources
-from dashwright.expressions.sources.privacy import seen_by
+from dashwright.expressions.fetching import cancel_at
+from dashwright.expressions.formats.response import client_message
+from dashwright.expressions.sources.privacy import visible_error
+from dashwright.expressions.sources.registry import DataSource, SourceResolver
 
-_WORKS: Final = 200
-_FAILS: Final = 400
+_HEALTHY_STATUS: Final = 200
+_UNHEALTHY_STATUS: Final = 400
 
 _log = structlog.get_logger()
 
 
-async def health(body: bytes, context: QueryContext, limits: Limits, sources: Sources) -> tuple[int, bytes]:
-    """Return HTTP status and body. Raises BadRequest or Forbidden if the caller has no such data source."""
+async def health(body: bytes, context: QueryContext, limits: Limits, sources: SourceResolver) -> tuple[int, bytes]:
+    """Return the HTTP status and the body of the response. Raises BadRequest or Forbidden if the caller has no such data source."""
     uid = _uid(body)
-    async with within(limits.deadline):
-        (found,) = await sources.find([SourceQuery.model_validate({"refId": "health", "datasource": {"uid": uid}})], context)
-    if isinstance(found, BadRequest | Forbidden):
-        raise found
+    async with cancel_at(limits.deadline):
+        (data_source,) = await sources.find([SourceQuery.model_validate({"refId": "health", "datasource": {"uid": uid}})], context)
+    if isinstance(data_source, BadRequest | Forbidden):
+        raise data_source
     try:
-        if isinstance(found, DashwrightError):
-            raise found
-        async with within(limits.deadline):
-            message = await _health_of(found)
+        if isinstance(data_source, DashwrightError):
+            raise data_source
+        async with cancel_at(limits.deadline):
+            message = await _health_of(data_source)
     except DashwrightError as error:
         _log.info("data_source_unhealthy", uid=uid, reason=error.message)
-        record = None if isinstance(found, DashwrightError) else found.record
-        return _FAILS, orjson.dumps({"status": "ERROR", "message": text_of(seen_by(context, record, error))})
-    return _WORKS, orjson.dumps({"status": "OK", "message": message})
+        record = None if isinstance(data_source, DashwrightError) else data_source.record
+        return _UNHEALTHY_STATUS, orjson.dumps({"status": "ERROR", "message": client_message(visible_error(context, record, error))})
+    return _HEALTHY_STATUS, orjson.dumps({"status": "OK", "message": message})
 
 
-async def _health_of(found: DataSource) -> str:
+async def _health_of(data_source: DataSource) -> str:
     try:
-        async with asyncio.timeout(found.wait) as scope:
-            return await found.source.health()
+        async with asyncio.timeout(data_source.asyncio_timeout) as scope:
+            return await data_source.source.health()
     except TimeoutError as error:
         if not scope.expired():
             raise
         raise DeadlineExceeded(
-            f"the data source did not respond within {found.seconds:g} s; check its address, or allow it more time"
+            f"the data source did not respond within {data_source.timeout_seconds:g} s; check its address, or allow it more time"
         ) from error
 
 

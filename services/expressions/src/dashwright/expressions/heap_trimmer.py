@@ -1,31 +1,32 @@
-"""Release of heap memory that large requests left in the allocator."""
+"""Return of heap memory to the operating system after large requests."""
 
 import asyncio
 import ctypes
 from typing import Final
 
-#: Bytes that a request must have held; smaller amounts are soon used again.
-_LARGE: Final = 64 * 1024 * 1024
+#: Bytes of a request after which the heap is trimmed; smaller amounts are soon used again.
+_MIN_PEAK_BYTES: Final = 64 * 1024 * 1024
 
-#: Seconds until the results of the request are dropped, and within which several requests count once.
-_DELAY: Final = 0.5
+#: Seconds until the results of the request are discarded. Requests that end within this time share one trim.
+_DELAY_SECONDS: Final = 0.5
 
 
 class HeapTrimmer:
-    """Trims the heap shortly after a large request ended. Does nothing if the C library has no ``malloc_trim``."""
+    """Trimmer of the heap, which runs shortly after a large request ends. It does nothing if the C library has no ``malloc_trim``."""
 
     def __init__(self) -> None:
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        self._is_due = False
+        self._is_scheduled = False
 
-    def after(self, held: int) -> None:
-        """Schedule a trim if a request that ended held much. Call it on the event loop."""
-        if self._trim is None or held < _LARGE or self._is_due:
+    def trim_after(self, peak: int) -> None:
+        """Schedule a trim if ``peak``, the peak number of bytes of a request, was large. Call it on the event loop."""
+        if self._trim is None or peak < _MIN_PEAK_BYTES or self._is_scheduled:
             return
-        self._is_due = True
-        asyncio.get_running_loop().call_later(_DELAY, self._start)
+        self._is_scheduled = True
+        asyncio.get_running_loop().call_later(_DELAY_SECONDS, self._start)
 
     def _start(self) -> None:
-        self._is_due = False
+        self._is_scheduled = False
         assert self._trim is not None
+        # No bytes are left at the top of the heap.
         asyncio.get_running_loop().run_in_executor(None, self._trim, 0)

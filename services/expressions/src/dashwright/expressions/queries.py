@@ -1,4 +1,4 @@
-"""The single entry of the service: evaluates the body of a request and encodes the reply."""
+"""Handling of query requests: the evaluation of a request's body, and the encoding of the reply."""
 
 import asyncio
 import math
@@ -23,54 +23,56 @@ from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.memory import UNBOUNDED, MemoryBudget, Reservation
 from dashwright.expressions.evaluation import Evaluation, evaluate_fetched
-from dashwright.expressions.fetching import FetchedResults, fetch, within
+from dashwright.expressions.fetching import FetchedResults, cancel_at, fetch
 from dashwright.expressions.formats import arrow, response
-from dashwright.expressions.formats.codec import FRAME, PIECE, pieces
+from dashwright.expressions.formats.codec import CHUNK_VALUES, FRAME_COST, chunks
 from dashwright.expressions.health import health
+from dashwright.expressions.requests.binding import Fault
 from dashwright.expressions.requests.request import Request, parse_request
 from dashwright.expressions.requests.validation import find_faults, validation_body
-from dashwright.expressions.sources.directory import Directory, Sources
 from dashwright.expressions.sources.query_cache import QueryCache
+from dashwright.expressions.sources.registry import SourceRegistry, SourceResolver
 from dashwright.expressions.sql.engine import SqlEngine
 
 _log = structlog.get_logger()
 
-Outcome = TypeVar("Outcome")
+ReturnValue = TypeVar("ReturnValue")
 
-#: Bytes up to which a body is parsed on the event loop; one long expression of that size takes a few milliseconds.
-_SMALL = 2_000
+#: The largest body in bytes that is parsed on the event loop, which takes a few milliseconds at most.
+_MAX_BODY_BYTES_ON_LOOP = 2_000
 
-#: Points of a query up to which expressions are evaluated on the event loop.
-_FEW = 1_000
+#: The maximum number of points of a query for which expressions are evaluated on the event loop.
+_MAX_POINTS_ON_LOOP = 1_000
 
-#: Kinds of expressions that may return more points than they read, or that wait for another process.
-_NEVER_BRIEF = frozenset({"resample", "sql"})
+#: Types of expressions that may return more points than they read, or that wait for another process.
+_TYPES_IN_THREADS = frozenset({"resample", "sql"})
 
-#: Approximate bytes of memory that one byte of a body takes while the body is parsed.
-_BODY_BYTES = 8
+#: Approximate bytes of memory that parsing takes for each byte of a body.
+_MEMORY_PER_BODY_BYTE = 8
 
-#: Most bytes of a response that are encoded ahead of the reader.
-_AHEAD = 16 * 1024 * 1024
+#: The maximum number of encoded bytes of a response that wait for the gateway to read them.
+_MAX_UNREAD_BYTES = 16 * 1024 * 1024
 
-#: The type ``sql``, or an escape that may spell it: parsing a statement is never brief.
-_MAY_NAME_SQL = (b'"sql"', b"\\u")
+#: A body with a SQL statement contains the type ``sql``, or an escape that may spell it. Parsing a statement takes too long
+#: for the event loop.
+_SQL_MARKS = (b'"sql"', b"\\u")
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySettings:
-    """The limits and the collaborators of all queries of a worker."""
+    """The limits and the shared objects of all queries of a worker."""
 
     limits: Limits = field(default_factory=Limits)
-    seconds: float = 25  #: Longest time of one evaluation.
-    clock: Clock = field(default_factory=Clock)
-    sources: Sources = field(default_factory=Directory)  #: Finds data sources.
+    seconds: float = 25  #: The timeout of one evaluation.
+    clock: Clock = field(default_factory=Clock)  #: The clock of time ranges and of callers' deadlines.
+    sources: SourceResolver = field(default_factory=SourceRegistry)  #: Finds data sources.
     cache: QueryCache = field(default_factory=QueryCache)  #: Recent results of data sources.
     sql: SqlEngine | None = None  #: Runs statements; None if the feature is off.
-    threads: ThreadPoolExecutor | None = None  #: For large evaluations only, so that other work always finds a thread.
+    threads: ThreadPoolExecutor | None = None  #: For large evaluations only, so that other work always has a thread.
     memory: MemoryBudget = UNBOUNDED  #: Shared by all requests.
 
     def close(self) -> None:
-        """Cancel running statements and wait for large evaluations; end all processes and threads."""
+        """Cancel running SQL statements, wait for large evaluations, and end all processes and threads."""
         if self.sql:
             self.sql.stop()
         if self.threads:
@@ -84,36 +86,56 @@ async def respond(
     body: bytes,
     context: QueryContext | None = None,
     settings: QuerySettings | None = None,
-    left: float = math.inf,
+    remaining_seconds: float = math.inf,
     memory: Reservation | None = None,
 ) -> Reply:
     """Return the reply to a request, with ``status`` and ``content_type`` as headers.
 
-    The status is 200, or 400 if the request is refused or a shown refId has an error. A refusal and a validation are JSON;
-    frames are Arrow streams if the client accepts them. ``left`` is the number of seconds until the caller's deadline.
-    ``memory`` counts what the reply holds until it was sent. Raises TooManyRequests if the memory of all requests is used up.
+    The status is 200, or 400 if the request is refused or a visible refId has an error. Refusals and validations are
+    JSON; frames are Arrow streams if the client accepts them. ``remaining_seconds`` is the time until the caller's
+    deadline. ``memory`` counts the bytes of the reply until it is sent. Raises TooManyRequests if memory is used up.
     """
     context, settings = context or QueryContext(), settings or _DEFAULTS
-    limits = _limits(settings, Deadline.of(settings.seconds, left), memory)
+    limits = _limits(settings, Deadline.earlier(settings.seconds, remaining_seconds), memory)
     try:
         if context.endpoint is QueryEndpoint.VALIDATION:
-            work = partial(find_faults, body, context, settings.clock.now(), limits, settings.sql)
-            faults = await _run(_is_large(body), limits, work)
-            return _counted(_reply(200, media.JSON, validation_body(faults)))
+            faults = await _find_faults(body, context, settings, limits)
+            return _count_reply(_create_reply(200, media.JSON, validation_body(faults)))
+        if context.endpoint is QueryEndpoint.VALIDATIONS:
+            return _count_reply(_create_reply(200, media.NDJSON, await _validate_lines(body, context, settings, limits)))
         if context.endpoint is QueryEndpoint.HEALTH:
-            status, state = await health(body, context, limits, settings.sources)
-            return _reply(status, media.JSON, state)
+            status, health_body = await health(body, context, limits, settings.sources)
+            return _create_reply(status, media.JSON, health_body)
         evaluation = await _evaluate(body, context, settings, limits)
     except TooManyRequests:
         raise
     except DashwrightError as error:
         _log.info("query_refused", reason=error.message)
-        return _counted(_reply(error.status, media.JSON, response.classic_error(error)))
-    return _counted(encode_reply(evaluation, context.accept))
+        return _count_reply(_create_reply(error.status, media.JSON, response.error_body(error)))
+    return _count_reply(encode_reply(evaluation, context.accept))
+
+
+async def _find_faults(body: bytes, context: QueryContext, settings: QuerySettings, limits: Limits) -> list[Fault]:
+    find = partial(find_faults, body, context, settings.clock.now(), limits, settings.sql)
+    return await _run(find, limits, in_thread=_is_slow_to_parse(body))
+
+
+async def _validate_lines(body: bytes, context: QueryContext, settings: QuerySettings, limits: Limits) -> bytes:
+    """Return a line for each line of the body: the result of its validation, or an empty line if it could not be validated."""
+    lines = []
+    for line in body.split(b"\n"):
+        try:
+            lines.append(validation_body(await _find_faults(line, context, settings, limits)))
+        except DashwrightError as error:
+            _log.info("query_refused", reason=error.message)
+            lines.append(b"")
+        # Other requests get the event loop between two panels.
+        await asyncio.sleep(0)
+    return b"\n".join(lines)
 
 
 async def evaluate(body: bytes, context: QueryContext, settings: QuerySettings, memory: Reservation | None = None) -> Evaluation:
-    """Return the result of every shown refId of a request; ``memory`` counts what the results hold.
+    """Return the result of every visible refId of a request. ``memory`` counts the bytes of the results.
 
     Raises BadRequest if the request is refused, TooLarge or TooManyRequests if it needs too much memory.
     """
@@ -125,96 +147,109 @@ def _limits(settings: QuerySettings, deadline: Deadline, memory: Reservation | N
 
 
 async def _evaluate(body: bytes, context: QueryContext, settings: QuerySettings, limits: Limits) -> Evaluation:
-    large = _is_large(body)
-    limits.memory.take(_BODY_BYTES * len(body))
-    request = await _run(large, limits, partial(parse_request, body, context, settings.clock.now(), limits, settings.sql))
+    in_thread = _is_slow_to_parse(body)
+    limits.memory.reserve(_MEMORY_PER_BODY_BYTE * len(body))
+    parse = partial(parse_request, body, context, settings.clock.now(), limits, settings.sql)
+    request = await _run(parse, limits, in_thread=in_thread)
     fetched = await fetch(request, context, limits, settings.sources, settings.cache)
-    large = large or not _is_brief(request, fetched)
-    async with AsyncExitStack() as held:
+    in_thread = in_thread or not _is_brief(request, fetched)
+    async with AsyncExitStack() as stack:
         # The slot is taken before the thread, so that statements that wait for a child process block no thread.
-        if settings.sql and "sql" in request.kinds.values():
-            async with within(limits.deadline):
-                await held.enter_async_context(settings.sql.limiter.slot(context.org_id))
-        work = partial(evaluate_fetched, request, fetched, limits, explain=context.explain)
-        evaluation = await _run(large, limits, work, settings.threads)
-    _check_response(evaluation, limits)
-    for ref_id, result in evaluation.shown.items():
+        if settings.sql and "sql" in request.types.values():
+            async with cancel_at(limits.deadline):
+                await stack.enter_async_context(settings.sql.limiter.slot(context.org_id))
+        evaluate_request = partial(evaluate_fetched, request, fetched, limits, explain=context.explain)
+        evaluation = await _run(evaluate_request, limits, in_thread=in_thread, threads=settings.threads)
+    _reserve_response(evaluation, limits)
+    for ref_id, result in evaluation.results.items():
         if result.error and result.error.status == response.INTERNAL:
             _log.error("ref_id_failed", ref_id=ref_id, exc_info=result.error)
     return evaluation
 
 
-def _check_response(evaluation: Evaluation, limits: Limits) -> None:
-    """Raise TooLarge if the response is too large, and TooManyRequests if a refId lacked memory that other requests hold."""
-    for result in evaluation.shown.values():
+def _reserve_response(evaluation: Evaluation, limits: Limits) -> None:
+    """Reserve memory for the encoded response.
+
+    Raises TooLarge if the response is too large, TooManyRequests if a refId failed because other requests use the memory.
+    """
+    for result in evaluation.results.values():
         if isinstance(result.error, TooManyRequests):
             raise TooManyRequests(result.error.message, retry_after=1)
-    size = response.size_of(evaluation.shown)
+    size = response.size_of(evaluation.results)
     if size > limits.query_response_bytes:
-        found = f"the response would have about {size} bytes"
-        raise limits.refusal("query_response_bytes", found, "hide queries that only others read, reduce or resample, or ask for less")
-    limits.memory.take(min(size, _AHEAD))
+        problem = f"the response would have about {size} bytes"
+        raise limits.refusal("query_response_bytes", problem, "hide queries that only others read, reduce or resample, or ask for less")
+    limits.memory.reserve(min(size, _MAX_UNREAD_BYTES))
 
 
-async def _run(large: bool, limits: Limits, work: Callable[[], Outcome], threads: ThreadPoolExecutor | None = None) -> Outcome:
-    """Return the outcome of the work, which runs in a thread if it is large.
+async def _run(
+    function: Callable[[], ReturnValue], limits: Limits, *, in_thread: bool, threads: ThreadPoolExecutor | None = None
+) -> ReturnValue:
+    """Call the function, in a thread if ``in_thread``, and return its result. Without ``threads``, asyncio's own are used.
 
-    A thread cannot be cancelled. If the caller is cancelled, the deadline ends and with it the thread.
+    A thread cannot be cancelled. If the caller is cancelled, the deadline expires, which stops the thread.
     """
-    if not large:
-        return work()
+    if not in_thread:
+        return function()
     try:
-        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, work)
+        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, function)
     except asyncio.CancelledError:
-        limits.deadline.end()
+        limits.deadline.expire()
         raise
 
 
-def _is_large(body: bytes) -> bool:
-    return len(body) > _SMALL or any(sign in body for sign in _MAY_NAME_SQL)
+def _is_slow_to_parse(body: bytes) -> bool:
+    return len(body) > _MAX_BODY_BYTES_ON_LOOP or any(mark in body for mark in _SQL_MARKS)
 
 
 def _is_brief(request: Request, fetched: FetchedResults) -> bool:
-    """Return whether evaluating is brief for any expressions: one item a query at most, because unions multiply items."""
-    if not _NEVER_BRIEF.isdisjoint(request.kinds.values()):
+    """Return whether the evaluation is brief enough for the event loop, whatever the expressions are.
+
+    Each query must have returned at most one item, because unions multiply items.
+    """
+    if not _TYPES_IN_THREADS.isdisjoint(request.types.values()):
         return False
-    return all(len(result.frames) <= 1 and all(map(_is_single, result.frames)) for result in fetched.results.values())
+    return all(len(result.frames) <= 1 and all(map(_is_one_brief_item, result.frames)) for result in fetched.results.values())
 
 
-def _is_single(frame: Frame) -> bool:
-    if frame.rows > _FEW or len(frame.fields) > 2:
+def _is_one_brief_item(frame: Frame) -> bool:
+    """Return whether the frame is at most one item, which is a short series or one row."""
+    if frame.row_count > _MAX_POINTS_ON_LOOP or len(frame.fields) > 2:
         return False
-    return frame.rows <= 1 or [item.type for item in frame.fields[:1]] == [FieldType.TIME]
+    starts_with_time = [field.type for field in frame.fields[:1]] == [FieldType.TIME]
+    return frame.row_count <= 1 or starts_with_time
 
 
 def encode_reply(evaluation: Evaluation, accept: str) -> Reply:
-    """Return the results in the format that ``accept`` asks for; small ones as bytes, others in pieces encoded while they are sent."""
-    shown = evaluation.shown
+    """Return the reply in the format that ``accept`` names: small results as bytes, others as chunks that are encoded on demand."""
+    results = evaluation.results
     if media.wants_arrow(accept):
-        content_type, fragments = media.ARROW, arrow.fragments(shown)
+        content_type, fragments = media.ARROW, arrow.fragments(results)
     else:
-        content_type, fragments = media.JSON, response.fragments(shown, evaluation.explanation)
-    cut = pieces(fragments)
-    return _reply(response.status_of(shown), content_type, b"".join(cut) if _is_small(shown) else _yielding(cut))
+        content_type, fragments = media.JSON, response.fragments(results, evaluation.explanation)
+    encoded = chunks(fragments)
+    body = b"".join(encoded) if _is_small(results) else _yield_chunks(encoded)
+    return _create_reply(response.status_of(results), content_type, body)
 
 
-def _is_small(shown: Mapping[str, response.Result]) -> bool:
-    # The product comes first: counting the values of very many frames one by one takes time itself.
-    frames = sum(len(result.frames) for result in shown.values())
-    return frames * FRAME <= PIECE and sum(result.values for result in shown.values()) <= PIECE
+def _is_small(results: Mapping[str, response.Result]) -> bool:
+    # The number of frames is checked first, because adding up the costs of very many frames takes time itself.
+    frame_count = sum(len(result.frames) for result in results.values())
+    return frame_count * FRAME_COST <= CHUNK_VALUES and sum(result.cost for result in results.values()) <= CHUNK_VALUES
 
 
-def _reply(status: int, content_type: str, body: bytes | AsyncIterator[bytes]) -> Reply:
+def _create_reply(status: int, content_type: str, body: bytes | AsyncIterator[bytes]) -> Reply:
     return Reply(body, {"status": status, "content_type": content_type})
 
 
-def _counted(reply: Reply) -> Reply:
+def _count_reply(reply: Reply) -> Reply:
+    """Count the reply in the metrics and return it."""
     metrics.queries_evaluated.labels(str(reply.headers["status"])).inc()
     return reply
 
 
-async def _yielding(encoded: Iterator[bytes]) -> AsyncIterator[bytes]:
-    for piece in encoded:
-        yield piece
-        # Other requests get the event loop between two pieces.
+async def _yield_chunks(encoded: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for chunk in encoded:
+        yield chunk
+        # Other requests get the event loop between two chunks.
         await asyncio.sleep(0)

@@ -1,18 +1,18 @@
-"""The ports of actions. Adapters implement them; tests bring small implementations of their own."""
+"""The interfaces through which actions use files, git hosts and the store. ``adapters`` implements them."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dashwright.common.errors import Conflict, SourceFailed
 from dashwright.common.jobs.progress import JobProgress
-from dashwright.jobs_worker.domain.export import ExportItem, Handover, Version
+from dashwright.jobs_worker.domain.export import Adoption, ExportItem, HistoryVersion
 from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitStatus, Hook, HookSpec, PullRequest
 from dashwright.jobs_worker.domain.objects import (
     Change,
+    CommitDraft,
     Difference,
     Document,
-    Draft,
     Edit,
     Entry,
     File,
@@ -20,7 +20,7 @@ from dashwright.jobs_worker.domain.objects import (
     Key,
     LastChange,
     ManagedObject,
-    Owner,
+    Manager,
     QuarantinedFile,
     Repository,
     Snapshot,
@@ -29,73 +29,81 @@ from dashwright.jobs_worker.domain.objects import (
 
 
 class Overtaken(Conflict):
-    """Another writer stored the repository after it was read: nothing was written. Read the files again and make a new plan."""
+    """Another sync or edit stored the repository after this one read it, so this one wrote nothing. Read the files again and plan again."""
 
 
-class CopyDamaged(SourceFailed):
-    """The worker's copy of a repository cannot be read. It is recreated when the repository is opened again."""
+class MirrorDamaged(SourceFailed):
+    """The mirror of a repository cannot be read. The mirror is recreated when the repository is opened again."""
 
 
 class Checkout(Protocol):
-    """The files of a repository at one commit, or of a folder as they are."""
+    """The files of a repository at one commit, or the present files of a local directory."""
 
     @property
     def commit(self) -> str:
-        """The hash of the commit, empty for a folder."""
+        """The hash of the commit, empty for a local directory."""
         ...
 
     async def entries(self) -> Sequence[Entry]:
         """Return every file and directory in any order; an unreadable directory is an entry with a fault.
 
-        Raises NotFound, Forbidden or TooLarge if the files as a whole cannot be listed, SourceFailed if the disk or the worker fails.
+        Raises NotFound, Forbidden or TooLarge if the files cannot be listed at all, SourceFailed if the disk or the worker fails.
         """
         ...
 
-    async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
-        """Return the difference from an earlier commit; the paths ``also`` count as changed.
+    async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
+        """Return the difference from an earlier commit. It also contains the ``extra_paths``, changed or not.
 
         None means that the difference is unknown, and everything must be examined.
         """
         ...
 
     def open_reader(self) -> Callable[[str], File]:
-        """Return a function that reads a file by path, to be called in the thread that opened it.
+        """Return a function that reads a file by path. Call that function only in the thread that called ``open_reader``.
 
-        Each file has the checksum of the bytes read. An error with a status below 500 is a fault of that file alone.
+        Each file has the checksum of the bytes read. An error other than a server error is a fault of that file alone.
         """
         ...
 
 
 class SizedCheckout(Checkout, Protocol):
-    """A checkout that clients can list."""
+    """A checkout with the sizes and last changes of files, as clients see them in a list of files."""
 
     async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Return entries of this checkout with the sizes of readable files. A sync needs no sizes, and looking them up takes time."""
         ...
 
     async def last_changes(self, paths: Collection[str]) -> Mapping[str, LastChange]:
-        """Return the last changes of files, as far as they are known. Unknown paths are skipped."""
+        """Return the known last changes of files by path. Paths without a known change are left out."""
         ...
 
 
 class Checkouts(Protocol):
-    """Repositories of every type, at any of their branches and commits."""
+    """The checkouts of repositories of every type, at any of their branches and commits."""
 
     async def at(self, repository: Repository, ref: str) -> SizedCheckout | None:
-        """Return the state at a branch or commit (40 digits), empty for the repository's own branch; None if there is no commit yet.
+        """Return the checkout at a ref: a branch or a commit (40 digits), empty for the repository's own branch.
 
-        For a folder it is the present state, and a ref is BadRequest. Raises NotFound for an unknown ref, and the errors of the host.
+        A repository without a commit has the result None. A local directory has only its present files. Raises BadRequest for a ref of a
+        local directory, NotFound for an unknown ref, and the errors of the host.
         """
         ...
 
     async def commit(
-        self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: GitIdentity, message: str, at: datetime | None = None
+        self,
+        repository: Repository,
+        base: str,
+        ref: str,
+        edits: Sequence[Edit],
+        author: GitIdentity,
+        message: str,
+        at: datetime | None = None,
     ) -> Checkout:
-        """Make one commit of all edits on top of ``base`` (empty: the first commit) and return the state after it.
+        """Make one commit of all edits on top of ``base`` (empty: the first commit) and return its checkout.
 
         ``ref`` is the branch to move, empty for the repository's own; it is created if missing. If nothing differs from ``base``, no commit
-        is made and the state at ``base`` is returned. ``at`` is the time of the author, None for now. A folder is written file by file, and
-        ``base``, ``by``, ``message`` and ``at`` are ignored.
+        is made and the checkout at ``base`` is returned. ``at`` is the time of the author, None for now. A local directory is written file
+        by file, and ``base``, ``author``, ``message`` and ``at`` are ignored.
 
         Raises Conflict if the branch is no longer at ``base`` or a file was changed, Forbidden if the token or the system denies writing,
         BadRequest if the host rejects the change, TooLarge, SourceFailed.
@@ -103,28 +111,32 @@ class Checkouts(Protocol):
         ...
 
     async def commits_by(
-        self, repository: Repository, ref: str, by: GitIdentity, at: datetime
+        self, repository: Repository, ref: str, author: GitIdentity, at: datetime
     ) -> Sequence[tuple[Checkout | None, Checkout]]:
-        """Return the newest commits of a branch by this author in the second ``at``, each as the states before and after it.
+        """Return the newest commits of a branch with this author and author time, each as the checkouts before and after it.
 
-        The first commit of a repository has no state before. Empty for a folder and for an unknown branch. Raises the errors of the host.
+        The time is compared in seconds. The first commit of a repository has None before it. The result is empty for a local directory
+        and for an unknown branch. Raises the errors of the host.
         """
         ...
 
-    async def push(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
-        """Make a commit of each draft, send all in one push and return the last state. Otherwise like ``commit``.
+    async def push(self, repository: Repository, base: str, ref: str, drafts: Sequence[CommitDraft]) -> Checkout:
+        """Make a commit of each draft, send all in one push and return the checkout of the last. Otherwise like ``commit``.
 
-        The caller has checked paths and sizes. The edits of a draft are iterated in a thread, perhaps more than once. For a folder all of
-        them are in memory together.
+        The caller has checked paths and sizes. The edits of a draft are iterated in a thread, perhaps more than once. For a local directory
+        all edits are in memory together.
         """
         ...
 
 
-class Revisions(Protocol):
+class SyncedCommits(Protocol):
     """The commits of repositories on git hosts that were synced before."""
 
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
-        """Return the state at such a commit, even if no branch contains it now. Raises NotFound if it is lost, BadRequest for a folder."""
+        """Return the checkout of a commit that was synced, even if no branch contains it now.
+
+        Raises NotFound if neither the worker nor the host has the commit, BadRequest for a local directory.
+        """
         ...
 
     async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
@@ -136,9 +148,9 @@ class PullRequestCheckouts(Protocol):
     """The files that pull requests propose."""
 
     async def at_pull_request(self, repository: Repository, number: int) -> Checkout:
-        """Return the state at the newest commit of a pull request, which may come from a fork. It is only read.
+        """Return the checkout of the newest commit of a pull request, which may come from a fork. Nothing is committed to it.
 
-        Raises NotFound if the host has no such commit, BadRequest for a folder, and the errors of the host.
+        Raises NotFound if the host has no such commit, BadRequest for a local directory, and the errors of the host.
         """
         ...
 
@@ -155,19 +167,19 @@ class Renderer(Protocol):
         ...
 
 
-class Copies(Protocol):
-    """The copies of repositories on this worker's disk."""
+class MirrorStore(Protocol):
+    """The mirrors of repositories on this worker's disk."""
 
     async def keep_only(self, uids: Sequence[str]) -> int:
-        """Delete the copies of all other repositories and return how many."""
+        """Delete the mirrors of repositories whose uid is not in ``uids``, and return the number of deleted mirrors."""
         ...
 
 
 class Host(Protocol):
     """The API of a git host apart from git itself.
 
-    All methods raise BadRequest if the API is unknown or rejects the request, Forbidden, NotFound, TooManyRequests while the host may not
-    be called, and SourceFailed if it fails: the request may have been carried out then.
+    All methods raise BadRequest if the API is unknown or rejects the request, TooManyRequests while the host must not be called, and
+    SourceFailed if the host fails, possibly after it carried out the request. They also raise Forbidden and NotFound.
     """
 
     async def pull_request(self, repository: Repository, number: int) -> PullRequest:
@@ -183,46 +195,46 @@ class Host(Protocol):
         ...
 
     async def comment(self, repository: Repository, number: int, text: str, *, may_create: bool = True) -> str:
-        """Write this repository's comment on a pull request, in place of its former one, and return the address of the comment.
+        """Create or replace this repository's comment on a pull request and return the address of the comment.
 
-        Without ``may_create`` only a former comment is replaced; without one, the result is empty.
+        Without ``may_create`` only an existing comment is replaced; without an existing comment the result is empty.
         """
         ...
 
     async def set_commit_status(self, repository: Repository, status: CommitStatus) -> None:
-        """Set this repository's status on a commit, in place of its former one."""
+        """Set or replace this repository's status on a commit."""
         ...
 
     async def hooks(self, repository: Repository) -> Sequence[Hook]:
         """Return the webhooks of the repository."""
         ...
 
-    async def make_hook(self, repository: Repository, spec: HookSpec) -> Hook:
+    async def create_hook(self, repository: Repository, spec: HookSpec) -> Hook:
         """Create a webhook."""
         ...
 
-    async def change_hook(self, repository: Repository, number: int, spec: HookSpec) -> Hook:
-        """Change a webhook."""
+    async def update_hook(self, repository: Repository, hook_id: int, spec: HookSpec) -> Hook:
+        """Replace the address, events and secret of a webhook."""
         ...
 
-    async def remove_hook(self, repository: Repository, number: int) -> None:
+    async def delete_hook(self, repository: Repository, hook_id: int) -> None:
         """Delete a webhook."""
         ...
 
 
-class Resources(Protocol):
-    """The stored objects of a namespace."""
+class ObjectStore(Protocol):
+    """The store of the objects of a namespace."""
 
     async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
-        """Return everything that the repository owns."""
+        """Return all objects that the repository manages."""
         ...
 
     async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:
         """Return the repository's objects that came from one of the paths or have one of the keys."""
         ...
 
-    async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
-        """Return the owners of those objects that exist; an unmanaged object has an Owner without kind."""
+    async def managers(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Manager]:
+        """Return the managers of the existing objects among ``keys``; an unmanaged object has a Manager with an empty kind."""
         ...
 
     async def quarantined(self) -> Sequence[QuarantinedFile]:
@@ -232,38 +244,40 @@ class Resources(Protocol):
     async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
         """Write all changes in one transaction, or none; readers see the old state until then.
 
-        The changes come in an order in which each is possible (folders before their content, content removed before folders). Take them in
-        batches: bodies are produced on demand. ``snapshot`` describes the state after them. Raises Conflict if an object was created or
-        taken over since, Overtaken if the repository was written since.
+        The changes come in an order in which each is possible: folders before their content, and content is deleted before folders.
+        Iterate them in batches, because bodies are produced on demand. ``snapshot`` describes the state after the changes.
+
+        Raises Conflict if another manager created or took over an object since the plan was made, Overtaken if another writer stored the
+        repository.
         """
         ...
 
-    async def note(self, snapshot: Snapshot) -> None:
-        """Store a snapshot for which no object had to be written. Raises Overtaken like ``apply``."""
+    async def store_snapshot(self, snapshot: Snapshot) -> None:
+        """Store a snapshot without writing an object. Raises Overtaken like ``apply``."""
         ...
 
 
-class Objects(Resources, Protocol):
-    """The stored objects of a namespace, also one by one, as JSON in a version of their kind."""
+class DryRunStore(ObjectStore, Protocol):
+    """A store that also returns single objects as JSON, as stored or as a write would store them."""
 
     async def get_json(self, namespace: str, key: Key, version: str) -> bytes | None:
-        """Return an object; None if it does not exist."""
+        """Return an object as JSON in a version of its kind; None if it does not exist."""
         ...
 
     async def dry_run(self, namespace: str, write: Write) -> bytes:
-        """Return the object as it would be stored, without storing it. Raises Forbidden if a quota is reached."""
+        """Return the object that the write would store, as JSON. Nothing is stored. Raises Forbidden if a quota is reached."""
         ...
 
 
-class StoredObjects(Resources, Protocol):
-    """The stored objects of a namespace with their bodies, for comparison with the result of a sync."""
+class DocumentStore(ObjectStore, Protocol):
+    """A store that also returns objects with their bodies, for comparison with the result of a sync."""
 
     async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
-        """Return those of the objects that exist."""
+        """Return the existing objects among ``keys``, by key."""
         ...
 
     async def quota_refusal(self, namespace: str, *, created: int, removed: int) -> str:
-        """Return why so many dashboards may not be created, or an empty string."""
+        """Return why a quota does not allow that ``created`` dashboards are created and ``removed`` are deleted, or an empty string."""
         ...
 
 
@@ -271,25 +285,29 @@ class Exports(Protocol):
     """The objects of a namespace that one attempt at an export may write. Methods raise LeaseLost if the attempt has ended."""
 
     async def folders(self, limit: int) -> Sequence[ExportItem]:
-        """Return all folders, the oldest first, ``limit`` at most."""
+        """Return at most ``limit`` folders, the oldest first."""
         ...
 
-    async def dashboards(self, within: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
-        """Return unmanaged dashboards in some folders (None: anywhere), the oldest first, ``limit`` at most."""
+    async def dashboards(self, folder_names: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
+        """Return at most ``limit`` unmanaged dashboards in these folders (None: in all folders), the oldest first."""
         ...
 
-    async def versions(self, items: Sequence[ExportItem], *, older: bool) -> Sequence[Version]:
-        """Return the bodies as they were; with ``older`` also earlier generations, oldest first. Deleted objects are skipped."""
+    async def versions(self, items: Sequence[ExportItem], *, include_older: bool) -> Sequence[HistoryVersion]:
+        """Return the bodies at the generations of ``items``, for each object the oldest first. Deleted objects are skipped.
+
+        With ``include_older`` earlier generations are returned, too.
+        """
         ...
 
     async def check_lease(self) -> None:
         """Raise LeaseLost if the attempt has ended. Call it right before a change that others see."""
         ...
 
-    async def hand_over(self, levels: Sequence[Sequence[Handover]]) -> None:
-        """Make the repository the manager of all objects that are still as they were exported, in one transaction.
+    async def adopt(self, levels: Sequence[Sequence[Adoption]]) -> None:
+        """Make the repository the manager of all objects that are unchanged since the export, in one transaction.
 
-        Of each level only objects at the root or in a folder of an earlier level that was handed over.
+        ``levels`` begin with the objects at the root. An object below the root is adopted only together with its folder,
+        which is in an earlier level.
         """
         ...
 
@@ -298,17 +316,38 @@ class ProgressReporter(Protocol):
     """A receiver of a job's progress."""
 
     async def report(self, progress: JobProgress) -> None:
-        """Report progress after every step and result. It is written at most every so often. Raises LeaseLost if the job was taken away."""
+        """Report progress after a step or result. Raises LeaseLost if another attempt has the job.
+
+        Implementations may skip a report soon after another one.
+        """
         ...
 
 
 class Spool(Protocol):
-    """A temporary store for bodies, so that memory does not grow with the repository. Used from threads, one call at a time."""
+    """A temporary store for bodies, so that memory does not grow with the repository. Threads use it, one call at a time."""
 
     def put(self, body: bytes) -> int:
-        """Store a body and return the ticket to get it back with."""
+        """Store a body and return its ticket, with which ``get`` returns the body."""
         ...
 
     def get(self, ticket: int) -> bytes:
         """Return the body of a ticket."""
+        ...
+
+
+class WebhookResponse(NamedTuple):
+    """Response of a webhook, without its body."""
+
+    status: int
+    retry_after: float | None  #: Seconds until the next request, if the response has them.
+
+
+class Webhooks(Protocol):
+    """Requests to the webhooks of tenants."""
+
+    async def post(self, address: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
+        """Send a request and return the response, whatever its status.
+
+        Raises BadRequest if the host may not be reached, and SourceFailed if it fails or does not respond in time.
+        """
         ...

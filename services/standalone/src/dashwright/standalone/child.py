@@ -1,8 +1,8 @@
-"""Child processes that end with this process, run as an unprivileged user where they refuse root.
+"""Child processes that end with this process and may run as another user.
 
-This file is also the script between this process and the program: it changes the user, requests a signal for the
-parent's end from the kernel, and executes the program. The order matters, because changing the user clears the
-request. Python code between fork and exec (``preexec_fn``) is not safe next to threads.
+This file is also the launcher script, which runs before the program in the child process. The script changes the user, requests
+from the kernel a signal at the end of the parent, and executes the program. A change of the user clears such a request, so the
+script changes the user first. It is used instead of ``preexec_fn``, which is not safe in a process with threads.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class UnixAccount:
-    """The user that a child runs as."""
+    """A user of the operating system."""
 
     name: str
     uid: int
@@ -29,7 +29,7 @@ class UnixAccount:
 
 
 def current_account() -> UnixAccount:
-    """Return the user of this process."""
+    """Return the user that runs this process."""
     uid = os.getuid()
     try:
         return UnixAccount(pwd.getpwuid(uid).pw_name, uid, os.getgid())
@@ -40,10 +40,10 @@ def current_account() -> UnixAccount:
 def named_account(name: str) -> UnixAccount | None:
     """Return the user with a name, or None."""
     try:
-        entry = pwd.getpwnam(name)
+        password_entry = pwd.getpwnam(name)
     except KeyError:
         return None
-    return UnixAccount(name, entry.pw_uid, entry.pw_gid)
+    return UnixAccount(name, password_entry.pw_uid, password_entry.pw_gid)
 
 
 def spawn(
@@ -51,18 +51,18 @@ def spawn(
     *,
     account: UnixAccount,
     output: IO[bytes],
-    at_parents_end: signal.Signals,
+    parent_end_signal: signal.Signals,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start ``command`` in a session of its own, so that Ctrl-C in the terminal does not reach it.
+    """Start ``command`` as ``account`` in a new session, so that Ctrl-C in the terminal does not reach it.
 
-    On Linux the child gets ``at_parents_end`` when the *thread* that called this ends: call it from the main
-    thread. On other systems the child survives if this process is killed. Raises OSError if this process may not
-    start programs.
+    On Linux the child receives the signal ``parent_end_signal`` when the *calling thread* ends, so call this function in the
+    main thread. On other systems the child keeps running if this process is killed. Raises OSError if the program cannot
+    be started.
     """
-    head = [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(int(at_parents_end)), str(account.uid), str(account.gid)]
+    launcher = [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(int(parent_end_signal)), str(account.uid), str(account.gid)]
     return subprocess.Popen(  # noqa: S603 (the callers choose the programs)
-        [*head, *map(str, command)],
+        [*launcher, *map(str, command)],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
@@ -72,33 +72,33 @@ def spawn(
     )
 
 
-def wait(process: subprocess.Popen[bytes], *signals: signal.Signals, patience: float) -> int:
-    """Send signals one after another, waiting ``patience`` seconds after each; kill the process after the last."""
-    for number in signals:
+def stop(process: subprocess.Popen[bytes], *signals: signal.Signals, timeout_seconds: float) -> int:
+    """Send signals until the process ends, and wait ``timeout_seconds`` after each. Then kill the process. Return its exit status."""
+    for sent_signal in signals:
         if process.poll() is None:
-            process.send_signal(number)
+            process.send_signal(sent_signal)
         try:
-            return process.wait(patience)
+            return process.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             continue
     process.kill()
     return process.wait()
 
 
-def _become(numbers: list[int], command: list[str]) -> None:
-    """Turn this process into the program."""
-    parent, at_parents_end, uid, gid = numbers
+def _execute(arguments: list[int], command: list[str]) -> None:
+    """Replace this process, the launcher script, by the program."""
+    parent_pid, parent_end_signal, uid, gid = arguments
     if os.geteuid() != uid:
         os.setgroups([])
         os.setgid(gid)
         os.setuid(uid)
     os.umask(0o077)
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, at_parents_end)
-        if os.getppid() != parent:  # The parent ended before the signal was requested.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, parent_end_signal)
+        if os.getppid() != parent_pid:  # The parent ended before the signal was requested.
             sys.exit(1)
     os.execv(command[0], command)  # noqa: S606 (no shell is needed)
 
 
 if __name__ == "__main__":
-    _become([int(word) for word in sys.argv[1:5]], sys.argv[5:])
+    _execute([int(argument) for argument in sys.argv[1:5]], sys.argv[5:])

@@ -1,4 +1,4 @@
-"""``dashwright eval``: evaluates a panel's queries over recorded frames, without a server, for tests of dashboards."""
+"""The command ``dashwright eval``: it evaluates a panel's queries over recorded frames without a server, to test dashboards."""
 
 import asyncio
 import sys
@@ -12,22 +12,24 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from dashwright.common.clock import Clock
-from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.json_documents import write_json
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import SettingsError, load
-from dashwright.common.yaml import read_yaml
 from dashwright.expressions import queries
 from dashwright.expressions.consumer import query_settings
 from dashwright.expressions.formats import response
-from dashwright.expressions.sources.directory import BUILT_IN, DataSource
 from dashwright.expressions.sources.recorded_frames import RecordedFrames
+from dashwright.expressions.sources.registry import BUILT_IN, DataSource
+from dashwright.standalone.documents import read_document
 from dashwright.standalone.panel import panel_of
-from dashwright.standalone.tables import show
+from dashwright.standalone.tables import print_result
 from dashwright.standalone.terminal import error_line
 
+# Exit statuses.
 FAILED, NOT_RUN = 1, 2
+#: Characters of a line of output that is not sent to a terminal.
 _PIPED_WIDTH = 160
 
 
@@ -35,11 +37,11 @@ _PIPED_WIDTH = 160
 class _FixedClock(Clock):
     """A clock that always returns the same time."""
 
-    at: datetime
+    time: datetime
 
     def seconds(self) -> float:
         """Return the fixed time in seconds since the epoch."""
-        return self.at.timestamp()
+        return self.time.timestamp()
 
 
 def evaluate(
@@ -52,7 +54,7 @@ def evaluate(
     end: Annotated[str | None, Parameter(name="--to")] = None,
     now: datetime | None = None,
     strict: bool = False,
-    form: Annotated[Literal["table", "json"], Parameter(name="--format")] = "table",
+    output_format: Annotated[Literal["table", "json"], Parameter(name="--format")] = "table",
 ) -> int:
     """Evaluate a panel's expressions over recorded frames, without a server.
 
@@ -71,66 +73,69 @@ def evaluate(
     end
         The end of the time range.
     now
-        The time that now stands for, to get reproducible results.
+        The current time for relative times such as now-6h, so that results are reproducible. A time without an offset is in UTC.
     strict
         Validate strictly, as /api/panels/query does. By default, members without effect are accepted, as by /api/ds/query.
-    form
+    output_format
         Text tables, or the JSON of a /api/ds/query response.
     """
     try:
-        body = _body(file, panel, {"from": start, "to": end}, strict=strict)
-        recorded = RecordedFrames({}) if frames is None else RecordedFrames.of_response(frames.read_bytes())
+        body = _request_body(file, panel, {"from": start, "to": end}, strict=strict)
+        recorded_frames = RecordedFrames({}) if frames is None else RecordedFrames.of_response(frames.read_bytes())
         settings = query_settings(load())
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
-        return _refused(error, NOT_RUN)
+        return _report_error(error, NOT_RUN)
     clock = settings.clock if now is None else _FixedClock(now if now.tzinfo else now.replace(tzinfo=UTC))
-    settings = replace(settings, clock=clock, sources=_Recordings(recorded))
+    settings = replace(settings, clock=clock, sources=_RecordedSources(recorded_frames))
     try:
-        shown = asyncio.run(queries.evaluate(body, QueryContext(QueryEndpoint.PANEL if strict else QueryEndpoint.QUERY), settings)).shown
+        context = QueryContext(QueryEndpoint.PANEL if strict else QueryEndpoint.QUERY)
+        results = asyncio.run(queries.evaluate(body, context, settings)).results
     except DashwrightError as error:
-        return _refused(error, FAILED)
+        return _report_error(error, FAILED)
     finally:
         settings.close()
-    if form == "json":
-        sys.stdout.write(b"".join(part for part, _ in response.fragments(shown)).decode() + "\n")
+    if output_format == "json":
+        sys.stdout.write(b"".join(fragment for fragment, _ in response.fragments(results)).decode() + "\n")
     else:
         console = Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False)
-        for ref_id, result in shown.items():
-            show(console, ref_id, result)
-    return FAILED if any(result.error for result in shown.values()) else 0
+        for ref_id, result in results.items():
+            print_result(console, ref_id, result)
+    return FAILED if any(result.error for result in results.values()) else 0
 
 
-def _refused(error: Exception, status: int) -> int:
+def _report_error(error: Exception, status: int) -> int:
     sys.stderr.write(f"dashwright eval: {error_line(error)}\n")
     return status
 
 
-def _body(file: str, wanted: str | None, span: dict[str, str | None], *, strict: bool) -> bytes:
-    text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    document = read_yaml(text) if file.endswith((".yaml", ".yml")) else read_json(text)
-    panel = {**panel_of(document, wanted), **{key: value for key, value in span.items() if value is not None}}
+def _request_body(file: str, panel_selector: str | None, time_range: dict[str, str | None], *, strict: bool) -> bytes:
+    """Return the body of a request to ``/api/panels/query`` if ``strict``, or else to ``/api/ds/query``.
+
+    ``time_range`` has the members ``from`` and ``to``. The value in the file is used for a member without a value.
+    """
+    panel = {**panel_of(read_document(file), panel_selector), **{key: value for key, value in time_range.items() if value is not None}}
     if strict:
         return write_json(panel)
-    queries = [*panel.pop("queries", []), *panel.pop("targets", [])]
-    return write_json({"queries": queries, **{key: panel[key] for key in span if key in panel}})
+    panel_queries = [*panel.pop("queries", []), *panel.pop("targets", [])]
+    return write_json({"queries": panel_queries, **{key: panel[key] for key in time_range if key in panel}})
 
 
-class _Recordings:
-    """Recorded frames in place of every data source that is not built in."""
+class _RecordedSources:
+    """Data sources that return recorded frames. A built-in data source without recorded frames runs its queries itself."""
 
-    def __init__(self, recorded: RecordedFrames) -> None:
-        self._recorded = recorded
+    def __init__(self, recorded_frames: RecordedFrames) -> None:
+        self._recorded_frames = recorded_frames
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
-        """Return the recorded frames of each query, or an error."""
-        return [self._found(query) for query in queries]
+        """Return the data source of each query, or an error if no frames are recorded for it."""
+        return [self._source_of(query) for query in queries]
 
-    def _found(self, query: SourceQuery) -> DataSource | DashwrightError:
-        kind = query.datasource.type
-        if query.ref_id in self._recorded:
-            return DataSource(kind, self._recorded)
-        if kind in BUILT_IN:
-            return DataSource(kind, BUILT_IN[kind])
+    def _source_of(self, query: SourceQuery) -> DataSource | DashwrightError:
+        source_type = query.datasource.type
+        if query.ref_id in self._recorded_frames:
+            return DataSource(source_type, self._recorded_frames)
+        if source_type in BUILT_IN:
+            return DataSource(source_type, BUILT_IN[source_type])
         return BadRequest(
             f"no frames are recorded for query {query.ref_id}; give a response of /api/ds/query that contains them with --frames"
         )

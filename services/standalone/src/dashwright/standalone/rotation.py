@@ -1,4 +1,4 @@
-"""``dashwright admin rotate-secrets``: seals every stored secret with the current SECRET_KEY."""
+"""The command ``dashwright admin rotate-secrets``: it seals every stored secret with the current SECRET_KEY."""
 
 import asyncio
 import sys
@@ -12,11 +12,12 @@ from pydantic import SecretStr
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.observability import logging
-from dashwright.common.secrets import SecretBox
+from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import Settings, SettingsError, load, secret_keys
-from dashwright.standalone import sealed, secret_key
+from dashwright.standalone import resealing, secret_key
 from dashwright.standalone.postgres import open_database
 
+# Exit statuses.
 UNREADABLE, NOT_RUN = 1, 2
 _SERVICE = "dashwright-rotate-secrets"
 
@@ -40,15 +41,15 @@ def rotate_secrets(
     """
     logging.configure(_SERVICE)
     try:
-        counted = asyncio.run(_rotate(load(), batch=batch, dry_run=dry_run))
+        counts = asyncio.run(_rotate(load(), batch=batch, dry_run=dry_run))
     except (DashwrightError, SettingsError) as error:
         print(f"dashwright admin rotate-secrets: {error}", file=sys.stderr)
         return NOT_RUN
     verb = "would be sealed" if dry_run else "sealed"
-    for kind in sorted({kind for kind, _ in counted}):
-        resealed, current, unreadable = (counted[kind, outcome] for outcome in ("resealed", "current", "unreadable"))
+    for kind in sorted({kind for kind, _ in counts}):  # Keys are kinds and outcomes.
+        resealed, current, unreadable = (counts[kind, outcome] for outcome in ("resealed", "current", "unreadable"))
         print(f"{kind}: {resealed} {verb} with the current key, {current} already were, {unreadable} could not be opened")
-    if any(count for (_, outcome), count in counted.items() if outcome == "unreadable"):
+    if any(count for (_, outcome), count in counts.items() if outcome == "unreadable"):
         print(
             "Add the key of the secrets that could not be opened to DASHWRIGHT_SECRET_KEYS_ACCEPTED, or enter those secrets again.",
             file=sys.stderr,
@@ -58,16 +59,19 @@ def rotate_secrets(
 
 
 async def _rotate(settings: Settings, *, batch: int, dry_run: bool) -> Counter[tuple[str, str]]:
-    counted: Counter[tuple[str, str]] = Counter()
+    """Return the number of secrets by kind and outcome, which is ``resealed``, ``current`` or ``unreadable``."""
+    counts: Counter[tuple[str, str]] = Counter()
     async with open_database(settings) as (url, folder):
         if not settings.secret_key:
-            settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.keep(folder))})
+            settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.read_or_create(folder))})
         database = await Database.open(url, application_name=_SERVICE, max_size=1)
         try:
-            async for done in sealed.reseal(database, SecretBox.of(*secret_keys(settings)), batch=batch, dry_run=dry_run):
-                counted[done.kind, "resealed"] += done.resealed
-                counted[done.kind, "current"] += done.current
-                counted[done.kind, "unreadable"] += done.unreadable
+            async for batch_result in resealing.reseal(
+                database, SecretCipher.from_keys(*secret_keys(settings)), batch=batch, dry_run=dry_run
+            ):
+                counts[batch_result.kind, "resealed"] += batch_result.resealed
+                counts[batch_result.kind, "current"] += batch_result.current
+                counts[batch_result.kind, "unreadable"] += batch_result.unreadable
         finally:
             await database.close()
-    return counted
+    return counts

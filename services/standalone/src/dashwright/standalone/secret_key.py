@@ -12,19 +12,19 @@ from dashwright.common.errors import Unavailable
 
 log = structlog.get_logger()
 
-FILE = "secret.key"
+FILE_NAME = "secret.key"
 
 
-def keep(folder: Path) -> str:
-    """Return the key in ``folder``, creating it if needed. Concurrent callers get the same key.
+def read_or_create(folder: Path) -> str:
+    """Return the key in ``folder``; create it if it is missing. Concurrent callers get the same key.
 
-    Only the owner may read the file. Raises Unavailable if it is empty, or can be neither read nor created.
+    Only the owner may read the file with the key. Raises Unavailable if the file is empty, or can be neither read nor created.
     """
-    file = folder / FILE
+    file = folder / FILE_NAME
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not file.exists():
-            _make(file)
+            _create(file)
         key = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise Unavailable(
@@ -35,14 +35,14 @@ def keep(folder: Path) -> str:
     return key
 
 
-def _make(file: Path) -> None:
-    """Write the key under another name and link it, so that the file is always complete and never overwritten."""
-    handle, unfinished = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
+def _create(file: Path) -> None:
+    """Write the key to a temporary file and link it as ``file``, so that ``file`` is always complete and never overwritten."""
+    handle, temporary_file = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
     try:
-        with os.fdopen(handle, "w", encoding="ascii") as opened:
-            opened.write(secrets.token_urlsafe(32))
+        with os.fdopen(handle, "w", encoding="ascii") as key_file:
+            key_file.write(secrets.token_urlsafe(32))
         with suppress(FileExistsError):
-            file.hardlink_to(unfinished)
+            file.hardlink_to(temporary_file)
             log.info("secret_key_created", file=str(file))
     finally:
-        Path(unfinished).unlink()
+        Path(temporary_file).unlink()

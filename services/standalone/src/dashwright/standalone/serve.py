@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from dashwright.common.imports import without_collections
+from dashwright.common.imports import without_garbage_collection
 
 
 def run(
@@ -22,9 +22,9 @@ def run(
     port
         The port of the gateway, instead of DASHWRIGHT_HTTP_PORT (3000); 0 selects a free port.
     data_dir
-        The folder of the database and all other data, instead of DASHWRIGHT_DATA_DIR (.dashwright).
+        The directory of the database and all other data, instead of DASHWRIGHT_DATA_DIR (.dashwright).
     """
-    with without_collections():
+    with without_garbage_collection():
         from dashwright.common import process
         from dashwright.common.settings import PREFIX
         from dashwright.standalone.one_process import SERVICE, serve

@@ -13,13 +13,13 @@ from rich.table import Table
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.formats.response import Result
 
-_MOST_ROWS, _MOST_COLUMNS = 20, 8
+_MAX_ROWS, _MAX_COLUMNS = 20, 8
 
 
-def show(console: Console, ref_id: str, result: Result) -> None:
+def print_result(console: Console, ref_id: str, result: Result) -> None:
     """Print the error, notices and frames of one refId.
 
-    Frames with the same times share a table. Long tables are cut with a note.
+    Frames with the same times share a table. Long tables are truncated with a note.
     """
     console.print(f"[bold]{escape(ref_id)}[/bold]")
     if result.error:
@@ -27,27 +27,30 @@ def show(console: Console, ref_id: str, result: Result) -> None:
         for line in result.error.details.get("caret", "").splitlines():
             console.print(f"    {escape(line)}", soft_wrap=True)
     for frame in result.frames:
-        for severity, text in _notices(frame):
-            console.print(f"  [yellow]{escape(severity)}:[/yellow] {escape(text)}", soft_wrap=True)
-    for _, frames in groupby(result.frames, key=_kind):
+        for severity, message in _notices(frame):
+            console.print(f"  [yellow]{escape(severity)}:[/yellow] {escape(message)}", soft_wrap=True)
+    for _, frames in groupby(result.frames, key=_table_key):
         for table in _tables(list(frames)):
             console.print(table)
     console.print()
 
 
 def _notices(frame: Frame) -> Iterator[tuple[str, str]]:
-    """Yield severity and text of each notice. The meta object of a data source may have any shape."""
+    """Yield severity and text of each valid notice. Data sources may send ``meta`` in any shape."""
     notices = (frame.meta or {}).get("notices")
     for notice in notices if isinstance(notices, list) else ():
         if isinstance(notice, dict):
             yield str(notice.get("severity", "info")), str(notice.get("text", ""))
 
 
-def _kind(frame: Frame) -> tuple[str, object]:
-    """Return the key by which frames share a table: numbers, or equal times. Other frames have tables of their own."""
+def _table_key(frame: Frame) -> tuple[str, object]:
+    """Return the type of the table that shows a frame, and a value that is equal for frames in the same table.
+
+    All numbers share a table, and so do series with equal times.
+    """
     if not frame.fields:
         return "nothing", None
-    if len(frame.fields) == 1 and frame.rows == 1:
+    if len(frame.fields) == 1 and frame.row_count == 1:
         return "numbers", None
     if frame.fields[0].type is FieldType.TIME:
         return "series", frame.fields[0].values.tobytes()
@@ -55,47 +58,49 @@ def _kind(frame: Frame) -> tuple[str, object]:
 
 
 def _tables(frames: Sequence[Frame]) -> Iterator[Table | str]:
-    match _kind(frames[0])[0]:
+    match _table_key(frames[0])[0]:
         case "nothing":
             yield "  no data"
         case "numbers":
-            yield from _numbers([frame.fields[0] for frame in frames])
+            yield from _number_table([frame.fields[0] for frame in frames])
         case "series":
-            values = [field for frame in frames for field in frame.fields[1:]]
-            for start in range(0, len(values), _MOST_COLUMNS):
-                yield from _columns([frames[0].fields[0], *values[start : start + _MOST_COLUMNS]])
+            time_field = frames[0].fields[0]
+            value_fields = [field for frame in frames for field in frame.fields[1:]]
+            for start in range(0, len(value_fields), _MAX_COLUMNS):
+                yield from _column_table([time_field, *value_fields[start : start + _MAX_COLUMNS]])
         case _:
-            yield from _columns(frames[0].fields)
+            yield from _column_table(frames[0].fields)
 
 
-def _numbers(fields: Sequence[Field]) -> Iterator[Table | str]:
-    keys = sorted({key for field in fields for key in _labels(field)})
-    table = _table([*keys, "value"])
-    for field in fields[:_MOST_ROWS]:
-        table.add_row(*(escape(_labels(field).get(key, "")) for key in keys), *_cells(field, slice(1)))
+def _number_table(fields: Sequence[Field]) -> Iterator[Table | str]:
+    label_names = sorted({name for field in fields for name in _labels(field)})
+    table = _new_table([*label_names, "value"])
+    for field in fields[:_MAX_ROWS]:
+        table.add_row(*(escape(_labels(field).get(name, "")) for name in label_names), *_cells(field, slice(1)))
     yield table
-    yield from _cut(len(fields))
+    yield from _omission_note(len(fields))
 
 
-def _columns(fields: Sequence[Field]) -> Iterator[Table | str]:
-    table = _table([_heading(field) for field in fields])
-    cells = [_cells(field, slice(_MOST_ROWS)) for field in fields]
+def _column_table(fields: Sequence[Field]) -> Iterator[Table | str]:
+    table = _new_table([_heading(field) for field in fields])
+    cells = [_cells(field, slice(_MAX_ROWS)) for field in fields]
     for row in zip(*cells, strict=True):
         table.add_row(*row)
     yield table
-    yield from _cut(len(fields[0]))
+    yield from _omission_note(len(fields[0]))
 
 
-def _table(heads: Sequence[str]) -> Table:
+def _new_table(headings: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=True, padding=(0, 1))
-    for head in heads:
-        table.add_column(escape(head), justify="right" if head == heads[-1] else "left", overflow="fold")
+    for heading in headings:
+        table.add_column(escape(heading), justify="right" if heading == headings[-1] else "left", overflow="fold")
     return table
 
 
-def _cut(rows: int) -> Iterator[str]:
-    if rows > _MOST_ROWS:
-        yield f" and {rows - _MOST_ROWS} more; all of them with --format json"
+def _omission_note(row_count: int) -> Iterator[str]:
+    """Yield a note on the rows of a table that are not printed, if there are any."""
+    if row_count > _MAX_ROWS:
+        yield f" and {row_count - _MAX_ROWS} more; all of them with --format json"
 
 
 def _heading(field: Field) -> str:
@@ -110,21 +115,21 @@ def _labels(field: Field) -> dict[str, str]:
 def _cells(field: Field, rows: slice) -> list[str]:
     values = field.values[rows]
     if field.type is FieldType.TIME:
-        texts = [f"{text}Z" for text in np.datetime_as_string(values.astype("datetime64[ns]"), unit=_unit(values))]
+        strings = [f"{string}Z" for string in np.datetime_as_string(values.astype("datetime64[ns]"), unit=_time_unit(values))]
     elif field.type.is_float:
-        texts = [_number(float(value)) for value in values]
+        strings = [_format_number(float(value)) for value in values]
     else:
-        texts = [escape(str(value)) for value in values]
-    nulls = np.zeros(len(texts), np.bool_) if field.nulls is None else field.nulls[rows]
-    return ["null" if null else text for text, null in zip(texts, nulls, strict=True)]
+        strings = [escape(str(value)) for value in values]
+    nulls = np.zeros(len(strings), np.bool_) if field.nulls is None else field.nulls[rows]
+    return ["null" if null else string for string, null in zip(strings, nulls, strict=True)]
 
 
-def _unit(times: NDArray[Any]) -> Literal["s", "ms", "ns"]:
-    """Return the coarsest unit that represents these nanosecond times exactly."""
+def _time_unit(times: NDArray[Any]) -> Literal["s", "ms", "ns"]:
+    """Return the largest unit that represents these times, given in nanoseconds, exactly."""
     if not np.any(times % 1_000_000_000):
         return "s"
     return "ns" if np.any(times % 1_000_000) else "ms"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(str(value)) or f"{value:.12g}"

@@ -1,13 +1,13 @@
-"""Safe output of untrusted texts and errors to a terminal."""
+"""Text for a terminal: untrusted strings and errors, on one line and without control characters."""
 
 
-def plain(text: str) -> str:
-    """Return the text on one line, with control characters escaped."""
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+def printable_line(value: str) -> str:
+    """Return the string on one line, with control characters escaped."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in value)
 
 
 def error_line(error: Exception) -> str:
-    """Return an error as one line. File errors have no number: ``a.json: No such file or directory``."""
+    """Return the message of an error. That of an OSError has no errno, as in ``a.json: No such file or directory``."""
     if isinstance(error, OSError) and error.filename is not None:
-        return plain(f"{error.filename}: {error.strerror}")
+        return printable_line(f"{error.filename}: {error.strerror}")
     return str(error)

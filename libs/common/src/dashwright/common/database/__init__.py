@@ -1,4 +1,4 @@
-"""PostgreSQL: the pool and its errors, named queries, LISTEN, and migrations. The only package that opens connections.
+"""PostgreSQL: the pool and its errors, named queries, LISTEN, and migrations. Only this package opens connections.
 
 It does not know any table: stores know what rows mean.
 """

@@ -1,4 +1,4 @@
-"""Rights of each service's role on the tables: rows, never the schema. A database without these roles is not changed."""
+"""Rights of each service's database role: it may read and write rows, but never change the schema."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,45 +8,58 @@ import asyncpg
 
 from dashwright.common.errors import DashwrightError
 
-_IDENTITY: Final = ("user", "person", "org", "org_user", "api_key", "team", "team_member", "permission", "preferences", "star", "quota")
-_RECORD: Final = "schema_migrations"
-_AUDIT: Final = "audit_event"
+_IDENTITY_TABLES: Final = (
+    "user",
+    "person",
+    "org",
+    "org_user",
+    "api_key",
+    "team",
+    "team_member",
+    "permission",
+    "preferences",
+    "star",
+    "quota",
+)
+_MIGRATIONS_TABLE: Final = "schema_migrations"
+_AUDIT_TABLE: Final = "audit_event"
+_DEAD_LETTER_TABLE: Final = "dead_letter"
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Tables on which a role may do less than read and write."""
+    """Exceptions from a role's right to read and write all tables."""
 
     read_only: tuple[str, ...] = ()
-    closed: tuple[str, ...] = ()
+    inaccessible: tuple[str, ...] = ()
 
 
-SERVICES: Final[Mapping[str, Rights]] = {
-    "dashwright_api": Rights(read_only=(_RECORD,)),
+RIGHTS_BY_ROLE: Final[Mapping[str, Rights]] = {
+    "dashwright_api": Rights(read_only=(_MIGRATIONS_TABLE,)),
     # The worker counts members and keys against quotas, and reads the names of authors.
-    "dashwright_jobs_worker": Rights(read_only=(_RECORD, *_IDENTITY), closed=(_AUDIT,)),
-    "dashwright_expressions": Rights(read_only=(_RECORD,), closed=(*_IDENTITY, _AUDIT)),
+    "dashwright_jobs_worker": Rights(read_only=(_MIGRATIONS_TABLE, *_IDENTITY_TABLES), inaccessible=(_AUDIT_TABLE, _DEAD_LETTER_TABLE)),
+    "dashwright_expressions": Rights(read_only=(_MIGRATIONS_TABLE,), inaccessible=(*_IDENTITY_TABLES, _AUDIT_TABLE, _DEAD_LETTER_TABLE)),
 }
 
 
-async def grant(connection: "asyncpg.Connection[Any]", services: Mapping[str, Rights] = SERVICES) -> None:
-    """Grant each existing role its rights on every table. Call in a transaction, as the owner of the tables.
+async def grant(connection: "asyncpg.Connection[Any]", rights_by_role: Mapping[str, Rights] = RIGHTS_BY_ROLE) -> None:
+    """Grant each role its rights on every table; roles that do not exist are skipped.
 
-    Raises DashwrightError if another role owns some of them.
+    Call it in a transaction as the owner of the tables. Raises DashwrightError if another role owns some of them.
     """
     try:
-        await _grant(connection, services)
+        await _grant(connection, rights_by_role)
     except asyncpg.InsufficientPrivilegeError as error:
         advice = "make one role the owner of all tables, as deploy/postgres/roles.sql does, and migrate as that"
         raise DashwrightError(f"The rights of the services' roles could not be granted ({error}); {advice}") from error
 
 
-async def _grant(connection: "asyncpg.Connection[Any]", services: Mapping[str, Rights]) -> None:
-    for role in await connection.fetch("select rolname from pg_roles where rolname = any($1::text[])", list(services)):
-        name, rights = role["rolname"], services[role["rolname"]]
+async def _grant(connection: "asyncpg.Connection[Any]", rights_by_role: Mapping[str, Rights]) -> None:
+    for role in await connection.fetch("select rolname from pg_roles where rolname = any($1::text[])", list(rights_by_role)):
+        name, rights = role["rolname"], rights_by_role[role["rolname"]]
         await connection.execute(f'grant select, insert, update, delete on all tables in schema public to "{name}"')
         await connection.execute(f'grant usage, select, update on all sequences in schema public to "{name}"')
         for table in rights.read_only:
             await connection.execute(f'revoke insert, update, delete on "{table}" from "{name}"')
-        for table in rights.closed:
+        for table in rights.inaccessible:
             await connection.execute(f'revoke all on "{table}" from "{name}"')

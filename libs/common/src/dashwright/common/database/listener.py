@@ -1,4 +1,4 @@
-"""LISTEN on a connection of its own, which is opened again after a loss."""
+"""Reception of PostgreSQL notifications on a connection of its own, which is opened again after a loss."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -8,12 +8,14 @@ from typing import NoReturn
 import asyncpg
 import structlog
 
-from dashwright.common.database.losses import CONNECTING
+from dashwright.common.database.errors import CONNECT_ERRORS
 
 log = structlog.get_logger()
 
-_FIRST_DELAY, _LAST_DELAY = 0.1, 5.0  # seconds between attempts to connect
-_PROBE_EVERY = 15.0  # seconds after which a peer that vanished without closing the connection is noticed
+#: Limits of the delay between two attempts to connect, which doubles each time.
+_MIN_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.1, 5.0
+#: A server that disappeared without closing the connection is detected after this time.
+_PROBE_INTERVAL_SECONDS = 15.0
 
 Connect = Callable[[], Awaitable["asyncpg.Connection[asyncpg.Record]"]]
 
@@ -26,10 +28,12 @@ async def listening(
     on_listening: Callable[[], None],
     on_lost: Callable[[], None] = lambda: None,
     *,
-    place: str,
+    database: str,
 ) -> AsyncIterator[None]:
-    """Listen while the block runs; see ``Database.listen``."""
-    task = asyncio.create_task(_keep_listening(connect, channel, on_notification, on_listening, on_lost, place), name=f"listen {channel}")
+    """Listen while the block runs, as ``Database.listen`` describes. ``database`` names the database in logs."""
+    task = asyncio.create_task(
+        _keep_listening(connect, channel, on_notification, on_listening, on_lost, database), name=f"listen {channel}"
+    )
     try:
         yield
     finally:
@@ -44,35 +48,35 @@ async def _keep_listening(
     on_notification: Callable[[str], None],
     on_listening: Callable[[], None],
     on_lost: Callable[[], None],
-    place: str,
+    database: str,
 ) -> None:
-    delay = _FIRST_DELAY
+    delay = _MIN_DELAY_SECONDS
     while True:
         try:
             connection = await connect()
             try:
                 await connection.add_listener(channel, lambda _connection, _pid, _channel, payload: on_notification(str(payload)))
-                # Also after a failed start of listening: the caller may have missed notifications in any case.
                 connection.add_termination_listener(lambda _connection: on_lost())
-                delay = _FIRST_DELAY
+                delay = _MIN_DELAY_SECONDS
                 on_listening()
                 await _until_lost(connection)
             finally:
+                # Also if listening could not begin: the caller may have missed notifications in any case.
                 on_lost()
                 connection.terminate()
-        except CONNECTING as error:
-            log.warning("listening_lost", channel=channel, database=place, error=str(error), retry_in_seconds=delay)
+        except CONNECT_ERRORS as error:
+            log.warning("listening_lost", channel=channel, database=database, error=str(error), retry_in_seconds=delay)
         await asyncio.sleep(delay)
-        delay = min(delay * 2, _LAST_DELAY)
+        delay = min(delay * 2, _MAX_DELAY_SECONDS)
 
 
 async def _until_lost(connection: "asyncpg.Connection[asyncpg.Record]") -> NoReturn:
-    lost = asyncio.Event()
-    connection.add_termination_listener(lambda _connection: lost.set())
+    terminated = asyncio.Event()
+    connection.add_termination_listener(lambda _connection: terminated.set())
     while not connection.is_closed():
         with suppress(TimeoutError):
-            async with asyncio.timeout(_PROBE_EVERY):
-                await lost.wait()
-        if not lost.is_set():
+            async with asyncio.timeout(_PROBE_INTERVAL_SECONDS):
+                await terminated.wait()
+        if not terminated.is_set():
             await connection.execute("select 1")
     raise ConnectionResetError("the server closed the connection")

@@ -2,47 +2,57 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import asyncpg
 import asyncpg.pool
 
+from dashwright.common.database import errors
+from dashwright.common.database.errors import CONNECT_ERRORS, QUERY_ERRORS
 from dashwright.common.database.listener import listening
-from dashwright.common.database.losses import CONNECTING, QUERYING, busy, is_busy, is_loss, is_refused, lost, place_of, refused, unavailable
+from dashwright.common.database.notifier import ConnectionUse, MarkedConnection, Notifier
 from dashwright.common.database.shares import ConnectionShares
 
 #: Connection of the pool, with the methods of ``asyncpg.Connection``.
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
-_CONNECT_TIMEOUT = 5.0
-_CANCEL_ALLOWANCE = 5.0  # seconds for the server to report a statement time-out itself
+_CONNECT_TIMEOUT_SECONDS = 5.0
+#: Time beyond the statement timeout in which the server can report the timeout itself.
+_CANCEL_ALLOWANCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in seconds."""
+    """Timeouts of a pool, in seconds."""
 
-    acquire: float = 5.0  #: Waiting for a free connection.
-    statement: float = 30.0  #: Running one statement.
-    lock: float = 5.0  #: Waiting for one lock.
-    #: Idling inside a transaction. Ends transactions of frozen or unreachable clients, whose locks the server would
+    acquire: float = 5.0  #: For waiting for a free connection.
+    statement: float = 30.0  #: For running one statement.
+    lock: float = 5.0  #: For waiting for one lock.
+    #: For idling inside a transaction. It ends transactions of frozen or unreachable clients, whose locks the server would
     #: otherwise keep for hours.
     idle: float = 10.0
 
 
-async def _no_reset(_connection: "asyncpg.Connection[Any]") -> None:
-    """Skip asyncpg's reset, and thus a round trip for each use.
+async def _reset(connection: "asyncpg.Connection[Any]") -> None:
+    """End the transaction that the server may have begun implicitly if the last use of a connection failed.
 
-    No caller changes the session, and asyncpg itself rolls back open transactions.
+    Between preparing and executing a statement, asyncpg sends no Sync message. A caller that is cancelled there leaves the server
+    in a transaction that asyncpg does not know of. Any query ends that transaction. Nothing else needs a reset, which would
+    take a round trip for each use: no caller changes the session, and asyncpg itself rolls back transactions.
     """
+    use: ConnectionUse = connection.use  # type: ignore[attr-defined]  # see MarkedConnection
+    if use.needs_reset:
+        use.needs_reset = False
+        await connection.execute("select 1")
 
 
 class Database:
     """Pool of connections.
 
-    Do no other I/O inside its blocks: a time-out or lost connection there would be taken for one of the database.
+    Do no other I/O in the blocks of ``connection`` and ``transaction``: its time-outs and lost connections would be reported as
+    those of the database.
     """
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", url: str, options: dict[str, Any], timeouts: Timeouts) -> None:
@@ -51,15 +61,16 @@ class Database:
         self._url = url
         self._options = options
         self._timeouts = timeouts
-        self._place = place_of(url)
+        self._label = errors.database_label(url)
+        self._notifier = Notifier(self._execute_unshared)
 
     @classmethod
     async def open(cls, url: str, *, application_name: str, min_size: int = 1, max_size: int = 10, timeouts: Timeouts = Timeouts()) -> Self:
         """Open a pool with ``min_size`` connections. Raises Unavailable, naming host and database, if that fails."""
         options: dict[str, Any] = {
-            "timeout": _CONNECT_TIMEOUT,
+            "timeout": _CONNECT_TIMEOUT_SECONDS,
             # A server that went silent never responds: without a limit on this side the caller would wait forever.
-            "command_timeout": timeouts.statement + _CANCEL_ALLOWANCE,
+            "command_timeout": timeouts.statement + _CANCEL_ALLOWANCE_SECONDS,
             "server_settings": {
                 "application_name": application_name,
                 "timezone": "UTC",
@@ -70,12 +81,12 @@ class Database:
                 "jit": "off",
             },
         }
-        pool = asyncpg.create_pool(url, min_size=min_size, max_size=max_size, reset=_no_reset, **options)
+        pool = asyncpg.create_pool(url, min_size=min_size, max_size=max_size, reset=_reset, connection_class=MarkedConnection, **options)
         try:
             await pool
-        except CONNECTING as error:
+        except CONNECT_ERRORS as error:
             pool.terminate()
-            raise unavailable(place_of(url), error) from error
+            raise errors.unreachable_error(errors.database_label(url), error) from error
         return cls(pool, url, options, timeouts)
 
     @asynccontextmanager
@@ -86,27 +97,42 @@ class Database:
         TooManyRequests if the holder of the current task has too many requests (``shares``). Errors of SQL, such as a
         unique violation, are asyncpg's own.
         """
-        async with self._shares.slot(), self._leased() as connection:
+        async with self._shares.slot(), self._pooled_connection() as connection:
             yield connection
 
     @asynccontextmanager
-    async def _leased(self) -> AsyncIterator[Connection]:
+    async def _pooled_connection(self) -> AsyncIterator[Connection]:
         connection = await self._acquire()
+        # Read now, since the attributes of a closed connection are not accessible.
+        use: ConnectionUse = connection.use  # type: ignore[attr-defined]  # see MarkedConnection
+        use.needs_reset = True
         try:
             yield connection
-        except QUERYING as error:
-            if is_busy(error):
-                raise busy(self._place, error) from error
-            if is_refused(error):
-                raise refused(error) from error
-            gone = _is_gone(connection)
-            if not is_loss(error, closed=gone):
+            use.needs_reset = False
+            self._notifier.send_soon(use.changed_streams)
+        except QUERY_ERRORS as error:
+            if errors.is_busy(error):
+                raise errors.busy_error(self._label, error) from error
+            if errors.is_full(error):
+                raise errors.full_error(self._label, error) from error
+            if errors.is_unstorable(error):
+                raise errors.unstorable_error(error) from error
+            is_closed = _is_closed(connection)
+            if not errors.is_connection_loss(error, closed=is_closed):
                 raise
-            if not gone:
+            if not is_closed:
                 connection.terminate()
-            raise lost(self._place, error) from error
+            raise errors.connection_lost_error(self._label, error) from error
         finally:
-            await self._pool.release(connection, timeout=_CANCEL_ALLOWANCE)
+            use.changed_streams.clear()
+            # If the server is lost while the connection is reset, the pool has closed the connection. The error of the block counts.
+            with suppress(*QUERY_ERRORS):
+                await self._pool.release(connection, timeout=_CANCEL_ALLOWANCE_SECONDS)
+
+    async def _execute_unshared(self, query: str, *values: Any) -> None:
+        """Execute a statement on behalf of the process itself, not of the caller whose request it is part of."""
+        async with self._pooled_connection() as connection:
+            await connection.execute(query, *values)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -133,13 +159,14 @@ class Database:
         perhaps more than once: notifications sent after that are not delivered. Callbacks must neither block nor raise.
         """
         return listening(
-            lambda: asyncpg.connect(self._url, **self._options), channel, on_notification, on_listening, on_lost, place=self._place
+            lambda: asyncpg.connect(self._url, **self._options), channel, on_notification, on_listening, on_lost, database=self._label
         )
 
     async def close(self) -> None:
         """Wait for connections in use, at most as long as one statement may take, then close all."""
         try:
             async with asyncio.timeout(self._timeouts.statement):
+                await self._notifier.flush()
                 await self._pool.close()
         except TimeoutError:
             self._pool.terminate()
@@ -148,11 +175,11 @@ class Database:
         try:
             async with asyncio.timeout(self._timeouts.acquire):  # the pool's own time-out would start a task for each use
                 return await self._pool.acquire()
-        except CONNECTING as error:
-            raise lost(self._place, error) from error
+        except CONNECT_ERRORS as error:
+            raise errors.connection_lost_error(self._label, error) from error
 
 
-def _is_gone(connection: Connection) -> bool:
+def _is_closed(connection: Connection) -> bool:
     try:
         return connection.is_closed()
     except asyncpg.InterfaceError:  # a closed pool has taken the connection back

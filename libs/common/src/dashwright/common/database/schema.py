@@ -1,11 +1,14 @@
-"""Migration of a database to the schema of this program: plain SQL files in order, forward only, one migrator at a time.
+"""Migration of a database to the schema of this program: SQL files in order, forward only, in one process at a time.
 
-Why this is not a library: ``docs/decisions/0001-migrations.md``.
+``docs/decisions/0001-migrations.md`` explains why no library is used. Services of the previous version run while and after the schema
+is migrated: a migration only adds to it. A migration that removes what older programs use begins with the line
+``-- oldest program: 0044``, the number of the migration that programs must know to run on the new schema.
 """
 
+import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.abc import Traversable
@@ -15,128 +18,191 @@ import asyncpg
 import structlog
 
 from dashwright.common.database import grants
-from dashwright.common.database.losses import CONNECTING, QUERYING, is_loss, place_of, unavailable
+from dashwright.common.database.errors import CONNECT_ERRORS, QUERY_ERRORS, database_label, is_connection_loss, unreachable_error
 from dashwright.common.errors import DashwrightError, Unavailable
 
 log = structlog.get_logger()
 
 MIGRATIONS: Traversable = files("dashwright.common.database.migrations")
 
-_NAME = re.compile(r"\d{4}_[a-z0-9_]+\.sql")
-_LOCK = 0x6461736877  # any number, as long as no other program locks it in the same database
-_LOCK_WAIT = "60s"
-_TABLE = """
+_FILE_NAME = re.compile(r"\d{4}_[a-z0-9_]+\.sql")
+_OLDEST_PROGRAM = re.compile(r"-- oldest program: (\d{4})\n")
+_LOCK_ID = 0x6461736877  # An arbitrary id that no other program locks in the same database.
+_LOCK_TIMEOUT = "60s"
+_CONNECT_TIMEOUT_SECONDS = 10
+#: Time for which a migration waits for a lock of a table. Services that use the table wait behind it.
+_APPLY_LOCK_TIMEOUT = "2s"
+_APPLY_PAUSE_SECONDS = 0.5
+#: Waits for running writers, and lets others wait. Services write these tables first, in this order. A migration that locked others
+#: before them could deadlock with a service, and PostgreSQL might fail the service.
+_LOCK_WRITTEN_TABLES = """
+do $$
+begin
+    if to_regclass('resource') is not null and to_regclass('job') is not null then
+        lock table resource, job in share row exclusive mode;
+    end if;
+end $$
+"""
+_APPLY_TIMEOUT_SECONDS = 120.0
+_CREATE_TABLE = """
 create table if not exists schema_migrations (
     name text primary key,
     checksum text not null,
     applied_at timestamptz not null default now()
-)
+);
+-- Number of the migration that a program must know to run on the schema. Empty: every program runs on it.
+alter table schema_migrations add column if not exists oldest_program text not null default '';
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """Migration file with its name (``0001_resources.sql``) and text."""
+    """Migration file: its name, such as ``0001_resources.sql``, and its SQL."""
 
     name: str
     sql: str
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the text, in hexadecimal."""
+        """SHA-256 of the SQL, in hexadecimal."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
+
+    @property
+    def oldest_program(self) -> str:
+        """Number of the migration that a program must know to run on the new schema. Empty if every program runs on it."""
+        match = _OLDEST_PROGRAM.match(self.sql)
+        return match[1] if match else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _AppliedMigration:
+    checksum: str
+    oldest_program: str
 
 
 async def migrate(url: str, source: Traversable = MIGRATIONS) -> list[str]:
-    """Apply pending migrations and return their names in order. A concurrent migrator waits, then finds nothing to do.
+    """Apply pending migrations and return their names in order. Concurrent calls wait for each other.
 
-    Raises Unavailable if the database is unreachable. Raises DashwrightError if it is newer than this program, if an
-    applied file was changed, or if a file fails: then nothing of that file is applied, but everything before it.
+    Raises Unavailable if the database is unreachable. Raises DashwrightError if the schema is newer than this program, if
+    an applied file was changed, or if a file fails. A failed file is rolled back; files before it remain applied.
     """
     async with _connected(url) as connection:
-        await _lock(connection, place_of(url))
-        await connection.execute(_TABLE)
-        todo = _pending(read(source), await _applied(connection))
-        for migration in todo:
+        await _lock(connection, database_label(url))
+        await connection.execute(_CREATE_TABLE)
+        pending = _pending_migrations(read_migrations(source), await _applied_migrations(connection), allows_newer=False)
+        for migration in pending:
             await _apply(connection, migration)
-        if todo:
-            log.info("schema_migrated", migrations=len(todo), to=todo[-1].name)
+        if pending:
+            log.info("schema_migrated", migrations=len(pending), to=pending[-1].name)
         if source is MIGRATIONS:
             async with connection.transaction():
                 await grants.grant(connection)
-        return [migration.name for migration in todo]
+        return [migration.name for migration in pending]
 
 
-async def pending(url: str, source: Traversable = MIGRATIONS) -> list[str]:
-    """Return the names that ``migrate`` would apply.
+async def pending_migrations(url: str, source: Traversable = MIGRATIONS) -> list[str]:
+    """Return the names of the migrations that ``migrate`` would apply, and change nothing.
 
-    Changes nothing; raises what ``migrate`` raises before it applies anything.
+    The schema may be newer than this program if it only adds to that of this program. Raises Unavailable if the database is
+    unreachable. Raises DashwrightError if the schema is too new for this program, or if an applied file was changed.
     """
     async with _connected(url) as connection:
-        fresh = await connection.fetchval("select to_regclass('schema_migrations') is null")
-        return [migration.name for migration in _pending(read(source), {} if fresh else await _applied(connection))]
+        has_no_table = await connection.fetchval("select to_regclass('schema_migrations') is null")
+        applied = {} if has_no_table else await _applied_migrations(connection)
+        return [migration.name for migration in _pending_migrations(read_migrations(source), applied, allows_newer=True)]
 
 
-def read(source: Traversable) -> list[Migration]:
-    """Return the migrations of a folder in order. Raises DashwrightError for an invalid name or a duplicate number."""
+def read_migrations(source: Traversable) -> list[Migration]:
+    """Return the migrations in the directory ``source``, in order. Raises DashwrightError for an invalid name or a duplicate number."""
     names = sorted(entry.name for entry in source.iterdir() if entry.name.endswith(".sql"))
     for earlier, name in zip(["", *names], names, strict=False):
-        if not _NAME.fullmatch(name):
+        if not _FILE_NAME.fullmatch(name):
             raise DashwrightError(f"The migration {name} must be named like 0001_resources.sql.")
         if earlier[:4] == name[:4]:
             raise DashwrightError(f"The migrations {earlier} and {name} have the same number. Give the newer one the next free number.")
     return [Migration(name, (source / name).read_text(encoding="utf-8")) for name in names]
 
 
-def _pending(known: list[Migration], applied: dict[str, str]) -> list[Migration]:
-    unknown = applied.keys() - {migration.name for migration in known}
-    if unknown:
-        raise DashwrightError(f"The database is newer than this program: it has {max(unknown)}. Start a newer version of the program.")
-    for migration in known:
-        if migration.checksum != applied.get(migration.name, migration.checksum):
+def _pending_migrations(migrations: list[Migration], applied: Mapping[str, _AppliedMigration], *, allows_newer: bool) -> list[Migration]:
+    newest_number = max((migration.name[:4] for migration in migrations), default="")
+    unknown_names = applied.keys() - {migration.name for migration in migrations}
+    if refusing_names := [name for name in unknown_names if not allows_newer or applied[name].oldest_program > newest_number]:
+        raise DashwrightError(
+            f"The database is newer than this program: it has {max(refusing_names)}. Start a newer version of the program."
+        )
+    for migration in migrations:
+        if migration.name in applied and migration.checksum != applied[migration.name].checksum:
             raise DashwrightError(f"The migration {migration.name} was changed after it ran. Restore the file; put changes in a new one.")
-    todo = [migration for migration in known if migration.name not in applied]
-    if todo and applied and todo[0].name < max(applied):
-        raise DashwrightError(f"The migration {todo[0].name} comes before {max(applied)}, which ran already. Give it the next free number.")
-    return todo
+    pending = [migration for migration in migrations if migration.name not in applied]
+    if pending and applied and pending[0].name < max(applied):
+        raise DashwrightError(
+            f"The migration {pending[0].name} comes before {max(applied)}, which ran already. Give it the next free number."
+        )
+    return pending
 
 
 async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration) -> None:
+    """Apply a migration. While services hold locks that it needs, roll it back and try again, so that they do not wait for long."""
+    deadline = asyncio.get_running_loop().time() + _APPLY_TIMEOUT_SECONDS
+    while True:
+        try:
+            return await _apply_once(connection, migration)
+        except (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError) as error:
+            if asyncio.get_running_loop().time() > deadline:
+                raise DashwrightError(f"The migration {migration.name} failed and was rolled back: {error}") from error
+            log.info("migration_waits", name=migration.name, error=str(error))
+        await asyncio.sleep(_APPLY_PAUSE_SECONDS)
+
+
+async def _apply_once(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration) -> None:
     try:
         async with connection.transaction():
+            await connection.execute(f"set local lock_timeout = '{_APPLY_LOCK_TIMEOUT}'")
+            await connection.execute(_LOCK_WRITTEN_TABLES)
             await connection.execute(migration.sql)
-            await connection.execute("insert into schema_migrations (name, checksum) values ($1, $2)", migration.name, migration.checksum)
+            await connection.execute(
+                "insert into schema_migrations (name, checksum, oldest_program) values ($1, $2, $3)",
+                migration.name,
+                migration.checksum,
+                migration.oldest_program,
+            )
+    except (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError):
+        raise
     except asyncpg.PostgresError as error:
-        if is_loss(error, closed=connection.is_closed()):
+        if is_connection_loss(error, closed=connection.is_closed()):
             raise
         raise DashwrightError(f"The migration {migration.name} failed and was rolled back: {error}") from error
     log.debug("migration_applied", name=migration.name)
 
 
-async def _applied(connection: "asyncpg.Connection[asyncpg.Record]") -> dict[str, str]:
-    return {row["name"]: row["checksum"] for row in await connection.fetch("select name, checksum from schema_migrations")}
+async def _applied_migrations(connection: "asyncpg.Connection[asyncpg.Record]") -> dict[str, _AppliedMigration]:
+    # The column oldest_program is missing until a program that knows it migrates.
+    rows = await connection.fetch("select * from schema_migrations")
+    return {row["name"]: _AppliedMigration(row["checksum"], row.get("oldest_program", "")) for row in rows}
 
 
-async def _lock(connection: "asyncpg.Connection[asyncpg.Record]", place: str) -> None:
-    """Take the lock of migrations, which is held until the connection ends."""
-    await connection.execute(f"set lock_timeout = '{_LOCK_WAIT}'")
+async def _lock(connection: "asyncpg.Connection[asyncpg.Record]", database_name: str) -> None:
+    """Lock migrations until the connection ends. Raises Unavailable if another process keeps the lock for too long."""
+    await connection.execute(f"set lock_timeout = '{_LOCK_TIMEOUT}'")
     try:
-        await connection.execute("select pg_advisory_lock($1)", _LOCK)
+        await connection.execute("select pg_advisory_lock($1)", _LOCK_ID)
     except asyncpg.LockNotAvailableError as error:
-        raise Unavailable(f"Another process has been migrating {place} for over {_LOCK_WAIT}. Wait for it to end, or end it.") from error
+        raise Unavailable(
+            f"Another process has been migrating {database_name} for over {_LOCK_TIMEOUT}. Wait for it to end, or end it."
+        ) from error
 
 
 @asynccontextmanager
 async def _connected(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
     try:
-        connection = await asyncpg.connect(url, timeout=10)
-    except CONNECTING as error:
-        raise unavailable(place_of(url), error) from error
+        connection = await asyncpg.connect(url, timeout=_CONNECT_TIMEOUT_SECONDS)
+    except CONNECT_ERRORS as error:
+        raise unreachable_error(database_label(url), error) from error
     try:
         yield connection
-    except QUERYING as error:
-        if not is_loss(error, closed=connection.is_closed()):
+    except QUERY_ERRORS as error:
+        if not is_connection_loss(error, closed=connection.is_closed()):
             raise
-        raise unavailable(place_of(url), error) from error
+        raise unreachable_error(database_label(url), error) from error
     finally:
         connection.terminate()

@@ -1,4 +1,4 @@
-"""The actions of jobs, described one a module: options, checks and concurrency. No I/O; the work itself is done by the jobs worker."""
+"""Descriptions of the actions of jobs: their options, checks and concurrency. The jobs worker has the code that runs them."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,7 +7,7 @@ from dashwright.common.job_actions import export, pull_request, sync
 from dashwright.common.job_actions.job_action import JobAction
 from dashwright.common.models.provisioning import Action
 
+#: Descriptions by action.
 ACTIONS: Final[Mapping[Action, JobAction]] = {
-    described.action: described for described in (sync.DESCRIPTION, export.DESCRIPTION, pull_request.DESCRIPTION)
+    description.action: description for description in (sync.DESCRIPTION, export.DESCRIPTION, pull_request.DESCRIPTION)
 }
-"""The description of every action."""

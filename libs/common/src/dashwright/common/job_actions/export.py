@@ -6,19 +6,19 @@ from typing import Any, Final
 from dashwright.common.errors import BadRequest, Cause, PreconditionFailed
 from dashwright.common.job_actions.job_action import JobAction
 from dashwright.common.jobs.workflows import check_export
-from dashwright.common.kinds.branches import is_branch
+from dashwright.common.kinds.branches import BRANCH_PATTERN, MAX_BRANCH_LENGTH, is_branch
 from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec
 
 
-def _target(spec: JobSpec) -> str:
-    """Return the options as text: only equal exports may be merged."""
+def _merge_key(spec: JobSpec) -> str:
+    """Return the options as JSON, since only equal exports can be merged."""
     return spec.export.model_dump_json(by_alias=True, exclude_none=True) if spec.export is not None else ""
 
 
-def _input_causes(options: Mapping[str, Any], name: str, prefix: str) -> Iterator[Cause]:
+def _duplicate_option_causes(options: Mapping[str, Any], name: str, prefix: str) -> Iterator[Cause]:
     if options.get("prefix") is not None and options.get("path") is not None:
-        text = "Forbidden: path and prefix are the same; give one of them"
-        yield Cause(f"{prefix}{name}.path", "FieldValueForbidden", text)
+        message = "Forbidden: path and prefix are the same; give one of them"
+        yield Cause(f"{prefix}{name}.path", "FieldValueForbidden", message)
 
 
 def _spec_causes(spec: JobSpec, prefix: str) -> Iterator[Cause]:
@@ -38,9 +38,10 @@ def _repository_causes(spec: JobSpec, repository: RepositorySpec, prefix: str) -
 
 DESCRIPTION: Final = JobAction(
     action=Action.EXPORT,
-    later_word="push",
-    target=_target,
-    input_causes=_input_causes,
+    alias="push",
+    merge_key=_merge_key,
+    duplicate_option_causes=_duplicate_option_causes,
     spec_causes=_spec_causes,
+    options_schema={"properties": {"branch": {"anyOf": [{"maxLength": 0}, {"maxLength": MAX_BRANCH_LENGTH, "pattern": BRANCH_PATTERN}]}}},
     repository_causes=_repository_causes,
 )

@@ -1,17 +1,18 @@
 """The action ``pr``: review a pull request and comment on it."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from dashwright.common.errors import Cause
 from dashwright.common.job_actions.job_action import JobAction
 from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec, RepositoryType
 
-PULL_REQUESTS_AT_ONCE: Final = 4
-"""``pr`` jobs of one repository that run concurrently, in addition to its single ``sync`` or ``export`` job."""
+#: Maximum number of ``pr`` jobs of a repository that run concurrently, in addition to a ``sync`` or ``export`` job.
+MAX_CONCURRENT_PULL_REQUESTS: Final = 4
 
 
-def _target(spec: JobSpec) -> str:
+def _merge_key(spec: JobSpec) -> str:
+    """Return what identifies the pull request: its number, branch or URL."""
     return str(spec.pr.pr or spec.pr.ref or spec.pr.url or "") if spec.pr is not None else ""
 
 
@@ -26,22 +27,31 @@ def _spec_causes(spec: JobSpec, prefix: str) -> Iterator[Cause]:
     if options.pr is not None and options.pr < 0:
         yield Cause(f"{prefix}pr.pr", "FieldValueInvalid", f"Invalid value: {options.pr}: give the number of a pull request, 1 or more")
     elif not (options.pr or options.ref or options.url):
-        text = "Required value: give the number of a pull request, its branch as ref or its address as url"
-        yield Cause(f"{prefix}pr.pr", "FieldValueRequired", text)
+        message = "Required value: give the number of a pull request, its branch as ref or its address as url"
+        yield Cause(f"{prefix}pr.pr", "FieldValueRequired", message)
 
 
 def _repository_causes(spec: JobSpec, repository: RepositorySpec, prefix: str) -> Iterator[Cause]:
     if repository.type is RepositoryType.LOCAL:
-        text = f'Forbidden: the repository "{spec.repository}" is a local directory, which has no pull requests'
-        yield Cause(f"{prefix}action", "FieldValueForbidden", text)
+        message = f'Forbidden: the repository "{spec.repository}" is a local directory, which has no pull requests'
+        yield Cause(f"{prefix}action", "FieldValueForbidden", message)
+
+
+def _with_value(name: str, **keywords: int) -> dict[str, Any]:
+    """Return the JSON Schema of options in which a member is present and has a value."""
+    return {"required": [name], "properties": {name: keywords}}
 
 
 DESCRIPTION: Final = JobAction(
     action=Action.PR,
     has_default_options=False,
-    target=_target,
+    merge_key=_merge_key,
     spec_causes=_spec_causes,
+    options_schema={
+        "properties": {"pr": {"minimum": 0}},
+        "anyOf": [_with_value("pr", minimum=1), _with_value("ref", minLength=1), _with_value("url", minLength=1)],
+    },
     repository_causes=_repository_causes,
     own_group="pr",
-    group_limit=PULL_REQUESTS_AT_ONCE,
+    group_limit=MAX_CONCURRENT_PULL_REQUESTS,
 )

@@ -1,12 +1,12 @@
-"""The life of a job, pure: its states, its name, what it reports, and the paths and names it derives. No I/O, no time, no randomness.
+"""Rules of jobs: names, paths, progress and messages. Pure functions without I/O, time and randomness.
 
     submit            claim              done without an error
     ──────► pending ─────────► working ─────────────────────────► success
                ▲ │               │ │
-               │ │   handed back │ │  any error, cancelled, or lapsed too often
+               │ │      requeued │ │  any error, cancelled, or lease expired too often
                └─┼───────────────┘ └────────────────────────────► error
                  └──────────────────────────────────────────────►
-                    repository gone or unhealthy, no worker for it
+                    repository deleted or unhealthy, no worker for the action
 
-``success`` and ``error`` are final. The sync status of a repository takes the same states.
+``success`` and ``error`` are final. The sync status of a repository has the same states.
 """

@@ -1,4 +1,4 @@
-"""Messages of jobs at each step and at their end. Clients show these texts, so they are in one place."""
+"""Status messages of jobs, which clients show to users."""
 
 STARTED = "start job"
 COMPLETED = "completed successfully"
@@ -15,22 +15,22 @@ NOTHING_TO_SYNC = "no changes to sync"
 SAME_COMMIT = "same commit as last time"
 NO_DIFFERENCE = "no changes detected between commits"
 NO_COMMITS = "the repository has no commits yet"
-PUT_BACK = "rolled back; held until the branch moves or a sync is asked for"
-HELD = "held where it was rolled back to"
+ROLLED_BACK = "rolled back; held until the branch moves or a sync is asked for"
+HELD = "held at the commit that it was rolled back to"
 SYNC_DISABLED = "sync is not enabled"
 
 REVIEWING = "looking at a pull request"
 REQUEST_CLOSED = "the pull request is closed"
-REQUEST_GOES_ELSEWHERE = "the pull request goes into another branch than the one that is synced"
+OTHER_TARGET_BRANCH = "the pull request goes into another branch than the one that is synced"
 NO_FILES = "no files to process"
 
 EXPORT_STARTED = "execute export job"
 EXPORT_WRITING = "writing to the repository"
-EXPORT_HANDING_OVER = "handing over to the repository"
+EXPORT_ADOPTION = "handing over to the repository"
 NOTHING_TO_EXPORT = "no changes to export"
 
 CANCELLED = "job was cancelled"
-LEASE_LAPSED = "Job failed due to lease expiry - worker may have crashed or lost connection"
+LEASE_EXPIRED = "Job failed due to lease expiry - worker may have crashed or lost connection"
 
 
 def too_many_errors(count: int) -> str:

@@ -1,7 +1,7 @@
-"""Paths inside a repository: which are safe, which are hidden, which hold resources, and their processing order.
+"""Rules of paths inside a repository: safe paths, hidden paths, paths of resources, and their processing order.
 
 A path is relative, its parts are joined by ``/``, and a directory ends in ``/``. A part may contain every visible
-character, but nothing that another program would decode to a separator.
+character except the backslash. Percent-encoded dots and separators are refused, because another program could decode them.
 """
 
 import posixpath
@@ -11,43 +11,44 @@ from collections.abc import Iterator
 
 from dashwright.common.errors import BadRequest
 
-LONGEST_PATH = 1024
-#: Nesting of directories that are examined. Folders made of them have a limit of their own.
-DEEPEST_WALK = 64
+MAX_PATH_LENGTH = 1024
+#: Maximum nesting of directories that are examined. The nesting of folders has a limit of its own.
+MAX_WALK_DEPTH = 64
 #: File that keeps an otherwise empty directory in git.
-KEEP = ".keep"
+KEEP_FILE = ".keep"
 RESOURCE_SUFFIXES = (".json", ".yaml", ".yml")
 
+#: A path with only these characters is accepted without a check of each one.
 _PLAIN = re.compile(r"[\w ./()&+',=;@!#~{}\[\]-]*", re.ASCII)
 #: Dot, slash, backslash or control character, percent-encoded once or several times.
 _ENCODED = re.compile(r"%(?:25)*(?:2e|2f|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
 #: Invisible characters that are part of words in some scripts and of emoji.
 _JOINERS = "\u200c\u200d"
 #: Unicode categories of control characters, direction marks, surrogates and line breaks.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def check_path(path: str) -> None:
-    """Raise BadRequest when ``path`` is not safe inside a repository; the empty path is its root."""
+    """Raise BadRequest if ``path`` is not safe inside a repository. The empty path is the root."""
     if fault := _fault(path):
         raise BadRequest(fault)
 
 
-def check_depth(path: str, deepest: int) -> None:
-    """Raise BadRequest for a file or directory in more than ``deepest`` directories, each of which would be a folder."""
+def check_depth(path: str, max_depth: int) -> None:
+    """Raise BadRequest for a path in more than ``max_depth`` directories, since each directory becomes a folder."""
     depth = path.count("/")
-    if depth > deepest:
-        raise BadRequest(f"path too deep: {depth} directories, at most {deepest} become folders (DASHWRIGHT_FOLDER_DEPTH)")
+    if depth > max_depth:
+        raise BadRequest(f"path too deep: {depth} directories, at most {max_depth} become folders (DASHWRIGHT_FOLDER_DEPTH)")
 
 
 def _fault(path: str) -> str | None:
     parts = path.split("/")
-    if len(path) > LONGEST_PATH:
+    if len(path) > MAX_PATH_LENGTH:
         return "path too long"
-    if found := _ENCODED.search(path):
-        return f"path contains {found[0]}, an encoded dot, slash or control character: rename the file or directory"
-    if not _PLAIN.fullmatch(path) and (odd := next((char for char in path if not _is_seen(char)), "")):
-        return f"path contains invalid characters: {odd!a} is a control character, an invisible mark or a backslash"
+    if encoded := _ENCODED.search(path):
+        return f"path contains {encoded[0]}, an encoded dot, slash or control character: rename the file or directory"
+    if not _PLAIN.fullmatch(path) and (invalid := next((char for char in path if not _is_visible(char)), "")):
+        return f"path contains invalid characters: {invalid!a} is a control character, an invisible mark or a backslash"
     if "//" in path:
         return "path contains double slashes"
     if path.startswith("/"):
@@ -59,8 +60,8 @@ def _fault(path: str) -> str | None:
     return None
 
 
-def _is_seen(char: str) -> bool:
-    return char in _JOINERS or (char != "\\" and unicodedata.category(char) not in _UNSEEN)
+def _is_visible(char: str) -> bool:
+    return char in _JOINERS or (char != "\\" and unicodedata.category(char) not in _INVISIBLE_CATEGORIES)
 
 
 def is_hidden(path: str) -> bool:
@@ -74,23 +75,23 @@ def is_directory(path: str) -> bool:
 
 
 def is_resource(path: str) -> bool:
-    """Return whether a file of that name holds a resource. The suffix is case-sensitive."""
+    """Return whether a file of this name contains a resource. The suffix is case-sensitive."""
     return path.endswith(RESOURCE_SUFFIXES)
 
 
 def is_markdown(path: str) -> bool:
-    """Return whether a file of that name is Markdown, which holds no resource. The suffix is not case-sensitive."""
+    """Return whether a file of this name is Markdown, which contains no resource. The suffix is not case-sensitive."""
     return path.lower().endswith(".md")
 
 
 def parent(path: str) -> str:
-    """Return the directory of a path: ``a/`` for ``a/b.json`` and for ``a/b/``, the root (empty) for ``a/``."""
+    """Return the directory that contains a path, such as ``a/`` for ``a/b.json`` and ``a/b/``. The root is empty."""
     head, slash, _ = path.rstrip("/").rpartition("/")
     return head + slash
 
 
 def directories(path: str) -> Iterator[str]:
-    """Yield the directory itself or that of the file, and all above it, deepest first, without the root."""
+    """Yield the directory of a path, which may be the path itself, and all its parents except the root, deepest first."""
     directory = path if is_directory(path) else parent(path)
     while directory:
         yield directory
@@ -98,12 +99,12 @@ def directories(path: str) -> Iterator[str]:
 
 
 def join(directory: str, path: str) -> str:
-    """Return a path inside ``directory`` relative to the directory's parent. ``directory`` has no trailing slash; empty: the root."""
+    """Return ``directory`` and ``path`` joined. ``directory`` has no trailing slash and is empty for the root."""
     return f"{directory}/{path}" if directory else path
 
 
-def within(directory: str, path: str) -> str:
-    """Return a path relative to ``directory``, the inverse of ``join``; empty for a path outside of it."""
+def relative_to(directory: str, path: str) -> str:
+    """Return ``path`` relative to ``directory``, as the inverse of ``join``. It is empty for a path outside the directory."""
     if not directory:
         return path
     return path.removeprefix(f"{directory}/") if path.startswith(f"{directory}/") else ""
@@ -115,7 +116,6 @@ def plan_order(path: str) -> tuple[int, str]:
 
 
 def clean(path: str) -> str:
-    """Return the shortest equal path: no empty, ``.`` or resolvable ``..`` parts, no trailing slash, no backslashes."""
-    turned = path.replace("\\", "/")
-    cleaned = posixpath.normpath(turned)
+    """Return the normalized path: with slashes for backslashes, and without empty parts, ``.``, ``a/..`` and trailing slashes."""
+    cleaned = posixpath.normpath(path.replace("\\", "/"))
     return "/" + cleaned.lstrip("/") if cleaned.startswith("/") else cleaned

@@ -1,4 +1,4 @@
-"""Progress of a job: results counted into the numbers of a JobStatus."""
+"""Progress of a job, which counts results for the job's status."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,11 +7,11 @@ from typing import Final
 from dashwright.common.jobs import job_messages
 from dashwright.common.models.provisioning import JobResourceSummary, JobStatus, State
 
-#: Number of error texts kept, and of errors at which most jobs stop.
-MOST_ERRORS = 20
+#: Maximum number of reported errors, and the number of errors at which most jobs stop.
+MAX_ERRORS = 20
 
-#: Percent that an unfinished job shows at most: results in progress may still have to be committed.
-_MOST_AT_WORK: Final = 99.0
+#: Maximum percentage of an unfinished job, whose results may not be committed yet.
+_MAX_UNFINISHED_PERCENT: Final = 99.0
 
 
 class Effect(StrEnum):
@@ -27,28 +27,28 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Outcome for one resource."""
+    """Result for one resource."""
 
-    effect: Effect  #: With an ``error``: the intended effect.
+    effect: Effect  #: The intended effect if there is an ``error``.
     group: str
     resource: str  #: Plural of the kind.
     path: str
     name: str = ""
     error: str = ""
-    warning: str = ""  #: Worth reporting, without changing the outcome.
+    warning: str = ""  #: Message that does not make the job fail.
 
     @property
-    def complaint(self) -> str:
-        """Error or warning, with what is needed to find the file."""
-        text = self.error or self.warning
-        if self.path in text:
-            return text
-        found = [f"file: {self.path}", f"name: {self.name}" if self.name else "", f"action: {self.effect.value}"]
-        return f"{text} ({', '.join(part for part in found if part)})"
+    def problem(self) -> str:
+        """Error or warning, with path, name and action unless the message contains the path."""
+        message = self.error or self.warning
+        if self.path in message:
+            return message
+        details = [f"file: {self.path}", f"name: {self.name}" if self.name else "", f"action: {self.effect.value}"]
+        return f"{message} ({', '.join(detail for detail in details if detail)})"
 
 
 @dataclass(slots=True)
-class _Count:
+class _EffectCounts:
     create: int = 0
     update: int = 0
     delete: int = 0
@@ -66,56 +66,58 @@ class JobProgress:
 
     message: str = job_messages.STARTED
     total: int = 0  #: Number of expected results.
-    underway: int = 0  #: Results that are done but not committed yet.
-    to_read: int = 0  #: Number of files to read before ``total`` is known: the first half of the progress.
-    read: int = 0  #: Number of files read.
+    uncommitted: int = 0  #: Number of results that are not committed yet.
+    files_to_read: int = 0  #: Number of files to read before ``total`` is known. Reading is the first half of the progress.
+    files_read: int = 0
     final_message: str = job_messages.COMPLETED
-    #: Errors at which the job ends with too many errors. As many texts are kept, but every result counts.
-    most_errors: int = MOST_ERRORS
+    #: Number of errors at which the job stops. At most MAX_ERRORS of them are reported.
+    max_errors: int = MAX_ERRORS
     errors: list[str] = field(default_factory=list)
     error_count: int = 0
-    done: int = 0
-    _failure: str = ""
-    _counts: dict[tuple[str, str], _Count] = field(default_factory=dict)
+    done: int = 0  #: Number of recorded results.
+    _failure: str = ""  #: Message of ``fail``.
+    _counts: dict[tuple[str, str], _EffectCounts] = field(default_factory=dict)
 
     def record(self, result: Result, times: int = 1) -> None:
         """Count a result ``times`` times."""
         self.done += times
         if result.effect is Effect.UNCOUNTED:
             return
-        count = self._counts.setdefault((result.group, result.resource), _Count())
+        counts = self._counts.setdefault((result.group, result.resource), _EffectCounts())
         if result.error:
-            self._complain(count, result)
+            self._record_error(counts, result)
         else:
-            setattr(count, result.effect.value, getattr(count, result.effect.value) + times)
+            # The value of each effect that is counted is the name of a field.
+            setattr(counts, result.effect.value, getattr(counts, result.effect.value) + times)
         if result.warning:
-            count.warning += 1
-            count.warnings += [result.complaint] if len(count.warnings) < MOST_ERRORS else []
+            counts.warning += 1
+            if len(counts.warnings) < MAX_ERRORS:
+                counts.warnings.append(result.problem)
 
-    def _complain(self, count: _Count, result: Result) -> None:
+    def _record_error(self, counts: _EffectCounts, result: Result) -> None:
         self.error_count += 1
-        count.error += 1
-        if len(count.errors) < MOST_ERRORS:
-            count.errors.append(result.complaint)
-        if len(self.errors) < MOST_ERRORS:
-            self.errors.append(result.complaint)
+        counts.error += 1
+        if len(counts.errors) < MAX_ERRORS:
+            counts.errors.append(result.problem)
+        if len(self.errors) < MAX_ERRORS:
+            self.errors.append(result.problem)
 
     def fail(self, message: str) -> None:
-        """Fail the job as a whole: results in progress do not count."""
+        """Make the job fail with a message. Uncommitted results are not counted any more."""
         self._failure = message
-        self.underway = 0
-        self.errors = [message, *self.errors][:MOST_ERRORS]
+        self.uncommitted = 0
+        self.errors = [message, *self.errors][:MAX_ERRORS]
 
     @property
     def percent(self) -> float:
-        """Percentage of files read and of expected results; 0 while both numbers are unknown."""
-        done = min(1.0, (self.done + self.underway) / self.total) if self.total else 0.0
-        return 50.0 * (min(1.0, self.read / self.to_read) + done) if self.to_read else 100.0 * done
+        """Percentage of read files and expected results, or 0 while both numbers are unknown."""
+        done_fraction = min(1.0, (self.done + self.uncommitted) / self.total) if self.total else 0.0
+        return 50.0 * (min(1.0, self.files_read / self.files_to_read) + done_fraction) if self.files_to_read else 100.0 * done_fraction
 
     @property
     def too_many_errors(self) -> str:
-        """Message once the limit is reached, otherwise empty."""
-        return job_messages.too_many_errors(self.error_count) if self.error_count >= self.most_errors else ""
+        """Message if the limit of errors is reached, else an empty string."""
+        return job_messages.too_many_errors(self.error_count) if self.error_count >= self.max_errors else ""
 
     @property
     def outcome(self) -> tuple[State, str]:
@@ -129,36 +131,37 @@ class JobProgress:
         return State.SUCCESS, self.final_message
 
     def summary(self) -> list[JobResourceSummary]:
-        """Return one entry for each group and resource; ``write`` is create and update together, ``total`` leaves ignored files out."""
+        """Return a summary for each group and resource. ``write`` counts creates and updates, and ``total`` excludes ignored files."""
         return [
             JobResourceSummary(
                 group=group,
                 resource=resource,
-                total=count.create + count.update + count.delete + count.noop + count.error,
-                create=count.create,
-                update=count.update,
-                delete=count.delete,
-                write=count.create + count.update,
-                error=count.error,
-                noop=count.noop,
-                errors=list(count.errors) or None,
-                ignored=count.ignored,
-                warning=count.warning,
-                warnings=list(count.warnings) or None,
+                total=counts.create + counts.update + counts.delete + counts.noop + counts.error,
+                create=counts.create,
+                update=counts.update,
+                delete=counts.delete,
+                write=counts.create + counts.update,
+                error=counts.error,
+                noop=counts.noop,
+                errors=list(counts.errors) or None,
+                ignored=counts.ignored,
+                warning=counts.warning,
+                warnings=list(counts.warnings) or None,
             )
-            for (group, resource), count in sorted(self._counts.items())
+            for (group, resource), counts in sorted(self._counts.items())
         ]
 
     def status(self, *, started: int, finished: int | None = None) -> JobStatus:
         """Return the status of a working job, or with ``finished`` that of an ended one. Times are Unix milliseconds."""
         state, message = (State.WORKING, self.message) if finished is None else self.outcome
-        progress = 100.0 if state is State.SUCCESS else min(self.percent, _MOST_AT_WORK) if finished is None else self.percent
+        max_percent = _MAX_UNFINISHED_PERCENT if finished is None else 100.0
+        percent = 100.0 if state is State.SUCCESS else min(self.percent, max_percent)
         return JobStatus(
             state=state,
             started=started,
             finished=finished,
             message=message,
             errors=list(self.errors) or None,
-            progress=progress,
+            progress=percent,
             summary=self.summary() or None,
         )

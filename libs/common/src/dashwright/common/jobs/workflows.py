@@ -1,6 +1,7 @@
-"""Rules of the workflows of a repository: what may be written to it, and what an export into it means.
+"""Rules of the workflows of a repository, for writes to it and for exports into it.
 
-The texts are those that clients of the files API know.
+The workflow ``write`` allows writes to the synced branch, ``branch`` to other branches. The messages are those that clients
+of the files API know.
 """
 
 import re
@@ -13,8 +14,8 @@ from dashwright.common.models.provisioning import ExportJobOptions, RepositorySp
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
-def is_own(spec: RepositorySpec, ref: str) -> bool:
-    """Return whether a ref is what the repository syncs: its own branch, by name or unnamed, or its folder."""
+def is_synced_ref(spec: RepositorySpec, ref: str) -> bool:
+    """Return whether the repository syncs from ``ref``: it is empty or the name of the repository's branch."""
     return not ref or (spec.remote is not None and ref == spec.remote.branch)
 
 
@@ -24,15 +25,15 @@ def check_write(spec: RepositorySpec, ref: str) -> None:
         raise BadRequest("a commit is not written to: name a branch")
     if not spec.workflows:
         raise BadRequest("this repository is read only")
-    wanted = Workflow.WRITE if is_own(spec, ref) else Workflow.BRANCH
-    if wanted not in spec.workflows:
-        raise BadRequest(f"this repository does not support the {wanted.value} workflow")
-    if not is_own(spec, ref) and spec.type is RepositoryType.LOCAL:
+    required_workflow = Workflow.WRITE if is_synced_ref(spec, ref) else Workflow.BRANCH
+    if required_workflow not in spec.workflows:
+        raise BadRequest(f"this repository does not support the {required_workflow.value} workflow")
+    if not is_synced_ref(spec, ref) and spec.type is RepositoryType.LOCAL:
         raise PreconditionFailed("only repositories on a git host support the branch workflow")
 
 
-def prefix_of(options: ExportJobOptions) -> str:
-    """Return the directory of an export without a trailing slash; empty for the root."""
+def export_directory(options: ExportJobOptions) -> str:
+    """Return the directory of an export without a trailing slash. The root is empty."""
     return (options.prefix or "").rstrip("/")
 
 
@@ -40,17 +41,17 @@ def check_export(spec: RepositorySpec, options: ExportJobOptions) -> None:
     """Raise BadRequest or PreconditionFailed if the repository does not allow an export."""
     check_write(spec, options.branch or "")
     if options.history and spec.type is RepositoryType.LOCAL:
-        raise BadRequest("a folder keeps no history: leave history out")
+        raise BadRequest("a local directory keeps no history: leave history out")
     try:
-        check_path(prefix_of(options))
+        check_path(export_directory(options))
     except BadRequest as error:
         raise BadRequest(f"prefix: {error.message}") from error
 
 
-def hands_over(spec: RepositorySpec, options: ExportJobOptions) -> bool:
-    """Return whether the repository manages the exported objects from then on.
+def adopts_exported_objects(spec: RepositorySpec, options: ExportJobOptions) -> bool:
+    """Return whether the repository adopts the exported objects, that is, manages them after the export.
 
-    That requires that a sync of it finds every object by its name, in its present place.
+    This requires that a sync finds each exported file and gives its object the same name and folder.
     """
-    is_found = is_own(spec, options.branch or "") and options.identifier and not prefix_of(options)
-    return is_found and spec.sync.enabled and spec.sync.target is SyncTarget.INSTANCE
+    keeps_identity = is_synced_ref(spec, options.branch or "") and options.identifier and not export_directory(options)
+    return keeps_identity and spec.sync.enabled and spec.sync.target is SyncTarget.INSTANCE

@@ -1,4 +1,4 @@
-"""Registry of resource kinds as data, with the admission rules of each kind. Pure; used by the gateway and the workers.
+"""Registry of resource kinds as data, with the admission rules of each kind. Pure functions without I/O.
 
-A kind is added by describing it here: routes, discovery, storage and permissions follow from the description.
+To add a kind, add its description: routes, discovery, storage and permissions follow from it.
 """

@@ -1,4 +1,4 @@
-"""Annotations with a meaning of their own, under the names that existing clients use."""
+"""Names of the annotations and labels that have a meaning, as existing clients know them."""
 
 FOLDER_KEY = "grafana.app/folder"
 MESSAGE = "grafana.app/message"
@@ -25,7 +25,7 @@ CALLER_TOOLS = frozenset({"kubectl", "terraform", "plugin"})
 SET_BY_STORE = frozenset({CREATED_BY, UPDATED_BY, UPDATED_AT})
 
 #: Label with the numeric id of an object, for older clients. Only the store sets it.
-NUMBER_LABEL = "grafana.app/deprecatedInternalID"
+CLASSIC_ID_LABEL = "grafana.app/deprecatedInternalID"
 
 #: Annotations of the manager of an object. Only a sync sets them to a repository; callers and files cannot.
 SET_BY_MANAGER = frozenset(

@@ -1,9 +1,15 @@
-"""Names of branches, by the rules of git."""
+"""Rules of branch names, which are those of git."""
 
 import re
 from typing import Final
 
-LONGEST: Final = 255
+MAX_BRANCH_LENGTH: Final = 255
+
+BRANCH_PATTERN: Final = (
+    r"^(?!(?:@|HEAD)$)(?![-/.]|refs/)(?![\s\S]*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))"
+    r"[^\x00-\x20\x7f~^:?*\[\]\\]*[^\x00-\x20\x7f~^:?*\[\]\\/.]$"
+)
+"""The rules of ``is_branch`` except the length, as a regular expression of JSON Schema (ECMA-262)."""
 
 _FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\]\\]|\.\.|@\{|//")
 
@@ -13,8 +19,8 @@ def is_branch(name: str) -> bool:
 
     With a branch called ``refs/heads/main``, git cannot tell whether a push to that name means this branch or ``main``.
     """
-    if not name or len(name) > LONGEST or name in ("@", "HEAD") or _FORBIDDEN.search(name):
+    if not name or len(name) > MAX_BRANCH_LENGTH or name in ("@", "HEAD") or _FORBIDDEN.search(name):
         return False
     if name.startswith(("-", "/", "refs/")) or name.endswith(("/", ".")):
         return False
-    return not any(part.startswith(".") or part.endswith(".lock") for part in name.split("/"))
+    return not any(component.startswith(".") or component.endswith(".lock") for component in name.split("/"))

@@ -1,4 +1,4 @@
-"""Schema of classic dashboards that ``v1beta1`` checks: the type of each known member."""
+"""Types of the members of classic dashboards, which version ``v1beta1`` checks."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -8,40 +8,40 @@ from dashwright.common.kinds.draft import Draft
 
 class _Type(NamedTuple):
     label: str
-    holds: Callable[[Any], bool]
+    accepts: Callable[[Any], bool]
 
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
 
 
-_TEXT: Final = _Type("a text", lambda value: isinstance(value, str))
-_SWITCH: Final = _Type("true or false", lambda value: isinstance(value, bool))
+_STRING: Final = _Type("a string", lambda value: isinstance(value, str))
+_BOOLEAN: Final = _Type("true or false", lambda value: isinstance(value, bool))
 _INTEGER: Final = _Type("an integer", _is_integer)
 _OBJECT: Final = _Type("an object", lambda value: isinstance(value, dict))
 _LIST: Final = _Type("a list", lambda value: isinstance(value, list))
-_TEXTS: Final = _Type("a list of texts", lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value))
-_REFRESH: Final = _Type("a text or false", lambda value: value is False or isinstance(value, str))
-_NUMBER_OR_TEXT: Final = _Type("a number or a text", lambda value: isinstance(value, str | int | float) and not isinstance(value, bool))
+_STRINGS: Final = _Type("a list of strings", lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value))
+_REFRESH: Final = _Type("a string or false", lambda value: value is False or isinstance(value, str))
+_NUMBER_OR_STRING: Final = _Type("a number or a string", lambda value: isinstance(value, str | int | float) and not isinstance(value, bool))
 
 _DASHBOARD: Final[Mapping[str, _Type]] = {
-    "description": _TEXT,
-    "editable": _SWITCH,
+    "description": _STRING,
+    "editable": _BOOLEAN,
     "fiscalYearStartMonth": _INTEGER,
-    "gnetId": _NUMBER_OR_TEXT,
+    "gnetId": _NUMBER_OR_STRING,
     "graphTooltip": _INTEGER,
     "links": _LIST,
-    "liveNow": _SWITCH,
-    "preload": _SWITCH,
+    "liveNow": _BOOLEAN,
+    "preload": _BOOLEAN,
     "refresh": _REFRESH,
     "revision": _INTEGER,
     "schemaVersion": _INTEGER,
-    "style": _TEXT,
-    "tags": _TEXTS,
-    "timezone": _TEXT,
-    "weekStart": _TEXT,
+    "style": _STRING,
+    "tags": _STRINGS,
+    "timezone": _STRING,
+    "weekStart": _STRING,
 }
-_TIME: Final[Mapping[str, _Type]] = {"from": _TEXT, "to": _TEXT}
+_TIME: Final[Mapping[str, _Type]] = {"from": _STRING, "to": _STRING}
 _PANEL: Final[Mapping[str, _Type]] = {
     "fieldConfig": _OBJECT,
     "gridPos": _OBJECT,
@@ -49,23 +49,23 @@ _PANEL: Final[Mapping[str, _Type]] = {
     "options": _OBJECT,
     "panels": _LIST,
     "targets": _LIST,
-    "title": _TEXT,
-    "type": _TEXT,
+    "title": _STRING,
+    "type": _STRING,
 }
-_VARIABLE: Final[Mapping[str, _Type]] = {"name": _TEXT, "type": _TEXT}
-_ANNOTATION: Final[Mapping[str, _Type]] = {"enable": _SWITCH, "hide": _SWITCH, "name": _TEXT}
+_VARIABLE: Final[Mapping[str, _Type]] = {"name": _STRING, "type": _STRING}
+_ANNOTATION: Final[Mapping[str, _Type]] = {"enable": _BOOLEAN, "hide": _BOOLEAN, "name": _STRING}
 
 
 def check_classic(draft: Draft) -> None:
-    """Add a cause for each known member of the wrong type. Null counts as missing; unknown members may have any type."""
+    """Add a cause for each known member of the wrong type. Null counts as missing. Unknown members may have any type."""
     spec = draft.spec
     _check_members(draft, "spec", spec, _DASHBOARD)
     for name, members in (("time", _TIME), ("timepicker", {}), ("templating", {}), ("annotations", {})):
         _check_object(draft, f"spec.{name}", spec.get(name), members)
     _check_objects(draft, "spec.panels", spec.get("panels"), _PANEL)
     for name, members in (("templating", _VARIABLE), ("annotations", _ANNOTATION)):
-        if isinstance(listing := spec.get(name), dict):
-            _check_objects(draft, f"spec.{name}.list", listing.get("list"), members)
+        if isinstance(section := spec.get(name), dict):
+            _check_objects(draft, f"spec.{name}.list", section.get("list"), members)
 
 
 def _check_objects(draft: Draft, path: str, value: Any, members: Mapping[str, _Type]) -> None:
@@ -80,16 +80,16 @@ def _check_object(draft: Draft, path: str, value: Any, members: Mapping[str, _Ty
 
 
 def _check_members(draft: Draft, path: str, value: Mapping[str, Any], members: Mapping[str, _Type]) -> None:
-    for name, wanted in members.items():
-        _fits(draft, f"{path}.{name}", value.get(name), wanted)
+    for name, expected in members.items():
+        _fits(draft, f"{path}.{name}", value.get(name), expected)
 
 
-def _fits(draft: Draft, path: str, value: Any, wanted: _Type) -> bool:
-    """Return whether the value is present and of the wanted type; add a cause if it has another type."""
+def _fits(draft: Draft, path: str, value: Any, expected: _Type) -> bool:
+    """Return whether the value is present and has the expected type. Add a cause if it has another type."""
     if value is None:
         return False
-    if not wanted.holds(value):
-        draft.invalid(path, _excerpt(value), f"must be {wanted.label}")
+    if not expected.accepts(value):
+        draft.invalid(path, _excerpt(value), f"must be {expected.label}")
         return False
     return True
 

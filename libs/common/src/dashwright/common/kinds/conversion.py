@@ -1,6 +1,6 @@
 """Conversion of dashboards between versions.
 
-A classic body is the same in all versions. A body of elements and a layout is shown as a stub in the older ones.
+A classic body is the same in all versions. The older versions show a body with elements and a layout only as a stub.
 """
 
 from functools import cache
@@ -41,16 +41,17 @@ _DEFAULTS: Final = {
     "timezone": "",
     "weekStart": "",
 }
-_MEMBERS: Final = {name: orjson.dumps({name: value})[1:-1].decode() for name, value in _DEFAULTS.items()}
+#: JSON of each default member, such as ``"links":[]``, by its name.
+_DEFAULT_MEMBERS: Final = {name: orjson.dumps({name: value})[1:-1].decode() for name, value in _DEFAULTS.items()}
 
 
 def render_dashboard(kind: Kind, body: Body, version: str) -> RenderedBody:
     """Return a body in the form that a version shows.
 
-    A stub has only the title, and a status that names the version to read the dashboard in.
+    A version that cannot show the body gets a stub with the title, whose status names the version to read instead.
     """
     if not body.layout:
-        spec = _filled(body.spec) if version == _FILLED_VERSION else body.spec
+        spec = _with_defaults(body.spec) if version == _FILLED_VERSION else body.spec
         return RenderedBody(spec, _status(body.stored_version, version))
     if version == kind.version:
         return RenderedBody(body.spec, _status(version, version))
@@ -67,8 +68,8 @@ def _status(stored_version: str, version: str) -> str:
     return DashboardStatus(conversion=conversion).to_json().decode()
 
 
-def _filled(spec: str) -> str:
-    """Return a classic body with the defaults of its missing members appended; the saved text is not changed."""
-    given = orjson.loads(spec).keys()
-    missing = [text for name, text in _MEMBERS.items() if name not in given]
-    return f"{spec[:-1]}{',' if given and missing else ''}{','.join(missing)}}}"
+def _with_defaults(spec: str) -> str:
+    """Return a classic body with the defaults of its missing members appended. The stored members are not reformatted."""
+    present_names = orjson.loads(spec).keys()
+    missing_members = [member for name, member in _DEFAULT_MEMBERS.items() if name not in present_names]
+    return f"{spec[:-1]}{',' if present_names and missing_members else ''}{','.join(missing_members)}}}"

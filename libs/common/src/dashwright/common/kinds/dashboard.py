@@ -1,6 +1,6 @@
 """Admission of dashboards and folders.
 
-The spec of a dashboard is any JSON object; its title is read where either layout has it.
+The spec of a dashboard is any JSON object. Classic dashboards and those with elements and a layout have the same title member.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,28 +17,31 @@ from dashwright.common.kinds.naming import check_dashboard_name, is_dashboard_na
 from dashwright.common.kinds.refresh import check_refresh, refresh_of
 from dashwright.common.kinds.settings import AdmissionSettings
 
-LONGEST_TITLE = 5000
-LONGEST_MESSAGE = 500
+MAX_TITLE_LENGTH = 5000
+MAX_MESSAGE_LENGTH = 500
 
-#: The name by which clients refer to the root as a folder.
+#: Name by which clients refer to the root as a folder.
 ROOT_FOLDER: Final = "general"
 
+#: The version in which the members of a classic dashboard are checked.
 _CHECKED_VERSION: Final = "v1beta1"
+#: Members that only a dashboard with elements and a layout has.
 _LAYOUT_MARKS: Final = frozenset({"elements", "layout"})
 
 
 def extract_dashboard(spec: Mapping[str, Any]) -> Extract:
-    """Return the extract of a dashboard. Tags that the database cannot store are left out."""
-    listed = [tag for tag in list_of(spec.get("tags")) if isinstance(tag, str) and "\0" not in tag]
+    """Return the extract of a dashboard. Tags that the database cannot store are excluded."""
+    tags = [tag for tag in list_of(spec.get("tags")) if isinstance(tag, str) and "\0" not in tag]
     refs = list(dict.fromkeys(uid for uid in _library_panels(spec) if isinstance(uid, str) and is_dashboard_name(uid)))
-    return extract_title(spec)._replace(layout=not _LAYOUT_MARKS.isdisjoint(spec), tags=listed, refs=refs)
+    return extract_title(spec)._replace(layout=not _LAYOUT_MARKS.isdisjoint(spec), tags=tags, refs=refs)
 
 
 def _library_panels(spec: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the names of the library panels of a dashboard, in either layout and in old and new rows."""
-    level = [spec, *objects_of(spec.get("rows"))]
-    panels = [panel for holder in level for panel in objects_of(holder.get("panels"))]
-    panels += [inner for panel in panels if "panels" in panel for inner in objects_of(panel["panels"])]
+    """Yield the names of the library panels of a dashboard: of panels, which may be in rows, and of elements."""
+    # Old dashboards have a list of rows with panels. In newer ones a row is itself a panel with panels.
+    panel_lists = [spec, *objects_of(spec.get("rows"))]
+    panels = [panel for parent in panel_lists for panel in objects_of(parent.get("panels"))]
+    panels += [nested for panel in panels if "panels" in panel for nested in objects_of(panel["panels"])]
     for panel in panels:
         if "libraryPanel" in panel:
             yield member_at(panel, "libraryPanel", "uid")
@@ -47,17 +50,17 @@ def _library_panels(spec: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
-    """Check a dashboard and add a cause for each fault of the classic schema.
+    """Check a dashboard and add a cause for each violation of the classic schema.
 
-    Raises BadRequest with the texts that existing clients show.
+    Raises BadRequest, with messages that existing clients know, for an invalid name, title, message or refresh interval.
     """
     check_dashboard_name(draft.name)
     _check_title(draft, "Dashboard")
-    if len(draft.annotations.get(MESSAGE, "")) > LONGEST_MESSAGE:
-        raise BadRequest(f"message too long, max {LONGEST_MESSAGE} characters")
+    if len(draft.annotations.get(MESSAGE, "")) > MAX_MESSAGE_LENGTH:
+        raise BadRequest(f"message too long, max {MAX_MESSAGE_LENGTH} characters")
     refresh = refresh_of(draft.spec)
     if draft.old_spec is None or refresh != refresh_of(draft.old_spec):
-        check_refresh(refresh, shortest=settings.min_refresh_seconds)
+        check_refresh(refresh, min_seconds=settings.min_refresh_seconds)
     if draft.spec.get("schemaVersion") == STUB_SCHEMA:
         draft.invalid("spec.schemaVersion", STUB_SCHEMA, "it marks a placeholder for a dashboard; read the dashboard in v2alpha1")
     if draft.version == _CHECKED_VERSION and _LAYOUT_MARKS.isdisjoint(draft.spec):
@@ -72,9 +75,9 @@ def admit_folder(draft: Draft, _settings: AdmissionSettings) -> None:
     _check_title(draft, "Folder")
 
 
-def _check_title(draft: Draft, what: str) -> None:
+def _check_title(draft: Draft, label: str) -> None:
     title = draft.spec.get("title")
     if not isinstance(title, str) or not title.strip():
-        raise BadRequest(f"{what} title cannot be empty")
-    if len(title) > LONGEST_TITLE:
-        raise BadRequest(f"{what} title cannot contain more than 5 000 characters")
+        raise BadRequest(f"{label} title cannot be empty")
+    if len(title) > MAX_TITLE_LENGTH:
+        raise BadRequest(f"{label} title cannot contain more than 5 000 characters")

@@ -13,6 +13,7 @@ from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.causes import sentence
 
+#: Function that checks a draft, and may change it and add causes.
 Admission = Callable[[Draft, AdmissionSettings], None]
 
 
@@ -21,13 +22,14 @@ class Storage(Enum):
 
     RESOURCES = "resources"  #: Objects with generations, a history and a trash.
     JOBS = "jobs"  #: Jobs: created once, changed only by their worker.
+    DEAD_LETTERS = "dead_letters"  #: Dead letters: created by the gateway from the queue, changed only by a replay.
 
 
 class Extract(NamedTuple):
-    """Facts about an object that are stored in columns, to be known without its body."""
+    """Values of an object that are also stored in columns, so that they are known without its body."""
 
     title: str = ""
-    layout: bool = False  #: Whether a dashboard consists of elements and a layout.
+    layout: bool = False  #: True if a dashboard consists of elements and a layout.
     tags: Sequence[str] = ()
     subtype: str = ""  #: Type within the kind, such as the type of a panel.
     refs: Sequence[str] = ()  #: Names of the library panels that the object shows.
@@ -41,7 +43,7 @@ def extract_title(spec: Mapping[str, Any]) -> Extract:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of the printed table of a kind."""
+    """Column of a kind in the table format of the API."""
 
     name: str
     path: tuple[str, ...]  #: Path from the object to the value.
@@ -54,7 +56,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class SubResource:
-    """Subresource that is served below an object."""
+    """Subresource below an object."""
 
     name: str
     kind: str  #: Kind of the response.
@@ -66,25 +68,26 @@ class SubResource:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Stored body together with the columns stored next to it. ``spec`` and ``status`` are JSON text."""
+    """Stored body together with the columns stored next to it. ``spec`` and ``status`` are JSON strings."""
 
     name: str
     title: str
     subtype: str
     stored_version: str
-    layout: bool
+    layout: bool  #: True if a dashboard consists of elements and a layout.
     spec: str
     status: str | None
 
 
 class RenderedBody(NamedTuple):
-    """Spec, status and names of secrets as a version of a kind shows them, as JSON text."""
+    """Spec, status and names of secrets in the form that a version of a kind shows, as JSON strings."""
 
     spec: str
     status: str | None
     secure: str | None = None
 
 
+#: Function that returns a stored body in the form that a version of its kind shows.
 Render = Callable[["Kind", Body, str], RenderedBody]
 
 
@@ -104,50 +107,50 @@ class Kind:
     spec: type[BaseModel] | None = None  #: Model of the spec; None: any JSON object.
     #: Model of the status, if the kind has one. A new object gets its defaults.
     status: type[BaseModel] | None = None
-    #: The model of the member that takes secrets and shows their names.
+    #: Model of the member that accepts secrets and shows their names.
     secure: type[BaseModel] | None = None
     short_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     admit: Admission | None = None
-    dns_name: bool = False  #: Whether names follow the rules of Kubernetes instead of those of dashboards.
-    #: Read the extract from an admitted spec.
+    dns_name: bool = False  #: True if names follow the rules of Kubernetes instead of those of dashboards.
+    #: Function that returns the extract of an admitted spec.
     extract: Callable[[Mapping[str, Any]], Extract] = extract_title
     categories: tuple[str, ...] = ("grafana",)
-    in_folder: bool = False  #: Whether objects are in folders, which decide access to them.
-    is_tree: bool = False  #: Whether the objects are the folders themselves.
-    history: bool = False  #: Whether older generations and deleted objects can be restored.
+    in_folder: bool = False  #: True if objects can be in folders, whose access rules apply to them.
+    is_tree: bool = False  #: True if the objects are folders themselves.
+    history: bool = False  #: True if older generations and deleted objects can be restored.
     #: Prefix of scopes and actions: ``dashboards`` for ``dashboards:read`` on ``dashboards:uid:N``.
     area: str = ""
-    #: The least role that is allowed each action, on all objects of the organization. Actions without a role need a grant.
+    #: Lowest role that may perform each action on all objects of the organization. Actions without a role need a grant.
     roles: Mapping[str, Role] = field(default_factory=dict)
-    #: Objects may have access rules of their own; ``{area}.permissions:read`` and ``:write`` are for Admins.
+    #: True if objects can have access rules. The actions ``{area}.permissions:read`` and ``:write`` require the role Admin.
     has_access_rules: bool = False
     subresources: tuple[SubResource, ...] = ()
-    render: Render | None = None  #: Show a stored body in a version; None: as it is stored.
-    shown_spec: type[BaseModel] | None = None  #: Model of the rendered spec, if it differs from ``spec``.
+    render: Render | None = None  #: None: every version shows the stored form.
+    rendered_spec: type[BaseModel] | None = None  #: Model of the rendered spec, if it differs from ``spec``.
     #: Model of the rendered status, if it differs from ``status``.
-    shown_status: type[BaseModel] | None = None
-    #: Make the body to store from the old body (None at a creation) and the spec that was sent.
-    absorb: Callable[[dict[str, Any] | None, dict[str, Any]], dict[str, Any]] | None = None
+    rendered_status: type[BaseModel] | None = None
+    #: Function that returns the body to store, made from the old body (None for a new object) and the spec of the request.
+    merge: Callable[[dict[str, Any] | None, dict[str, Any]], dict[str, Any]] | None = None
     set_lists: tuple[tuple[str, ...], ...] = ()  #: Paths of lists whose items form a set.
-    #: Actions, with their scopes, that a creation needs in addition to the kind's own.
-    create_needs: tuple[tuple[str, str], ...] = ()
-    finalizers: tuple[str, ...] = ()  #: Finalizers of a new object that names none.
-    own_finalizers: frozenset[str] = frozenset()  #: Finalizers that the server runs itself.
+    #: Actions and scopes that a creation requires in addition to the kind's create action.
+    extra_create_permissions: tuple[tuple[str, str], ...] = ()
+    finalizers: tuple[str, ...] = ()  #: Finalizers of a new object if the request has none.
+    server_finalizers: frozenset[str] = frozenset()  #: Finalizers that the server runs itself, immediately.
 
     @property
-    def creating(self) -> tuple[tuple[str, str], ...]:
-        """Actions, with their scopes, that a creation needs."""
-        return ((self.actions["create"], "*"), *self.create_needs)
+    def create_permissions(self) -> tuple[tuple[str, str], ...]:
+        """Actions and scopes that a creation requires."""
+        return ((self.actions["create"], "*"), *self.extra_create_permissions)
 
     @property
     def version(self) -> str:
-        """Preferred version."""
+        """The preferred version."""
         return self.versions[0]
 
     @property
     def key(self) -> str:
-        """Name in Kubernetes messages: ``dashboards.dashboard.grafana.app``."""
+        """The name of the kind in messages of Kubernetes, such as ``dashboards.dashboard.grafana.app``."""
         return f"{self.plural}.{self.group}"
 
     def details(self, name: str) -> dict[str, str]:

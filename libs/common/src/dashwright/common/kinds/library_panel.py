@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
+from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Body, Extract, Kind, RenderedBody, extract_title
 from dashwright.common.kinds.naming import check_dashboard_name
@@ -20,15 +20,15 @@ _MEMBERS: Final[Mapping[str, TypeAdapter[Any]]] = {
     field.alias or name: TypeAdapter(field.annotation)  # type: ignore[arg-type]  # a declared field has an annotation
     for name, field in LibraryPanelSpec.model_fields.items()
 }
-_ALWAYS: Final[Mapping[str, Any]] = {"type": "", "options": {}, "fieldConfig": {}}
+_REQUIRED_MEMBERS: Final[Mapping[str, Any]] = {"type": "", "options": {}, "fieldConfig": {}}
 
 
 class _Parts(NamedTuple):
-    """Body split into members that the spec has and members that it lacks."""
+    """Members of a stored body, by whether the spec can have them."""
 
     spec: dict[str, Any]
-    missing: dict[str, Any]  #: Members that the spec has no place for.
-    unfit: list[str]  #: Names of members whose type differs from that in the spec.
+    outside_spec: dict[str, Any]  #: Members that the spec cannot have. The API shows them as ``status.missing``.
+    mistyped: list[str]  #: Names of the members in ``outside_spec`` that the spec has with another type.
 
 
 def extract_library_panel(spec: Mapping[str, Any]) -> Extract:
@@ -41,48 +41,48 @@ def admit_library_panel(draft: Draft, _settings: AdmissionSettings) -> None:
     """Check a library panel. Raises BadRequest for an invalid name, title or type."""
     check_dashboard_name(draft.name)
     for name in ("title", "type"):
-        text = draft.spec.get(name) or ""
-        if not isinstance(text, str) or "\0" in text:
-            raise BadRequest(f"the {name} of a library panel must be a text without the character U+0000")
+        value = draft.spec.get(name) or ""
+        if not isinstance(value, str) or "\0" in value:
+            raise BadRequest(f"the {name} of a library panel must be a string without the character U+0000")
 
 
 def render_library_panel(_kind: Kind, body: Body, _version: str) -> RenderedBody:
-    """Return a library panel as clients see it.
+    """Return a library panel in the form that the API shows.
 
-    The status has the members that the spec has no place for, and a warning for each member that differs from the
-    store. A missing title or type is taken from the store.
+    The status has the members that the spec cannot have, and a warning if the title or type in the body differs from the
+    stored column. If the body has no title or type, that of the column is shown.
     """
-    spec, missing, unfit = _parts(read_json(body.spec))
-    warnings = [f"{name} does not fit the spec and is listed in missing" for name in unfit]
-    for name, known in (("title", body.title), ("type", body.subtype)):
-        if not known or name in missing:
+    spec, outside_spec, mistyped = _parts(read_json(body.spec))
+    warnings = [f"{name} does not fit the spec and is listed in missing" for name in mistyped]
+    for name, column_value in (("title", body.title), ("type", body.subtype)):
+        if not column_value or name in outside_spec:
             continue
         if not spec.get(name):
-            spec[name] = known
-        elif spec[name] != known:
-            warnings.append(f"{name} in the body is {spec[name]!r}, but the panel is known by {known!r}")
-    shown = {"warnings": warnings, "missing": missing}
-    status = {name: value for name, value in shown.items() if value}
-    spec |= {name: value for name, value in _ALWAYS.items() if name not in spec}
+            spec[name] = column_value
+        elif spec[name] != column_value:
+            warnings.append(f"{name} in the body is {spec[name]!r}, but the stored {name} is {column_value!r}")
+    status_members = {"warnings": warnings, "missing": outside_spec}
+    status = {name: value for name, value in status_members.items() if value}
+    spec |= {name: value for name, value in _REQUIRED_MEMBERS.items() if name not in spec}
     return RenderedBody(write_json(spec).decode(), write_json(status).decode() if status else None)
 
 
-def absorb_library_panel(old: dict[str, Any] | None, spec: dict[str, Any]) -> dict[str, Any]:
-    """Return the spec combined with the members of the old body that the spec has no place for."""
-    return spec if old is None else {**_parts(old).missing, **spec}
+def merge_library_panel(old: dict[str, Any] | None, spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the spec together with the members of the old body that a spec cannot have."""
+    return spec if old is None else {**_parts(old).outside_spec, **spec}
 
 
 def _parts(body: Mapping[str, Any]) -> _Parts:
     parts = _Parts({}, {}, [])
     for name, value in body.items():
         if name not in _MEMBERS:
-            parts.missing[name] = value
+            parts.outside_spec[name] = value
         elif value is not None:
             if _fits(_MEMBERS[name], value):
                 parts.spec[name] = value
             else:
-                parts.missing[name] = value
-                parts.unfit.append(name)
+                parts.outside_spec[name] = value
+                parts.mistyped.append(name)
     return parts
 
 

@@ -7,7 +7,10 @@ from typing import Any, Final
 
 from dashwright.common.errors import BadRequest
 
-_PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[smhdwMy])")
+_AMOUNT_WITH_UNIT: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[smhdwMy])")
+_MAX_INTERVAL_LENGTH: Final = 40
+
+#: Seconds of each unit.
 _SECONDS: Final = {
     "ms": Decimal("0.001"),
     "s": Decimal(1),
@@ -21,16 +24,16 @@ _SECONDS: Final = {
 
 
 def refresh_of(spec: Mapping[str, Any]) -> Any:
-    """Return the refresh interval of a spec in either layout; None if it is missing."""
-    times = spec.get("timeSettings")
-    nested = times.get("autoRefresh") if isinstance(times, dict) else None
-    return spec.get("refresh", nested)
+    """Return the refresh interval of a dashboard, classic or with elements and a layout, or None if it is missing."""
+    time_settings = spec.get("timeSettings")
+    auto_refresh = time_settings.get("autoRefresh") if isinstance(time_settings, dict) else None
+    return spec.get("refresh", auto_refresh)
 
 
-def check_refresh(refresh: Any, *, shortest: float) -> None:
-    """Raise BadRequest for an interval that cannot be read or is below ``shortest`` seconds.
+def check_refresh(refresh: Any, *, min_seconds: float) -> None:
+    """Raise BadRequest for an invalid interval, or for one below ``min_seconds``.
 
-    An empty text, ``auto``, false and null mean that the dashboard has no interval.
+    An empty string, ``auto``, false and null mean that the dashboard has no interval.
     """
     if refresh is None or refresh is False or refresh in ("", "auto"):
         return
@@ -39,12 +42,12 @@ def check_refresh(refresh: Any, *, shortest: float) -> None:
         raise BadRequest(
             f"Dashboard refresh interval {str(refresh)[:40]!r} cannot be read; write it as 10s, 1m, 1h or 1d, or leave it empty"
         )
-    if seconds < shortest:
-        raise BadRequest(f"Dashboard refresh interval is too low: {refresh} is below {shortest:g}s, the shortest allowed here")
+    if seconds < min_seconds:
+        raise BadRequest(f"Dashboard refresh interval is too low: {refresh} is below {min_seconds:g}s, the shortest allowed here")
 
 
-def _seconds(text: str) -> Decimal | None:
-    parts = _PART.findall(text) if len(text) <= 40 else []
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+def _seconds(interval: str) -> Decimal | None:
+    amounts = _AMOUNT_WITH_UNIT.findall(interval) if len(interval) <= _MAX_INTERVAL_LENGTH else []
+    if not amounts or "".join(amount + unit for amount, unit in amounts) != interval:
         return None
-    return sum((Decimal(number) * _SECONDS[unit] for number, unit in parts), Decimal(0))
+    return sum((Decimal(amount) * _SECONDS[unit] for amount, unit in amounts), Decimal(0))

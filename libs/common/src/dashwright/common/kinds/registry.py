@@ -1,17 +1,21 @@
-"""Registry of all kinds that are served."""
+"""Registry of all kinds."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from dashwright.common.identity import Role
+from dashwright.common.kinds.batch import admit_batch
 from dashwright.common.kinds.conversion import render_dashboard
 from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
 from dashwright.common.kinds.kind import Column, Kind, Storage, SubResource
-from dashwright.common.kinds.library_panel import absorb_library_panel, admit_library_panel, extract_library_panel, render_library_panel
-from dashwright.common.kinds.repository import FINALIZERS, OWN_FINALIZERS, admit_repository, render_repository
+from dashwright.common.kinds.library_panel import admit_library_panel, extract_library_panel, merge_library_panel, render_library_panel
+from dashwright.common.kinds.notifications import render_batch
+from dashwright.common.kinds.repository import FINALIZERS, SERVER_FINALIZERS, admit_repository, render_repository
+from dashwright.common.models.batch import BatchItemList, BatchItemResult, BatchRetry, BatchSecure, BatchSpec, BatchStatus
 from dashwright.common.models.dashboard import DashboardStatus
 from dashwright.common.models.dashboard_access import DashboardWithAccessInfo
 from dashwright.common.models.dashboard_versions import DashboardVersionList, VersionsQueryOptions
+from dashwright.common.models.dead_letter import DeadLetterSpec, DeadLetterStatus
 from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.folder import DescendantCounts, FolderInfoList, FolderSpec
 from dashwright.common.models.library_panel import LibraryPanelSpec, LibraryPanelStatus
@@ -42,13 +46,13 @@ def _actions(area: str) -> dict[str, str]:
 
 
 def _roles(area: str, *, read: Role, create: Role, delete: Role, write: Role | None = None) -> Mapping[str, Role]:
-    """Return the least role for each action of an area. Without a role for ``write``, no role is allowed it."""
-    given = {"read": read, "create": create, "write": write, "delete": delete}
-    return MappingProxyType({f"{area}:{verb}": role for verb, role in given.items() if role is not None})
+    """Return the lowest role that may perform each action of an area. If ``write`` is None, no role may write."""
+    role_by_verb = {"read": read, "create": create, "write": write, "delete": delete}
+    return MappingProxyType({f"{area}:{verb}": role for verb, role in role_by_verb.items() if role is not None})
 
 
 def _folder_roles(area: str) -> Mapping[str, Role]:
-    """Return the roles of kinds in folders: Viewers read, Editors change."""
+    """Return the roles for kinds in folders, which Viewers can read and Editors can change."""
     return _roles(area, read=Role.VIEWER, create=Role.EDITOR, write=Role.EDITOR, delete=Role.EDITOR)
 
 
@@ -65,7 +69,7 @@ DASHBOARD = Kind(
     admit=admit_dashboard,
     extract=extract_dashboard,
     render=render_dashboard,
-    shown_status=DashboardStatus,
+    rendered_status=DashboardStatus,
     short_names=("dash",),
     in_folder=True,
     history=True,
@@ -82,7 +86,7 @@ FOLDER = Kind(
     group="folder.grafana.app",
     versions=("v0alpha1",),
     kind="Folder",
-    description="What dashboards, library panels and folders lie in; access to them follows from it",
+    description="A container of dashboards, library panels and folders, which determines the access to them",
     plural="folders",
     singular="folder",
     verbs=_STORED_VERBS,
@@ -115,9 +119,9 @@ LIBRARY_PANEL = Kind(
     admit=admit_library_panel,
     extract=extract_library_panel,
     render=render_library_panel,
-    absorb=absorb_library_panel,
-    shown_spec=LibraryPanelSpec,
-    shown_status=LibraryPanelStatus,
+    merge=merge_library_panel,
+    rendered_spec=LibraryPanelSpec,
+    rendered_status=LibraryPanelStatus,
     short_names=("libpanel",),
     in_folder=True,
     area="library.panels",
@@ -129,7 +133,7 @@ REPOSITORY = Kind(
     group="provisioning.grafana.app",
     versions=("v0alpha1",),
     kind="Repository",
-    description="Files that dashboards and folders are kept in step with",
+    description="A source of files from which dashboards and folders are synced",
     plural="repositories",
     singular="repository",
     verbs=_STORED_VERBS,
@@ -143,7 +147,7 @@ REPOSITORY = Kind(
     columns=(_NAME, _TITLE, Column("Type", ("spec", "type")), Column("Healthy", ("status", "health", "healthy"), type="boolean"), _CREATED),
     admit=admit_repository,
     finalizers=FINALIZERS,
-    own_finalizers=OWN_FINALIZERS,
+    server_finalizers=SERVER_FINALIZERS,
     short_names=("repo",),
     subresources=(
         SubResource("sync", "Job", "jobs:create", verbs=("create",)),
@@ -191,13 +195,71 @@ EVALUATION = Kind(
     spec=EvaluationSpec,
     status=JobStatus,
     # A job queries with the rights of the service: its submitter must have access to every data source.
-    create_needs=(("datasources:query", "datasources:uid:*"),),
+    extra_create_permissions=(("datasources:query", "datasources:uid:*"),),
     columns=(_NAME, Column("State", ("status", "state")), Column("Message", ("status", "message")), _CREATED),
 )
 
-KINDS: tuple[Kind, ...] = (DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY, JOB, EVALUATION)
+BATCH = Kind(
+    group="jobs.dashwright.io",
+    versions=("v0alpha1",),
+    kind="Batch",
+    description="Many jobs and evaluations that are submitted, watched, cancelled and retried together",
+    plural="batches",
+    singular="batch",
+    verbs=_STORED_VERBS,
+    actions=_actions("batches"),
+    roles=_roles("batches", read=Role.VIEWER, create=Role.EDITOR, write=Role.EDITOR, delete=Role.EDITOR),
+    dns_name=True,
+    spec=BatchSpec,
+    status=BatchStatus,
+    secure=BatchSecure,
+    render=render_batch,
+    admit=admit_batch,
+    # As for dead letters.
+    categories=(),
+    columns=(
+        _NAME,
+        Column("State", ("status", "state")),
+        Column("Progress", ("status", "progress"), type="number"),
+        Column("Total", ("status", "counts", "total"), type="integer"),
+        Column("Errors", ("status", "counts", "error"), type="integer"),
+        _CREATED,
+    ),
+    subresources=(
+        SubResource("items", "BatchItemList", "batches:read", verbs=("create", "get"), model=BatchItemList),
+        SubResource("results", "BatchItemResult", "batches:read", verbs=("get",), model=BatchItemResult),
+        SubResource("close", "Batch", "batches:write", verbs=("create",)),
+        SubResource("cancel", "Batch", "batches:write", verbs=("create",)),
+        SubResource("retry", "BatchRetry", "batches:write", verbs=("create",), model=BatchRetry),
+    ),
+)
+
+_DEAD_LETTER_READ, _DEAD_LETTER_WRITE = "deadletters:read", "deadletters:write"
+
+DEAD_LETTER = Kind(
+    group="jobs.dashwright.io",
+    versions=("v0alpha1",),
+    kind="DeadLetter",
+    description="A message that could not be handled",
+    plural="deadletters",
+    singular="deadletter",
+    verbs=frozenset({"get", "list", "delete", "deletecollection"}),
+    actions={"get": _DEAD_LETTER_READ, "list": _DEAD_LETTER_READ, "delete": _DEAD_LETTER_WRITE, "deletecollection": _DEAD_LETTER_WRITE},
+    # Messages of all members, so only administrators read them.
+    roles=MappingProxyType({_DEAD_LETTER_READ: Role.ADMIN, _DEAD_LETTER_WRITE: Role.ADMIN}),
+    storage=Storage.DEAD_LETTERS,
+    dns_name=True,
+    spec=DeadLetterSpec,
+    status=DeadLetterStatus,
+    # A list of all kinds of the category would fail for callers who are no administrators.
+    categories=(),
+    columns=(_NAME, Column("State", ("status", "state")), Column("Reason", ("status", "reason")), _CREATED),
+    subresources=(SubResource("replay", "DeadLetter", _DEAD_LETTER_WRITE, verbs=("create",)),),
+)
+
+KINDS: tuple[Kind, ...] = (DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY, JOB, EVALUATION, BATCH, DEAD_LETTER)
 
 
 def find(group: str, plural: str) -> Kind | None:
-    """Return the kind that a path of the resource API names, or None."""
+    """Return the kind with a group and plural, or None."""
     return next((kind for kind in KINDS if kind.group == group and kind.plural == plural), None)

@@ -1,7 +1,4 @@
-"""Admission of repositories: the rules of their spec, as observed in Grafana's provisioning API.
-
-The texts of the causes are those that its clients show.
-"""
+"""Admission of repositories, with the rules and messages of Grafana's provisioning API."""
 
 import hashlib
 import ipaddress
@@ -25,38 +22,38 @@ from dashwright.common.models.provisioning import RepositoryType
 RESERVED_NAMES = frozenset(
     ["classic", "sql", "SQL", "plugins", "legacy", "new", "job", "github", "githost", "s3", "gcs", "file", "create", "update", "delete"]
 )
-SHORTEST_INTERVAL = 10
-LONGEST_URL: Final = 2000
+MIN_SYNC_INTERVAL_SECONDS = 10
+MAX_URL_LENGTH: Final = 2000
 
 REMOVE_MANAGED: Final = "remove-orphan-resources"
 RELEASE_MANAGED: Final = "release-orphan-resources"
 CLEAN_UP: Final = "cleanup"
-#: Finalizers of a new repository that names none: its managed objects are deleted together with it.
+#: Finalizers of a new repository if the request has none. They delete the managed objects together with the repository.
 FINALIZERS: Final = (CLEAN_UP, REMOVE_MANAGED)
 
 #: Finalizers that the server runs itself and immediately. A deletion waits for all others.
-OWN_FINALIZERS: Final = frozenset({CLEAN_UP, REMOVE_MANAGED, RELEASE_MANAGED})
+SERVER_FINALIZERS: Final = frozenset({CLEAN_UP, REMOVE_MANAGED, RELEASE_MANAGED})
 
-#: Types of repositories on git hosts. The block with the configuration has the name of the type.
-GIT_TYPES: Final = tuple(kind for kind in RepositoryType if kind is not RepositoryType.LOCAL)
+#: Types of repositories on git hosts. The spec has their configuration under the name of the type.
+GIT_TYPES: Final = tuple(repository_type for repository_type in RepositoryType if repository_type is not RepositoryType.LOCAL)
 
 _HOST: Final = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,252}", re.IGNORECASE)
 
 
 def render_repository(_kind: Kind, body: Body, _version: str) -> RenderedBody:
-    """Return a repository together with the names of its secrets."""
+    """Return the form of a repository that the API shows, with the names of its secrets."""
     spec, status = orjson.loads(body.spec), orjson.loads(body.status or "{}")
-    token, hook = git_block(spec).get("encryptedToken"), (status.get("webhook") or {}).get("encryptedSecret")
-    named = {"token": token, "webhookSecret": hook}
-    secure = {member: {"name": secret_name(sealed)} for member, sealed in named.items() if sealed}
+    token, webhook_secret = git_config(spec).get("encryptedToken"), (status.get("webhook") or {}).get("encryptedSecret")
+    secrets = {"token": token, "webhookSecret": webhook_secret}
+    secure = {member: {"name": secret_name(sealed)} for member, sealed in secrets.items() if sealed}
     return RenderedBody(body.spec, body.status, orjson.dumps(secure).decode() if secure else None)
 
 
-def git_block(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the block of a spec that its type names; empty for a local repository."""
-    kind = spec.get("type")
-    block = spec.get(kind) if kind in GIT_TYPES else None
-    return block if isinstance(block, dict) else {}
+def git_config(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the member of the spec with the configuration of a git host, which is named like the type. Empty for a local repository."""
+    repository_type = spec.get("type")
+    config = spec.get(repository_type) if repository_type in GIT_TYPES else None
+    return config if isinstance(config, dict) else {}
 
 
 def secret_name(sealed: str) -> str:
@@ -64,21 +61,18 @@ def secret_name(sealed: str) -> str:
     return f"inline-{hashlib.sha256(sealed.encode()).hexdigest()[:14]}"
 
 
-def token_place(namespace: str, name: str) -> str:
-    """Return the owner for which the token of a repository is sealed."""
+def token_owner(namespace: str, name: str) -> str:
+    """Return the name of the record to which the sealed token of a repository is bound."""
     return f"repository:{namespace}/{name}/token"
 
 
-def hook_place(namespace: str, name: str) -> str:
-    """Return the owner for which the webhook secret of a repository is sealed."""
+def webhook_secret_owner(namespace: str, name: str) -> str:
+    """Return the name of the record to which the sealed webhook secret of a repository is bound."""
     return f"repository:{namespace}/{name}/webhook"
 
 
 def is_host(host: str) -> bool:
-    """Return whether every program reads ``host`` alike.
-
-    That is an IP address or a name in ASCII letters (others in their ``xn--`` form).
-    """
+    """Return whether ``host`` is an IP address or a name in ASCII, which all programs interpret alike."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -86,31 +80,31 @@ def is_host(host: str) -> bool:
     return "%" not in host
 
 
-def plain_url(url: str) -> str:
-    """Return a URL as it is stored: without trailing slashes and without one ``.git``, unless nothing would be left."""
-    trimmed = url.rstrip("/")
-    shorter = trimmed.removesuffix(".git")
-    return trimmed if shorter.endswith("/") else shorter
+def normalize_url(url: str) -> str:
+    """Return the stored form of a URL, without trailing slashes and without the suffix ``.git``."""
+    without_slashes = url.rstrip("/")
+    without_suffix = without_slashes.removesuffix(".git")
+    return without_slashes if without_suffix.endswith("/") else without_suffix
 
 
 def host_of(url: str | None) -> str:
-    """Return scheme, host and port of a URL, to which a token is sent; empty if the URL is invalid."""
-    parts = _split(url or "")
+    """Return the scheme, host and port of a URL, or an empty string if the URL is invalid."""
+    parts = split_url(url or "")
     return f"{parts.scheme}://{parts.netloc.lower()}" if parts is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Location of the files of a repository: a branch of a URL or folders of this machine, and the directory in it.
+    """Location of the files of a repository: a directory on this machine, or a directory in a branch of a git repository.
 
-    Sources with different patterns are not compared.
+    Sources with different patterns never overlap: which files they share is not examined.
     """
 
-    #: Text that occurs in the spec of every repository with the same ``origin``, to find candidates.
-    text: str
-    origin: tuple[str, str]
-    directory: tuple[str, ...]
-    patterns: tuple[tuple[str, ...], ...]
+    #: String that occurs in the spec of each repository with the same ``origin``, by which the store finds candidates.
+    search_string: str
+    origin: tuple[str, str]  #: URL in lower case and branch. Both are empty for local directories.
+    directory: tuple[str, ...]  #: Names in the path of the directory.
+    patterns: tuple[tuple[str, ...], ...]  #: The patterns to include, and those to exclude.
 
     def overlaps(self, other: "Source") -> bool:
         """Return whether a file may belong to both sources: one directory equals or contains the other."""
@@ -119,26 +113,26 @@ class Source:
         return is_comparable and self.directory[:shorter] == other.directory[:shorter]
 
 
-def source_of(spec: Mapping[str, Any], permitted: tuple[str, ...]) -> Source | None:
-    """Return the source of an admitted spec; None if its folder is not permitted any more."""
+def source_of(spec: Mapping[str, Any], permitted_paths: tuple[str, ...]) -> Source | None:
+    """Return the source of an admitted spec, or None if its folder is no longer permitted."""
     if spec["type"] == RepositoryType.LOCAL:
-        folder = resolve_local(spec["local"]["path"], permitted)
-        return None if folder is None else Source('"local"', ("", ""), _parts(folder), _patterns(spec["local"]))
-    githost = git_block(spec)
-    url = plain_url(githost["url"])
-    return Source(url, (url.lower(), githost.get("branch") or ""), _parts(githost.get("path") or ""), _patterns(githost))
+        folder = resolve_local(spec["local"]["path"], permitted_paths)
+        return None if folder is None else Source('"local"', ("", ""), _path_names(folder), _patterns(spec["local"]))
+    githost = git_config(spec)
+    url = normalize_url(githost["url"])
+    return Source(url, (url.lower(), githost.get("branch") or ""), _path_names(githost.get("path") or ""), _patterns(githost))
 
 
-def _patterns(block: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(block.get(name) or ()) for name in ("include", "exclude"))
+def _patterns(config: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(config.get(name) or ()) for name in ("include", "exclude"))
 
 
-def _parts(path: str) -> tuple[str, ...]:
-    return tuple(part for part in path.split("/") if part)
+def _path_names(path: str) -> tuple[str, ...]:
+    return tuple(name for name in path.split("/") if name)
 
 
 def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
-    """Check a spec that already has the shape of RepositorySpec; add one cause for each fault."""
+    """Check a spec that is valid by the model RepositorySpec, and add a cause for each fault."""
     spec = draft.spec
     if draft.name in RESERVED_NAMES:
         draft.invalid("metadata.name", draft.name, "Name is reserved, choose a different identifier")
@@ -170,8 +164,8 @@ def _check_workflows(draft: Draft) -> None:
 def _check_sync(draft: Draft) -> None:
     sync = draft.spec["sync"]
     interval = sync.get("intervalSeconds") or 0
-    if sync.get("enabled") and interval and interval < SHORTEST_INTERVAL:
-        draft.invalid("spec.sync.intervalSeconds", interval, f"Interval must be at least {SHORTEST_INTERVAL} seconds")
+    if sync.get("enabled") and interval and interval < MIN_SYNC_INTERVAL_SECONDS:
+        draft.invalid("spec.sync.intervalSeconds", interval, f"Interval must be at least {MIN_SYNC_INTERVAL_SECONDS} seconds")
     if interval < 0:
         draft.invalid("spec.sync.intervalSeconds", interval, "Interval must not be negative; 0 means no periodic sync")
 
@@ -180,28 +174,29 @@ def _is_local(spec: Mapping[str, Any]) -> bool:
     return spec.get("type") == RepositoryType.LOCAL
 
 
-def _check_git(draft: Draft, name: str) -> None:
-    """Check the block of a repository on a git host. ``name`` is the name of the block."""
-    block = draft.spec.get(name)
-    if block is None:
-        draft.required(f"spec.{name}", f"a {name} config is required")
+def _check_git(draft: Draft, git_type: str) -> None:
+    """Check the configuration of a repository on a git host. ``git_type`` is its member of the spec."""
+    config = draft.spec.get(git_type)
+    if config is None:
+        draft.required(f"spec.{git_type}", f"a {git_type} config is required")
         return
-    if block.get("url"):
-        block["url"] = plain_url(block["url"])
-    _check_url(draft, name, block.get("url") or "")
-    branch = block.get("branch") or ""
+    if config.get("url"):
+        config["url"] = normalize_url(config["url"])
+    _check_url(draft, git_type, config.get("url") or "")
+    branch = config.get("branch") or ""
     if branch and not is_branch(branch):
-        draft.invalid(f"spec.{name}.branch", branch, "invalid branch name")
-    _check_directory(draft, name, block)
+        draft.invalid(f"spec.{git_type}.branch", branch, "invalid branch name")
+    _check_directory(draft, git_type, config)
 
 
-def _check_url(draft: Draft, name: str, url: str) -> None:
-    field = f"spec.{name}.url"
+def _check_url(draft: Draft, git_type: str, url: str) -> None:
+    field = f"spec.{git_type}.url"
     if not url:
         draft.required(field, "the address of a repository: https://host/path")
         return
-    parts = _split(url)
-    if parts is None or len(url) > LONGEST_URL or not url.isprintable() or " " in url:
+    parts = split_url(url)
+    # Errors do not repeat what precedes an @, which may be a token.
+    if parts is None or len(url) > MAX_URL_LENGTH or not url.isprintable() or " " in url:
         draft.invalid(field, url.partition("@")[2] or url[:200], "give the address of a repository: https://host[:port]/path")
     elif parts.username is not None or parts.password is not None:
         draft.invalid(field, parts.hostname, "leave user and password out of the address; set the token as secure.token.create")
@@ -211,27 +206,27 @@ def _check_url(draft: Draft, name: str, url: str) -> None:
         draft.invalid(field, url[:200], "the path of the repository is missing: https://host/path")
 
 
-def _check_directory(draft: Draft, name: str, block: dict[str, Any]) -> None:
+def _check_directory(draft: Draft, git_type: str, config: dict[str, Any]) -> None:
     """Check the directory of a branch. The root is stored as a missing path."""
-    path = block.pop("path", "").strip("/")
+    path = config.pop("path", "").strip("/")
     if not path:
         return
-    block["path"] = path
+    config["path"] = path
     try:
         paths.check_path(path)
     except BadRequest as fault:
-        draft.invalid(f"spec.{name}.path", path[:200], fault.message)
+        draft.invalid(f"spec.{git_type}.path", path[:200], fault.message)
 
 
-def _check_selection(draft: Draft, block: str) -> None:
-    """Check ``include`` and ``exclude``. An empty list is removed, since it means the same as a missing one."""
-    config = draft.spec.get(block) or {}
+def _check_selection(draft: Draft, section: str) -> None:
+    """Check ``include`` and ``exclude`` in a section of the spec. Remove an empty list, which means the same as a missing one."""
+    config = draft.spec.get(section) or {}
     for name in ("include", "exclude"):
         patterns = config.get(name)
         if not patterns:
             config.pop(name, None)
             continue
-        field = f"spec.{block}.{name}"
+        field = f"spec.{section}.{name}"
         if len(patterns) > MAX_PATTERNS:
             draft.invalid(field, len(patterns), f"at most {MAX_PATTERNS} patterns")
         for index, pattern in enumerate(patterns[:MAX_PATTERNS]):
@@ -241,11 +236,12 @@ def _check_selection(draft: Draft, block: str) -> None:
                 draft.invalid(f"{field}[{index}]", pattern[:200], fault.message)
 
 
-def _split(url: str) -> SplitResult | None:
-    """Return the parts of an http or https URL; None if it is invalid."""
+def split_url(url: str) -> SplitResult | None:
+    """Return the parts of an http or https URL, or None if it is invalid."""
     try:
         parts = urlsplit(url)
-        is_usable = parts.scheme in ("https", "http") and is_host(parts.hostname or "") and (parts.port or 1) > 0
+        # urlsplit raises ValueError for an invalid port only when the port is read.
+        is_usable = parts.scheme in ("https", "http") and is_host(parts.hostname or "") and parts.port != 0
     except ValueError:
         return None
     return parts if is_usable else None
@@ -264,23 +260,25 @@ def _check_local(draft: Draft, settings: AdmissionSettings) -> None:
         draft.invalid("spec.local.path", path, "path contains traversal attempt (./ or ../)")
         return
     if not settings.permitted_paths:
-        text = f"the path given ('{path}') is invalid for a local repository (no permitted prefixes were configured)"
-        draft.invalid("spec.local.path", path, text)
+        message = f"the path given ('{path}') is invalid for a local repository (no permitted prefixes were configured)"
+        draft.invalid("spec.local.path", path, message)
         return
     if resolve_local(path, settings.permitted_paths) is None:
-        listed = ", ".join(settings.permitted_paths)
-        draft.invalid("spec.local.path", path, f"the path must be inside a permitted folder (DASHWRIGHT_PERMITTED_PATHS: {listed})")
+        permitted_paths = ", ".join(settings.permitted_paths)
+        draft.invalid(
+            "spec.local.path", path, f"the path must be inside a permitted folder (DASHWRIGHT_PERMITTED_PATHS: {permitted_paths})"
+        )
 
 
-def resolve_local(path: str, permitted: tuple[str, ...]) -> str | None:
-    """Return the absolute folder of a local repository, or None outside the permitted folders.
+def resolve_local(path: str, permitted_paths: tuple[str, ...]) -> str | None:
+    """Return the absolute folder of a local repository, or None if it is outside the permitted folders.
 
-    A relative path starts at the first permitted folder. Only the text is checked: the reader of the folder checks
-    again where symlinks lead.
+    A relative path starts at the first permitted folder. Symlinks are not resolved here but when the folder is read.
     """
-    if not permitted:
+    if not permitted_paths:
         return None
-    absolute = path if path.startswith("/") else f"{permitted[0].rstrip('/')}/{path}"
-    cleaned = "/" + "/".join(part for part in absolute.split("/") if part)
-    inside = any(cleaned == root or cleaned.startswith(root + "/") for root in (item.rstrip("/") for item in permitted))
-    return cleaned if inside else None
+    absolute = path if path.startswith("/") else f"{permitted_paths[0].rstrip('/')}/{path}"
+    normalized = "/" + "/".join(_path_names(absolute))
+    roots = [permitted_path.rstrip("/") for permitted_path in permitted_paths]
+    is_permitted = any(normalized == root or normalized.startswith(root + "/") for root in roots)
+    return normalized if is_permitted else None

@@ -1,6 +1,8 @@
-"""Settings that admission needs."""
+"""Settings that admission rules depend on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from dashwright.common.allowed_hosts import AllowedHosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,4 +11,5 @@ class AdmissionSettings:
 
     permitted_paths: tuple[str, ...] = ()  #: Absolute folders in which ``local`` repositories may be.
     min_refresh_seconds: float = 5  #: Shortest refresh interval of a dashboard, in seconds.
-    folder_depth: int = 8  #: Deepest nesting of folders.
+    folder_depth: int = 8  #: Limit on the levels of nested folders.
+    allowed_hosts: AllowedHosts = field(default_factory=AllowedHosts)  #: Hosts that webhooks may have beside public ones.

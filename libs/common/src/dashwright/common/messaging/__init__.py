@@ -1,5 +1,4 @@
-"""Messages between processes: topology as data, publishing, consuming and RPC, over RabbitMQ or in memory.
+"""Messages between processes, by RabbitMQ or in memory: topology, publishing, consuming and remote procedure calls.
 
-The only package that imports aio_pika. It does not know what a message contains: jobs and queries belong to their
-senders.
+Only this package imports aio_pika. It knows nothing about the contents of messages, such as jobs and queries.
 """

@@ -1,4 +1,4 @@
-"""Broker over RabbitMQ 3.10 to 4, by aio-pika."""
+"""Broker that uses RabbitMQ 3.10 to 4, by the library aio-pika."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from aiormq.exceptions import ChannelAccessRefused, InvalidFrameError
 from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.amqp_inbox import AmqpInbox
 from dashwright.common.messaging.amqp_subscription import AmqpSubscription
-from dashwright.common.messaging.amqp_wire import LOST, address, to_amqp, translate_errors
+from dashwright.common.messaging.amqp_wire import CONNECTION_ERRORS, to_amqp, translate_errors, url_without_password
 from dashwright.common.messaging.broker import MAX_MESSAGE, Handler
 from dashwright.common.messaging.consumer import Consumer
 from dashwright.common.messaging.message import Message, check_size, with_id_and_trace
@@ -21,13 +21,15 @@ from dashwright.common.observability import metrics
 
 _log = structlog.get_logger()
 
+_CHECK_TIMEOUT_SECONDS = 5.0
+
 
 class AmqpBroker:
-    """Broker with one connection, which the library restores after a loss.
+    """Broker with one connection, which aio-pika restores after a loss.
 
     Publishing, replies, inboxes and each subscription have channels of their own, so that a channel error of one does
-    not stop the others. ``max_message`` (bytes) must not exceed the broker's ``max_message_size``; ``connect_timeout``
-    is in seconds.
+    not stop the others. ``max_message`` is in bytes and must not exceed ``max_message_size`` of RabbitMQ. Timeouts are in
+    seconds.
     """
 
     def __init__(
@@ -48,42 +50,42 @@ class AmqpBroker:
         self.max_message = max_message
         self._exchanges: dict[str, AbstractExchange] = {}
         self._connection: AbstractRobustConnection | None = None
-        self._is_lost = True
-        self._publishing: AbstractRobustChannel | None = None
-        self._replying: AbstractRobustChannel | None = None
+        self._is_disconnected = True
+        self._publish_channel: AbstractRobustChannel | None = None
+        self._reply_channel: AbstractRobustChannel | None = None
         self._subscriptions: list[AmqpSubscription] = []
         self._may_declare = True
 
     async def start(self) -> None:
-        """Connect and declare the topology. Raises Unavailable, naming the address, if that fails within the time-out."""
+        """Connect and declare the topology. Raises Unavailable, with the address, if that does not succeed in time."""
         try:
             self._connection = await self._connect()
             async with asyncio.timeout(self._connect_timeout):
-                self._publishing = await self._channel(confirmed=True)
-                self._replying = await self._channel(confirmed=False)
+                self._publish_channel = await self._open_channel(confirmed=True)
+                self._reply_channel = await self._open_channel(confirmed=False)
                 try:
-                    await self._declare(self._publishing)
+                    await self._declare(self._publish_channel)
                 except ChannelAccessRefused:
-                    # An account without the right to declare: the definitions of deploy/rabbitmq have declared it.
+                    # The account may not declare anything. The definitions of deploy/rabbitmq have declared the topology.
                     self._may_declare = False
-                    self._publishing = await self._channel(confirmed=True)
-                    await self._declare(self._publishing)
-        except (TimeoutError, *LOST) as error:
+                    self._publish_channel = await self._open_channel(confirmed=True)
+                    await self._declare(self._publish_channel)
+        except (TimeoutError, *CONNECTION_ERRORS) as error:
             await self.close()
-            raise self._not_started(error) from error
+            raise self._start_error(error) from error
         self._connection.close_callbacks.add(self._on_lost)
         self._connection.reconnect_callbacks.add(self._on_connected)
         self._on_connected()
 
     async def close(self) -> None:
-        """End every subscription without waiting for handlers, and the connection."""
+        """Cancel all subscriptions without waiting for their handlers, and close the connection."""
         for subscription in [*self._subscriptions]:
             await subscription.cancel(drain=0)
         connection, self._connection = self._connection, None
-        self._publishing = self._replying = None
+        self._publish_channel = self._reply_channel = None
         if connection is not None:
             await connection.close()
-            # The library's callbacks run one turn of the event loop later.
+            # The callbacks of aio-pika run in the next iteration of the event loop.
             await asyncio.sleep(0)
         metrics.broker_connected.set(0)
 
@@ -93,19 +95,19 @@ class AmqpBroker:
         Raises Unavailable, Unroutable or TooLarge.
         """
         check_size(message, self.max_message)
-        self._open(self._publishing)
+        self._require_open(self._publish_channel)
         target = self._exchanges.get(exchange)
         if target is None:
-            # Publishing there would make the broker close the channel, which all publishers share.
+            # RabbitMQ would close the channel, which all publishers share.
             raise Unroutable(f"There is no exchange {exchange!r}; publish to one of the topology")
         with translate_errors(f"Publishing to {exchange or routing_key}"):
             async with asyncio.timeout(timeout):
                 await target.publish(to_amqp(with_id_and_trace(message)), routing_key, mandatory=True)
 
-    async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
-        """Send a message to the ``reply_to`` of another; return even if that address no longer exists."""
+    async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:
+        """Send a message to the ``reply_to`` address of another message. An address that no longer exists is no error."""
         check_size(message, self.max_message)
-        channel = self._open(self._replying)
+        channel = self._require_open(self._publish_channel if confirmed else self._reply_channel)
         with translate_errors("Replying"):
             async with asyncio.timeout(timeout):
                 # RabbitMQ delivers a mandatory message to a reply-to address, but also returns it as unroutable.
@@ -114,50 +116,51 @@ class AmqpBroker:
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> AmqpSubscription:
         """Run ``handler`` for each delivery of a queue, at most ``prefetch`` concurrently."""
         with translate_errors(f"Consuming {queue}"):
-            channel = await self._channel(confirmed=False)
+            channel = await self._open_channel(confirmed=False)
             await channel.set_qos(prefetch_count=prefetch)
-            declared = await self._declare_queue(channel, queue)
-            subscription = AmqpSubscription(self, channel, declared, Consumer(queue, handler, self.topology), self._subscriptions.remove)
+            amqp_queue = await self._declare_queue(channel, queue)
+            subscription = AmqpSubscription(self, channel, amqp_queue, Consumer(queue, handler, self.topology), self._subscriptions.remove)
             await subscription.begin()
         self._subscriptions.append(subscription)
         return subscription
 
-    async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> AmqpInbox:
-        """Open an address of this process. ``lost`` is called when messages may have been missed."""
+    async def inbox(self, receive: Callable[[Message], None], on_lost: Callable[[], None], *, confirmed: bool) -> AmqpInbox:
+        """Open an inbox of this process. ``on_lost`` is called when messages to it may have been lost."""
         with translate_errors("Opening an inbox"):
-            inbox = AmqpInbox(await self._channel(confirmed=confirmed), receive, lost, self.max_message)
+            inbox = AmqpInbox(await self._open_channel(confirmed=confirmed), receive, on_lost, self.max_message)
             await inbox.open()
         return inbox
 
     async def check(self) -> None:
         """Raise Unavailable unless the broker responds and every subscription is consuming."""
-        self._open(self._publishing)
-        for subscription in self._subscriptions:
-            await subscription.check()
+        self._require_open(self._publish_channel)
         with translate_errors("Checking the connection to the broker"):
-            async with asyncio.timeout(5):
-                channel = await self._channel(confirmed=False)
+            async with asyncio.timeout(_CHECK_TIMEOUT_SECONDS):
+                # While aio-pika reconnects, this waits without a limit of its own.
+                for subscription in self._subscriptions:
+                    await subscription.check()
+                channel = await self._open_channel(confirmed=False)
                 await channel.close()
 
     async def _connect(self) -> AbstractRobustConnection:
-        """Connect, trying until the time is up, since the broker may be starting as well.
+        """Connect, with retries until the timeout, since the broker may still be starting.
 
-        Do not cancel this: the library would go on connecting in the background.
+        Do not cancel this method: aio-pika would continue to connect in the background.
         """
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._connect_timeout
+        deadline = loop.time() + self._connect_timeout
         while True:
             try:
                 return await aio_pika.connect_robust(
-                    self._url, timeout=end - loop.time(), reconnect_interval=self._reconnect_interval, heartbeat=self._heartbeat
+                    self._url, timeout=deadline - loop.time(), reconnect_interval=self._reconnect_interval, heartbeat=self._heartbeat
                 )
-            except LOST as error:
-                _log.info("broker_not_reached", address=address(self._url), error=repr(error))
-                if loop.time() + self._reconnect_interval >= end:
+            except CONNECTION_ERRORS as error:
+                _log.info("broker_not_reached", address=url_without_password(self._url), error=repr(error))
+                if loop.time() + self._reconnect_interval >= deadline:
                     raise
             await asyncio.sleep(self._reconnect_interval)
 
-    async def _channel(self, *, confirmed: bool) -> AbstractRobustChannel:
+    async def _open_channel(self, *, confirmed: bool) -> AbstractRobustChannel:
         if self._connection is None:
             raise Unavailable("The message broker is not connected; try again later")
         channel = self._connection.channel(publisher_confirms=confirmed, on_return_raises=confirmed)
@@ -165,7 +168,7 @@ class AmqpBroker:
         assert isinstance(channel, AbstractRobustChannel)
         return channel
 
-    def _open(self, channel: AbstractRobustChannel | None) -> AbstractRobustChannel:
+    def _require_open(self, channel: AbstractRobustChannel | None) -> AbstractRobustChannel:
         if channel is None or channel.is_closed:
             raise Unavailable("The message broker is not connected; try again later")
         return channel
@@ -180,9 +183,9 @@ class AmqpBroker:
             await self._declare_queue(channel, queue.name)
 
     async def _declare_queue(self, channel: AbstractRobustChannel, name: str) -> AbstractRobustQueue:
-        """Declare a queue with its bindings.
+        """Declare a queue and its bindings.
 
-        The library then restores both after a reconnection, even if an operator deleted them.
+        aio-pika declares both again after a reconnection, even if an operator has deleted them.
         """
         spec = next((queue for queue in self.topology.queues if queue.name == name), None)
         if spec is None:
@@ -195,34 +198,34 @@ class AmqpBroker:
                 await queue.bind(binding.exchange, binding.key)
         return queue
 
-    def _not_started(self, error: Exception) -> Unavailable:
-        where = address(self._url)
+    def _start_error(self, error: Exception) -> Unavailable:
+        broker_url = url_without_password(self._url)
         if isinstance(error, ChannelPreconditionFailed):
             return Unavailable(
-                f"The broker at {where} has a queue or exchange of the same name but other settings; delete it there: {error}"
+                f"The broker at {broker_url} has a queue or exchange of the same name but other settings; delete it there: {error}"
             )
         if isinstance(error, ChannelNotFoundEntity):
             return Unavailable(
-                f"The broker at {where} lacks an exchange or queue, and this account may not declare it; "
+                f"The broker at {broker_url} lacks an exchange or queue, and this account may not declare it; "
                 f"import the definitions of deploy/rabbitmq, or give the account more rights: {error}"
             )
         if isinstance(error, AuthenticationError | ProbableAuthenticationError):
-            return Unavailable(f"The broker at {where} refused the user; check name, password and rights on the virtual host")
+            return Unavailable(f"The broker at {broker_url} refused the user; check name, password and rights on the virtual host")
         if isinstance(error, InvalidFrameError):
-            return Unavailable(f"The broker at {where} closed the connection as it was opened; check that it has the virtual host")
+            return Unavailable(f"The broker at {broker_url} closed the connection as it was opened; check that it has the virtual host")
         return Unavailable(
-            f"The broker at {where} could not be used within {self._connect_timeout:g} s; check the address and that it runs"
+            f"The broker at {broker_url} could not be used within {self._connect_timeout:g} s; check the address and that it runs"
         )
 
     def _on_connected(self, *_: object) -> None:
-        self._is_lost = False
+        self._is_disconnected = False
         metrics.broker_connected.set(1)
-        _log.info("broker_connected", address=address(self._url))
+        _log.info("broker_connected", address=url_without_password(self._url))
 
     def _on_lost(self, *_: object) -> None:
-        """Record the loss of the connection. Called again for each failed attempt to reconnect."""
+        """Record the loss of the connection. aio-pika calls this also for each failed attempt to reconnect."""
         metrics.broker_connected.set(0)
-        # Log a loss once, not once for each failed attempt.
-        was_lost, self._is_lost = self._is_lost, True
-        if self._connection is not None and not was_lost:
-            _log.warning("broker_lost", address=address(self._url))
+        # Log a loss only once.
+        was_disconnected, self._is_disconnected = self._is_disconnected, True
+        if self._connection is not None and not was_disconnected:
+            _log.warning("broker_lost", address=url_without_password(self._url))

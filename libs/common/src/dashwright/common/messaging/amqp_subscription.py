@@ -8,22 +8,23 @@ from typing import Any
 import structlog
 from aio_pika.abc import AbstractIncomingMessage, AbstractRobustChannel, AbstractRobustQueue
 
-from dashwright.common.errors import Unavailable
-from dashwright.common.messaging.amqp_wire import origin, to_delivery, translate_errors
+from dashwright.common.errors import Unavailable, Unroutable
+from dashwright.common.messaging.amqp_wire import origin_headers, to_delivery, translate_errors
 from dashwright.common.messaging.broker import Broker
-from dashwright.common.messaging.consumer import Consumer
-from dashwright.common.messaging.delivery_result import DeliveryResult, follow_up
+from dashwright.common.messaging.consumer import FULL_QUEUE_PAUSE_SECONDS, Consumer
+from dashwright.common.messaging.delivery_result import DeliveryResult, FollowUp, follow_up
 from dashwright.common.messaging.message import Delivery
 
 _log = structlog.get_logger()
 
-_PATIENCE = 5.0  # seconds for the broker to confirm
+#: Time in which the broker must confirm.
+_CONFIRM_TIMEOUT_SECONDS = 5.0
 
 
 class AmqpSubscription:
-    """Subscription that the library restores after a reconnection.
+    """Subscription that aio-pika restores after a reconnection.
 
-    Unacknowledged messages are then delivered again, while their first handlers may still be running.
+    RabbitMQ then redelivers unacknowledged messages, whose first handlers may still be running.
     """
 
     def __init__(
@@ -32,10 +33,10 @@ class AmqpSubscription:
         channel: AbstractRobustChannel,
         queue: AbstractRobustQueue,
         consumer: Consumer,
-        ended: Callable[["AmqpSubscription"], None],
+        on_cancelled: Callable[["AmqpSubscription"], None],
     ) -> None:
         self._broker = broker
-        self._ended = ended
+        self._on_cancelled = on_cancelled
         self._channel = channel
         self._queue = queue
         self._consumer = consumer
@@ -43,18 +44,18 @@ class AmqpSubscription:
 
     async def begin(self) -> None:
         """Start consuming."""
-        self._tag = await self._queue.consume(self._take)
+        self._tag = await self._queue.consume(self._on_message)
 
     async def cancel(self, *, drain: float) -> None:
         """Stop consuming and wait up to ``drain`` seconds for running handlers. Unfinished messages return to the queue."""
         if not self._tag:
             return
         tag, self._tag = self._tag, ""
-        self._ended(self)
+        self._on_cancelled(self)
         try:
             with translate_errors("Cancelling a consumer"):
-                # The library forgets the consumer immediately, then waits for a connection while the broker is unreachable.
-                async with asyncio.timeout(0 if self._channel.is_closed else _PATIENCE):
+                # aio-pika removes the consumer immediately, but waits for a connection if the broker is unreachable.
+                async with asyncio.timeout(0 if self._channel.is_closed else _CONFIRM_TIMEOUT_SECONDS):
                     await self._queue.cancel(tag)
         except Unavailable as error:
             _log.info("subscription_already_lost", queue=self._queue.name, error=error.message)
@@ -62,7 +63,7 @@ class AmqpSubscription:
         try:
             with translate_errors("Closing a channel"):
                 # Closing the channel returns unacknowledged messages to the queue.
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_CONFIRM_TIMEOUT_SECONDS):
                     await self._channel.close()
         except Unavailable as error:
             _log.info("channel_already_lost", queue=self._queue.name, error=error.message)
@@ -78,37 +79,54 @@ class AmqpSubscription:
                 return
         raise Unavailable(f"The queue {self._queue.name} is not being consumed; it may have been deleted, or the broker is unreachable")
 
-    async def _take(self, incoming: AbstractIncomingMessage) -> None:
+    async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
         delivery = to_delivery(incoming)
         if self._queue.name in (self._broker.topology.dead, self._broker.topology.dead_work):
-            delivery = delivery.with_headers(origin(incoming))
+            delivery = delivery.with_headers(origin_headers(incoming))
 
         async def settle(result: DeliveryResult) -> None:
             await self._settle(incoming, delivery, result)
 
-        self._consumer.take(delivery, settle)
+        self._consumer.start(delivery, settle)
 
     async def _settle(self, incoming: AbstractIncomingMessage, delivery: Delivery, result: DeliveryResult) -> None:
         acknowledge: Callable[[], Awaitable[None]] = incoming.ack
         broker = self._broker
         try:
-            follows = follow_up(delivery, self._queue.name, result, broker.topology, largest=broker.max_message)
-            # Publish first, acknowledge second: a crash in between repeats the message instead of losing it.
-            if follows is not None:
-                await broker.publish(follows.exchange, follows.routing_key, follows.message)
+            next_message = follow_up(delivery, self._queue.name, result, broker.topology, max_body_bytes=broker.max_message)
+            # Publish before the acknowledgement: a crash in between then repeats the message instead of losing it.
+            if next_message is not None:
+                await self._publish(incoming, next_message)
         except Unavailable as error:
             _log.warning("message_not_moved", error=error.message)
             acknowledge = partial(incoming.reject, requeue=True)
         except Exception:  # noqa: BLE001 - the outermost loop of a message
-            # Left unacknowledged, the message would occupy a slot of the consumer permanently.
+            # An unacknowledged message would occupy a slot of the consumer permanently.
             _log.exception("message_rejected")
             acknowledge = partial(incoming.reject, requeue=False)
         await self._acknowledge(acknowledge)
+
+    async def _publish(self, incoming: AbstractIncomingMessage, message: FollowUp) -> None:
+        """Publish a message. While its queue is full, keep the delivery, so that the broker delivers fewer others.
+
+        To return the delivery would count as an attempt. Raises Unavailable if the channel of the delivery is lost, since the broker
+        then delivers it again.
+        """
+        while True:
+            try:
+                return await self._broker.publish(message.exchange, message.routing_key, message.message)
+            except Unroutable:
+                raise
+            except Unavailable as error:
+                _log.info("message_kept", queue=self._queue.name, error=error.message)
+            await asyncio.sleep(FULL_QUEUE_PAUSE_SECONDS)
+            with translate_errors("Moving a message"):
+                assert incoming.channel is not None
 
     async def _acknowledge(self, acknowledge: Callable[[], Awaitable[None]]) -> None:
         try:
             with translate_errors("Acknowledging"):
                 await acknowledge()
         except Unavailable as error:
-            # The message is delivered again; the row shows by then that its work is done.
+            # The message will be redelivered, but the row of its job then shows that the work is done.
             _log.warning("acknowledgement_lost", error=error.message)

@@ -1,4 +1,4 @@
-"""Conversion between Dashwright's messages and errors and those of the client library."""
+"""Conversion of messages and errors between Dashwright and the library aio-pika."""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,14 +11,25 @@ from aio_pika.abc import AbstractIncomingMessage
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, ChannelNotFoundEntity, DeliveryError, PublishError
 
 from dashwright.common.errors import Unavailable, Unroutable
-from dashwright.common.messaging.message import ATTEMPT, ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, Delivery, Header, Message, count
+from dashwright.common.messaging.message import (
+    ATTEMPT,
+    DEATH_TIME,
+    ORIGIN_EXCHANGE,
+    ORIGIN_QUEUE,
+    REASON,
+    Delivery,
+    Header,
+    Message,
+    count_header,
+)
 
-#: Errors that the library raises when the broker is unreachable or a channel was lost.
-LOST = (AMQPError, ChannelInvalidStateError, OSError)
+#: Errors that aio-pika raises if the broker is unreachable or a channel was lost. StopAsyncIteration means that the broker closed a
+#: connection while it was being opened.
+CONNECTION_ERRORS = (AMQPError, ChannelInvalidStateError, OSError, StopAsyncIteration)
 
 
 def to_amqp(message: Message) -> aio_pika.Message:
-    """Return a message in the form of the library."""
+    """Return a message as an aio-pika message."""
     return aio_pika.Message(
         message.body,
         headers=dict(message.headers),
@@ -29,11 +40,12 @@ def to_amqp(message: Message) -> aio_pika.Message:
         message_id=message.message_id,
         # RabbitMQ closes the channel on a negative expiration.
         expiration=None if message.expiration is None else max(0.0, message.expiration),
+        priority=message.priority or None,
     )
 
 
 def from_amqp(incoming: AbstractIncomingMessage) -> Message:
-    """Return a received message, without headers that brokers add (``x-…``) and headers of unsupported types."""
+    """Return a received message, without headers of the broker (``x-…``) and headers of unsupported types."""
     headers = {name: value for name, value in incoming.headers.items() if isinstance(value, (str, int, bool)) and not name.startswith("x-")}
     return Message(
         body=incoming.body,
@@ -44,56 +56,71 @@ def from_amqp(incoming: AbstractIncomingMessage) -> Message:
         content_type=incoming.content_type or "",
         persistent=incoming.delivery_mode == aio_pika.DeliveryMode.PERSISTENT,
         expiration=incoming.expiration if isinstance(incoming.expiration, float) else None,
+        priority=incoming.priority or 0,
     )
 
 
 def to_delivery(incoming: AbstractIncomingMessage) -> Delivery:
     """Return a received message as a delivery.
 
-    A quorum queue counts redeliveries in a header; a classic queue only flags that there was one.
+    A quorum queue counts redeliveries in a header. A classic queue only marks a delivery as redelivered.
     """
     message = from_amqp(incoming)
     redelivered = bool(incoming.redelivered)
-    again = incoming.headers.get("x-delivery-count", 0)
+    redeliveries = incoming.headers.get("x-delivery-count", 0)
     return Delivery(
         message=message,
         exchange=incoming.exchange or "",
         routing_key=incoming.routing_key or "",
         redelivered=redelivered,
-        attempt=count(message.headers, ATTEMPT) + max(again if isinstance(again, int) else 0, int(redelivered)) + 1,
+        attempt=count_header(message.headers, ATTEMPT) + max(redeliveries if isinstance(redeliveries, int) else 0, int(redelivered)) + 1,
     )
 
 
-def origin(incoming: AbstractIncomingMessage) -> dict[str, Header]:
-    """Return reason and origin of a message that the broker itself dead-lettered, from ``x-death`` (latest first)."""
+def origin_headers(incoming: AbstractIncomingMessage) -> dict[str, Header]:
+    """Return the reason, origin and time of a message that the broker dead-lettered, as headers.
+
+    They come from the first entry of ``x-death``, which is the latest. Returns no headers for any other message.
+    """
     deaths: Any = incoming.headers.get("x-death")
     if REASON in incoming.headers or not isinstance(deaths, list) or not deaths:
         return {}
-    return {REASON: str(deaths[0]["reason"]), ORIGIN_QUEUE: str(deaths[0]["queue"]), ORIGIN_EXCHANGE: str(deaths[0]["exchange"])}
+    death = deaths[0]
+    return {
+        REASON: str(death["reason"]),
+        ORIGIN_QUEUE: str(death["queue"]),
+        ORIGIN_EXCHANGE: str(death["exchange"]),
+        DEATH_TIME: str(death.get("time", "")),
+    }
 
 
-def address(url: str) -> str:
-    """Return the address of a broker without the password."""
+def url_without_password(url: str) -> str:
+    """Return the URL of a broker without user and password."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}:{parts.port or (5671 if parts.scheme == 'amqps' else 5672)}{parts.path}"
 
 
 @contextmanager
-def translate_errors(what: str) -> Iterator[None]:
-    """Raise the library's failures as Unroutable or Unavailable. ``what`` begins the message: "Publishing to …"."""
+def translate_errors(operation: str) -> Iterator[None]:
+    """Raise errors of aio-pika as Unroutable or Unavailable. The message begins with ``operation``, such as ``Replying``."""
     try:
         yield
     except (PublishError, ChannelNotFoundEntity) as error:
-        raise Unroutable(f"{what} failed: the broker has no queue for it; check the key and that the topology is declared") from error
+        raise Unroutable(f"{operation} failed: the broker has no queue for it; check the key and that the topology is declared") from error
     except DeliveryError as error:
-        raise Unavailable(f"{what} failed: the broker refused the message, its queue is full; try again later") from error
+        raise Unavailable(f"{operation} failed: the broker refused the message, its queue is full; try again later") from error
     except TimeoutError as error:
-        raise Unavailable(f"{what} failed: the broker did not respond in time; try again later") from error
-    except LOST as error:
-        raise Unavailable(f"{what} failed: the broker cannot be reached ({type(error).__name__}); try again later") from error
+        raise Unavailable(f"{operation} failed: the broker did not respond in time; try again later") from error
+    except CONNECTION_ERRORS as error:
+        raise Unavailable(f"{operation} failed: the broker cannot be reached ({type(error).__name__}); try again later") from error
     except asyncio.CancelledError as error:
-        # A closing channel cancels the futures that callers wait for. Only a cancellation of this task is a real one.
+        # aio-pika cancels the futures of a closed channel. Only the cancellation of this task is passed on.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise Unavailable(f"{what} failed: the broker closed the channel; try again later") from error
+        raise Unavailable(f"{operation} failed: the broker closed the channel; try again later") from error
+    except Exception as error:
+        # aiormq raises a plain Exception if a channel was closed without a reason.
+        if type(error) is not Exception:
+            raise
+        raise Unavailable(f"{operation} failed: the broker closed the channel; try again later") from error

@@ -1,4 +1,4 @@
-"""Protocols of a broker, which RabbitMQ and the in-memory broker implement."""
+"""Protocols of a broker, with one implementation for RabbitMQ and one in memory."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -9,7 +9,7 @@ from dashwright.common.messaging.topology import Topology
 
 Handler = Callable[[Delivery], Awaitable[DeliveryResult]]
 
-#: Bytes of the largest message. The default limit of RabbitMQ 4; older versions allow 128 MiB.
+#: Maximum size of a message in bytes. This is the default limit of RabbitMQ 4; older versions allow 128 MiB.
 MAX_MESSAGE = 16 * 2**20
 
 
@@ -21,21 +21,23 @@ class Subscription(Protocol):
 
 
 class Inbox(Protocol):
-    """Address of this process, to which other processes can reply. It exists as long as its connection."""
+    """Address of this process to which other processes can reply. It is valid until its connection ends."""
 
     async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
-        """Send to a queue (``mandatory``) or to another inbox, with this inbox as the reply address, in the order of calls.
+        """Send a message with this inbox as its reply address.
 
-        Waits up to ``timeout`` seconds for a lost connection to return. Raises Unavailable, TooLarge, and Unroutable
-        when ``mandatory``.
+        ``routing_key`` is the name of a queue if ``mandatory``, else the address of another inbox.
+
+        Messages arrive in the order in which they are sent. Waits at most ``timeout`` seconds for a lost connection to return.
+        Raises Unavailable, TooLarge or, if ``mandatory``, Unroutable.
         """
 
     async def close(self) -> None:
-        """Close the address."""
+        """Close the inbox."""
 
 
 class Broker(Protocol):
-    """Publisher and consumer by one topology. All errors are those of the tree, and every wait is bounded."""
+    """Publisher and consumer of the messages of a topology. All errors are DashwrightErrors, and every wait has a timeout."""
 
     @property
     def topology(self) -> Topology:
@@ -43,31 +45,37 @@ class Broker(Protocol):
 
     @property
     def max_message(self) -> int:
-        """Bytes of the largest body that is published."""
+        """Maximum size of a message body in bytes."""
 
     async def start(self) -> None:
-        """Connect and declare the topology. Raises Unavailable, naming the address, if that fails within the time-out."""
+        """Connect and declare the topology. Raises Unavailable, with the address, if that does not succeed in time."""
 
     async def close(self) -> None:
-        """End every subscription without waiting for handlers, and the connection. May be called twice."""
+        """Cancel all subscriptions without waiting for their handlers, and close the connection. May be called twice."""
 
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
         """Publish a message and return once the broker has accepted it.
 
-        Raises Unavailable (unreachable, full or slow), Unroutable or TooLarge.
+        Raises Unavailable if the broker is unreachable, slow or full, Unroutable or TooLarge.
         """
 
-    async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
-        """Send a message to the ``reply_to`` of another; return even if that address no longer exists: a broker cannot know."""
+    async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:
+        """Send a message to the ``reply_to`` address of another message. An address that no longer exists is no error.
+
+        If ``confirmed``, this returns once the broker has accepted the message, and raises Unavailable if the queue is full.
+        """
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> Subscription:
-        """Run ``handler`` for each delivery, at most ``prefetch`` concurrently.
+        """Run ``handler`` for each delivery of a queue, at most ``prefetch`` concurrently.
 
-        An exception of the handler is a Retry, and after the last retry delay a DeadLetter.
+        An exception of the handler counts as a Retry, and after the last retry delay as a DeadLetter.
         """
 
-    async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> Inbox:
-        """Open an address. ``lost`` is called when messages may have been missed; mandatory sending needs ``confirmed``."""
+    async def inbox(self, receive: Callable[[Message], None], on_lost: Callable[[], None], *, confirmed: bool) -> Inbox:
+        """Open an inbox. ``on_lost`` is called when messages to it may have been lost.
+
+        ``confirmed`` is required to send ``mandatory`` messages.
+        """
 
     async def check(self) -> None:
         """Raise Unavailable unless the broker responds and every subscription is consuming."""

@@ -1,8 +1,9 @@
-"""Handlers of one subscription: each delivery runs in a task, a context and a trace of its own."""
+"""Execution of the handlers of a subscription. Each delivery has a task, a context and a trace of its own."""
 
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import structlog
 
@@ -14,37 +15,41 @@ from dashwright.common.observability import metrics, tracing
 
 _log = structlog.get_logger()
 
+#: Pause before a message is published again whose queue was full.
+FULL_QUEUE_PAUSE_SECONDS: Final = 1.0
+
+#: Callback that acknowledges a delivery according to the result of its handler.
 Settle = Callable[[DeliveryResult], Awaitable[None]]
 
 
 class Consumer:
     """Running handlers of one subscription.
 
-    The tasks belong to it rather than to a channel: a lost channel must not cancel work that a lease protects.
+    Their tasks are independent of the channel: a lost channel must not cancel work that a lease protects.
     """
 
     def __init__(self, queue: str, handler: Handler, topology: Topology) -> None:
         self._queue = queue
         self._handler = handler
         self._topology = topology
-        # The subscriber's context: in memory, a delivery would otherwise run in the context of its publisher.
+        # Handlers run in the context of the subscriber. With the in-memory broker it would otherwise be that of the publisher.
         self._context = contextvars.copy_context()
-        self._running: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def take(self, delivery: Delivery, settle: Settle) -> None:
-        """Start the handler. ``settle`` gets its result, unless the task is cancelled first."""
+    def start(self, delivery: Delivery, settle: Settle) -> None:
+        """Start the handler of a delivery. ``settle`` is called with its result, unless the task is cancelled first."""
         task = asyncio.get_running_loop().create_task(self._run(delivery, settle), context=self._context.copy())
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def drain(self, seconds: float) -> None:
-        """Wait up to ``seconds`` for running handlers, then cancel the remaining ones."""
-        if self._running and seconds > 0:
-            await asyncio.wait(self._running, timeout=seconds)
-        left = [*self._running]
-        for task in left:
+        """Wait at most ``seconds`` for running handlers, then cancel the others."""
+        if self._tasks and seconds > 0:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        unfinished_tasks = [*self._tasks]
+        for task in unfinished_tasks:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*unfinished_tasks, return_exceptions=True)
 
     async def _run(self, delivery: Delivery, settle: Settle) -> None:
         header = delivery.message.headers.get(tracing.HEADER)

@@ -1,4 +1,4 @@
-"""In-memory broker with RabbitMQ's rules, for standalone mode and for tests without a server."""
+"""In-memory broker with the semantics of RabbitMQ, for standalone mode and for tests without a server."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,14 +16,14 @@ from dashwright.common.observability import metrics
 
 
 class MemoryBroker:
-    """Broker inside the event loop. Closing it loses its messages, which is safe because the database is the source of truth."""
+    """Broker inside the event loop. Its messages are lost when it is closed, but the database has the jobs, which are woken again."""
 
     def __init__(self, topology: Topology = TOPOLOGY, *, max_message: int = MAX_MESSAGE) -> None:
         self.topology = topology
         self.max_message = max_message
         self._queues: dict[str, MemoryQueue] = {}
         self._inboxes: dict[str, Callable[[Message], None]] = {}
-        self._numbers = count(1)
+        self._inbox_ids = count(1)
 
     async def start(self) -> None:
         """Create the queues of the topology."""
@@ -31,7 +31,7 @@ class MemoryBroker:
         metrics.broker_connected.set(1)
 
     async def close(self) -> None:
-        """End every subscription without waiting for handlers, and drop all messages."""
+        """Cancel all subscriptions without waiting for their handlers, and discard all messages."""
         for queue in self._queues.values():
             await queue.close()
         self._queues = {}
@@ -43,11 +43,11 @@ class MemoryBroker:
         self._check_open()
         check_size(message, self.max_message)
         self._route(exchange, routing_key, with_id_and_trace(message))
-        # Yield to the event loop, as awaiting a publisher confirm would.
+        # Yield to the event loop, as waiting for the confirmation of a broker would.
         await asyncio.sleep(0)
 
-    async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
-        """Send a message to the inbox with this address, if it is open."""
+    async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:
+        """Send a message to the inbox with the address ``reply_to``. An address that no longer exists is no error."""
         self._check_open()
         check_size(message, self.max_message)
         self._deliver(reply_to, message)
@@ -59,13 +59,13 @@ class MemoryBroker:
         if queue not in self._queues:
             raise Unavailable(f"The broker has no queue {queue}; use a queue of the topology")
         subscription = MemorySubscription(self._queues[queue], Consumer(queue, handler, self.topology), prefetch, self._apply_result)
-        self._queues[queue].join(subscription)
+        self._queues[queue].subscribe(subscription)
         return subscription
 
-    async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> "MemoryInbox":
-        """Open an inbox, whose address is valid within this process. ``lost`` is never called."""
+    async def inbox(self, receive: Callable[[Message], None], on_lost: Callable[[], None], *, confirmed: bool) -> "MemoryInbox":
+        """Open an inbox, whose address is valid in this process only. ``on_lost`` is never called."""
         self._check_open()
-        address = f"inbox.{next(self._numbers)}"
+        address = f"inbox.{next(self._inbox_ids)}"
         self._inboxes[address] = receive
         return MemoryInbox(self, address)
 
@@ -73,8 +73,8 @@ class MemoryBroker:
         """Raise Unavailable unless the broker is running."""
         self._check_open()
 
-    async def send_from(self, address: str, routing_key: str, message: Message, *, mandatory: bool) -> None:
-        """Send a message on behalf of an inbox: to a queue, or to the inbox with the address ``routing_key``."""
+    async def send_from_inbox(self, address: str, routing_key: str, message: Message, *, mandatory: bool) -> None:
+        """Send a message with a reply address, to a queue or to the inbox with the address ``routing_key``."""
         self._check_open()
         check_size(message, self.max_message)
         message = replace(message, reply_to=address)
@@ -85,7 +85,7 @@ class MemoryBroker:
         await asyncio.sleep(0)
 
     def close_inbox(self, address: str) -> None:
-        """Close an inbox; messages to it are dropped from now on."""
+        """Close an inbox. Later messages to it are discarded."""
         self._inboxes.pop(address, None)
 
     def _check_open(self) -> None:
@@ -95,7 +95,7 @@ class MemoryBroker:
     def _deliver(self, address: str, message: Message) -> None:
         receive = self._inboxes.get(address)
         if receive is not None:
-            # Later, as if from the network: a receiver must not run inside the sender's call.
+            # In a later iteration, as if from the network: a receiver must not run inside the call of the sender.
             asyncio.get_running_loop().call_soon(receive, message)
 
     def _route(self, exchange: str, routing_key: str, message: Message) -> None:
@@ -103,14 +103,14 @@ class MemoryBroker:
         if not queues:
             raise Unroutable(f"No queue is bound to exchange {exchange!r} with routing key {routing_key!r}; check the key")
         for queue in queues:
-            queue.check_room()
+            queue.check_not_full()
         for queue in queues:
             queue.put(message, exchange, routing_key)
 
     def _queues_for(self, exchange: str, routing_key: str) -> list[MemoryQueue]:
         if exchange == "":
             return [self._queues[routing_key]] if routing_key in self._queues else []
-        fanouts = {one.name for one in self.topology.exchanges if one.type == "fanout"}
+        fanouts = {candidate.name for candidate in self.topology.exchanges if candidate.type == "fanout"}
         names = {
             binding.queue
             for binding in self.topology.bindings
@@ -119,20 +119,20 @@ class MemoryBroker:
         return [self._queues[name] for name in sorted(names)]
 
     def _apply_result(self, delivery: Delivery, queue: str, result: DeliveryResult) -> None:
-        follows = follow_up(delivery, queue, result, self.topology, largest=self.max_message)
-        if follows is not None:
-            self._route(follows.exchange, follows.routing_key, follows.message)
+        next_message = follow_up(delivery, queue, result, self.topology, max_body_bytes=self.max_message)
+        if next_message is not None:
+            self._route(next_message.exchange, next_message.routing_key, next_message.message)
 
-    def _dead_letter(self, queue: Queue, entry: QueuedMessage, reason: str) -> None:
+    def _dead_letter(self, queue: Queue, queued_message: QueuedMessage, reason: str) -> None:
         exchange = queue.dead_letter_exchange
         if exchange is None or not self._queues:
             return
-        message = replace(entry.message, expiration=None)
+        message = replace(queued_message.message, expiration=None)
         if exchange == self.topology.dead:
-            origin = {REASON: reason, ORIGIN_QUEUE: queue.name, ORIGIN_EXCHANGE: entry.exchange}
+            origin = {REASON: reason, ORIGIN_QUEUE: queue.name, ORIGIN_EXCHANGE: queued_message.exchange}
             message = replace(message, headers={**message.headers, **origin})
-        for target in self._queues_for(exchange, entry.routing_key):
-            target.put(message, exchange, entry.routing_key)
+        for target in self._queues_for(exchange, queued_message.routing_key):
+            target.put(message, exchange, queued_message.routing_key)
 
 
 class MemoryInbox:
@@ -144,7 +144,7 @@ class MemoryInbox:
 
     async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
         """Send a message with this inbox as its reply address."""
-        await self._broker.send_from(self._address, routing_key, message, mandatory=mandatory)
+        await self._broker.send_from_inbox(self._address, routing_key, message, mandatory=mandatory)
 
     async def close(self) -> None:
         """Close the inbox."""
@@ -152,12 +152,12 @@ class MemoryInbox:
 
 
 def matches(pattern: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether the words of a routing key match a topic binding.
+    """Return whether the words of a routing key match the words of a topic binding.
 
-    ``*`` matches one word, ``#`` any number including zero (AMQP 0-9-1).
+    In the binding, ``*`` matches one word, and ``#`` any number of words including zero (AMQP 0-9-1).
     """
     if not pattern:
         return not words
     if pattern[0] == "#":
-        return any(matches(pattern[1:], words[skipped:]) for skipped in range(len(words) + 1))
+        return any(matches(pattern[1:], words[skip:]) for skip in range(len(words) + 1))
     return bool(words) and pattern[0] in ("*", words[0]) and matches(pattern[1:], words[1:])

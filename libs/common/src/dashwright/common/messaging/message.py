@@ -1,4 +1,4 @@
-"""Message as it is sent, and delivery as a consumer gets it."""
+"""Messages, and deliveries of messages to consumers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,21 +7,29 @@ from uuid import uuid4
 from dashwright.common.errors import TooLarge
 from dashwright.common.observability import tracing
 
-#: Value of a header. Not a float: the client library writes floats in single precision, which would shift a timestamp
-#: by a minute.
+#: Value of a header. Floats are excluded: aio-pika writes them in single precision, which would shift a timestamp by
+#: a minute.
 Header = str | int | bool
 
-#: Header: attempts before the message was published for a retry.
+#: Header with the number of attempts before the message was published for a retry.
 ATTEMPT = "dashwright-attempt"
-#: Header: how many of these attempts ended in an exception.
+#: Header with the number of these attempts that ended in an exception.
 FAILURES = "dashwright-failures"
-#: Header of a dead letter: why it is dead.
+#: Header of a dead letter with the reason.
 REASON = "dashwright-reason"
-#: Header of a dead letter: the queue in which it died. Its routing key is the original one.
+#: Header of a dead letter with the queue in which the message died. Its routing key is unchanged.
 ORIGIN_QUEUE = "dashwright-origin-queue"
-#: Header of a dead letter: the exchange by which it reached that queue.
+#: Header of a dead letter with the exchange from which the message reached that queue.
 ORIGIN_EXCHANGE = "dashwright-origin-exchange"
-#: Header: the sender's credentials, as in HTTP.
+#: Header of a dead letter with an id of its own, which all its redeliveries have.
+LETTER_ID = "dashwright-letter-id"
+#: Header of a dead letter that the broker itself moved: the time at which its message died.
+DEATH_TIME = "dashwright-death-time"
+#: Header of a dead letter whose body was shortened: the size of the complete body in bytes.
+BODY_BYTES = "dashwright-body-bytes"
+#: Header of a dead letter: true if credentials were removed from its message.
+CREDENTIALS_REMOVED = "dashwright-credentials-removed"
+#: Header with the credentials of the sender, as in HTTP.
 AUTHORIZATION = "authorization"
 
 Headers = Mapping[str, Header]
@@ -29,7 +37,7 @@ Headers = Mapping[str, Header]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """Message as it is sent."""
+    """Message to send, or message that arrived in an inbox. A consumer of a queue receives a ``Delivery``."""
 
     body: bytes
     headers: Headers = field(default_factory=dict)
@@ -37,19 +45,20 @@ class Message:
     correlation_id: str | None = None
     reply_to: str | None = None
     content_type: str = "application/json"
-    persistent: bool = True  #: Whether it survives a restart of the broker.
+    persistent: bool = True  #: True if the message survives a restart of the broker.
     expiration: float | None = None  #: Seconds after publishing.
+    priority: int = 0  #: AMQP property, at most 255. 0: none was set.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """Message as a consumer gets it."""
+    """Delivery of a message to a consumer."""
 
     message: Message
     exchange: str
     routing_key: str
     redelivered: bool
-    attempt: int  #: Starts at 1; counts redeliveries and retries.
+    attempt: int  #: 1 for the first delivery. Redeliveries and retries increase it.
 
     def with_headers(self, headers: Headers) -> "Delivery":
         """Return the delivery with additional headers."""
@@ -66,15 +75,15 @@ def with_id_and_trace(message: Message) -> Message:
 
 
 def check_size(message: Message, limit: int) -> None:
-    """Raise TooLarge if the body exceeds ``limit`` bytes: a broker would close the channel instead."""
+    """Raise TooLarge if the body exceeds ``limit`` bytes. The broker would close the channel of such a message."""
     if len(message.body) > limit:
         raise TooLarge(
             f"A message of {len(message.body):,} bytes is over the broker's limit of {limit:,} bytes; send less, or raise "
-            "max_message_size in the broker and max_message here"
+            "max_message_size of RabbitMQ and max_message of this broker client"
         )
 
 
-def count(headers: Headers, name: str) -> int:
-    """Return a counting header; 0 if it is missing or not a number, since any client may have set it."""
+def count_header(headers: Headers, name: str) -> int:
+    """Return the value of a header that counts something, or 0 if it is missing or not a positive integer."""
     value = headers.get(name, 0)
     return value if isinstance(value, int) and value > 0 else 0

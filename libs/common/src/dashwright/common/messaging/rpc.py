@@ -1,17 +1,17 @@
-"""Calls to workers through a queue, with responses that may be larger than any message.
+"""Remote procedure calls to workers through a queue, with responses that may be larger than a message.
 
     caller                              worker
-      │── request: deadline, patience ──►│  by the worker's queue, mandatory, expires at the deadline
-      │◄─ (reply address) ───────────────│  only when the worker takes longer than a moment
-      │◄─ piece 0 … last ────────────────│  one message if the response fits into it
-      │── taken 4 ──────────────────────►│  only for several pieces: at most `window` are in flight
-      │── cancel ───────────────────────►│  the reader stopped; also sent for a piece that belongs to no call
+      │── request ──────────────────────►│  through the queue of the workers; mandatory; expires at the deadline
+      │◄─ announcement ──────────────────│  with the reply address; only if the first chunk takes longer
+      │◄─ chunks 0 to n ─────────────────│  one chunk if the response fits into a message
+      │── read count ───────────────────►│  if there are several chunks: the worker sends at most `window` unread ones
+      │── cancel ───────────────────────►│  if the caller stops reading, or for a chunk of an unknown call
 
-Both sides have an inbox (RabbitMQ's direct reply-to: no queue, nothing stored, closed with its channel). The first piece is due at the
-deadline; after it, `patience` seconds of silence end the call on either side.
+Each side has an inbox: RabbitMQ's direct reply-to, which has no queue, stores nothing and is closed with its channel. The first
+chunk must arrive by the deadline. After it, either side ends the call if no message arrives within the idle timeout.
 
-A request whose worker died is redelivered. It is put into the queue once more as its second attempt. If that one is redelivered
-as well, the caller gets an error and the request is dropped, so a request that kills workers kills at most two.
+A request whose worker died is redelivered, and then published again as its second attempt. If that attempt is redelivered as well,
+the caller receives an error and the request is discarded. A request that kills workers thus kills at most two.
 """
 
 from dashwright.common.messaging.rpc_client import RpcClient, RpcResponse

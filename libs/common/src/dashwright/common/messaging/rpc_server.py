@@ -1,4 +1,4 @@
-"""Serving side of RPC: runs a handler for each request and sends its reply no faster than the reader reads."""
+"""RPC server, which runs a handler for each request and sends its reply at the speed of the reader."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
@@ -13,7 +13,7 @@ from dashwright.common.errors import DashwrightError, DeadlineExceeded, Unavaila
 from dashwright.common.messaging import rpc_wire as wire
 from dashwright.common.messaging.broker import Broker, Inbox, Subscription
 from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
-from dashwright.common.messaging.message import Delivery, Header, Headers, Message, count
+from dashwright.common.messaging.message import Delivery, Header, Headers, Message, count_header
 from dashwright.common.messaging.signing import NonceCache, Purpose, Signer
 from dashwright.common.observability import metrics, tracing
 
@@ -22,21 +22,21 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Request of a caller."""
+    """Request of an RPC client."""
 
     body: bytes
     headers: Headers
-    deadline: float  #: Unix seconds. The handler is cancelled then, or when the caller stops waiting.
+    deadline: float  #: Unix seconds. The handler is cancelled at this time, or earlier if the caller stops waiting.
 
     @property
     def is_repeated(self) -> bool:
-        """True if an earlier worker took the request and died. What that worker did is unknown."""
-        return count(self.headers, wire.ATTEMPT) > 1
+        """True if an earlier worker accepted the request and died. It may have done all, some or none of the work."""
+        return count_header(self.headers, wire.ATTEMPT) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Reply of a handler, whole or in pieces that are produced while sending.
+    """Reply of a handler. Its body is complete, or an iterator of chunks that are produced while they are sent.
 
     A generator is closed when the reader stops.
     """
@@ -49,10 +49,11 @@ RequestHandler = Callable[[Request], Awaitable[Reply]]
 
 
 class RpcServer:
-    """Server for the calls of one queue.
+    """Server of the calls of one queue.
 
-    A reply is sent in pieces of at most ``chunk`` bytes, at most ``window`` of them ahead of the reader. A reader may
-    take ``lingering`` times the patience of its request in total, since it occupies a slot of ``prefetch``.
+    A reply is sent in chunks of at most ``chunk_bytes`` bytes, of which at most ``window`` are sent before the reader has read
+    them. The reader must finish within ``max_idle_timeouts`` times the idle timeout of its request, since it occupies one of
+    the ``prefetch`` slots. Calls that take longer than ``announce_after`` seconds first announce that a worker accepted them.
     """
 
     def __init__(
@@ -64,17 +65,17 @@ class RpcServer:
         *,
         prefetch: int,
         window: int = 8,
-        chunk: int = 2**20,
+        chunk_bytes: int = 2**20,
         announce_after: float = 0.1,
-        lingering: float = 10,
+        max_idle_timeouts: float = 10,
         clock: Clock | None = None,
     ) -> None:
         self.handler = handler
         self.signer = signer
         self.window = window
-        self.chunk = chunk
+        self.chunk_bytes = chunk_bytes
         self.announce_after = announce_after
-        self.lingering = lingering
+        self.max_idle_timeouts = max_idle_timeouts
         self._broker = broker
         self._queue = queue
         self._prefetch = prefetch
@@ -86,11 +87,11 @@ class RpcServer:
 
     async def start(self) -> None:
         """Open the inbox and begin to consume requests."""
-        self._inbox = await self._broker.inbox(self._receive, self._lost, confirmed=False)
+        self._inbox = await self._broker.inbox(self._receive, self._on_lost, confirmed=False)
         self._subscription = await self._broker.consume(self._queue, self._serve, prefetch=self._prefetch)
 
     async def stop(self, *, drain: float) -> None:
-        """Accept no more requests and give running ones ``drain`` seconds. The others return to the queue for another worker."""
+        """Accept no more requests and wait at most ``drain`` seconds for running ones. Unfinished requests return to the queue."""
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
         if self._inbox is not None:
@@ -102,44 +103,51 @@ class RpcServer:
         if not call_id or not reply_to or not wire.is_genuine(self.signer, Purpose.REQUEST, self._queue, request):
             return self._refuse("signature")
         now = self._clock.seconds()
-        deadline, patience = count(request.headers, wire.DEADLINE) / 1000, count(request.headers, wire.PATIENCE) / 1000
-        remaining = deadline - now
-        if remaining <= 0 or self._inbox is None:
+        deadline, idle_timeout = (
+            count_header(request.headers, wire.DEADLINE) / 1000,
+            count_header(request.headers, wire.IDLE_TIMEOUT) / 1000,
+        )
+        remaining_seconds = deadline - now
+        if remaining_seconds <= 0 or self._inbox is None:
             _log.info("rpc_request_expired")
             return Ack()
-        attempt = max(1, count(request.headers, wire.ATTEMPT))
-        call = _Call(self, self._inbox, request, attempt, deadline, patience)
+        attempt = max(1, count_header(request.headers, wire.ATTEMPT))
+        call = _Call(self, self._inbox, request, attempt, deadline, idle_timeout)
         if delivery.redelivered:
-            await self._repeat(call, request, attempt, remaining)
+            try:
+                await self._repeat(call, request, attempt, remaining_seconds)
+            except Unavailable as error:
+                # The broker delivers the request again, or the caller reaches its deadline. The request must not become a dead letter.
+                _log.info("rpc_request_not_repeated", error=error.message)
             return Ack()
         if not self._nonces.add(f"{call_id}/{attempt}", now=now, until=deadline):
             return self._refuse("replay")
         self._calls[call_id] = call
         try:
-            await call.run(remaining)
+            await call.run(remaining_seconds)
         finally:
             del self._calls[call_id]
         return Ack()
 
     def _refuse(self, reason: Literal["signature", "replay"]) -> DeliveryResult:
-        """Drop a message and log why.
+        """Discard a request and log the reason.
 
-        Not a dead letter, since the sender is unknown: dead letters are for work that should have been done.
+        The request becomes no dead letter, since its sender is unknown and dead letters are for valid work.
         """
         metrics.messages_refused.labels(self._queue, reason).inc()
         advice = "services with another DASHWRIGHT_SECRET_KEY, or programs that may write to this queue and should not"
         _log.warning("rpc_request_refused", reason=reason, look_for=advice)
         return Ack()
 
-    async def _repeat(self, call: "_Call", request: Message, attempt: int, remaining: float) -> None:
-        """Put a redelivered request into the queue as its second attempt, or refuse it after the second.
+    async def _repeat(self, call: "_Call", request: Message, attempt: int, remaining_seconds: float) -> None:
+        """Publish a redelivered request as its second attempt, or send an error to the caller if it is the second attempt.
 
-        A broker reports only that a request was delivered before, not how often, so the attempt is in a header.
+        The attempt is a header, since a broker reports only that a request was delivered before, but not how often.
         """
         if attempt == 1:
-            again = replace(request, headers={**request.headers, wire.ATTEMPT: 2}, expiration=remaining)
-            again = wire.signed(self.signer, Purpose.REQUEST, self._queue, again)
-            await self._broker.publish("", self._queue, again)
+            second_attempt = replace(request, headers={**request.headers, wire.ATTEMPT: 2}, expiration=remaining_seconds)
+            second_attempt = wire.signed(self.signer, Purpose.REQUEST, self._queue, second_attempt)
+            await self._broker.publish("", self._queue, second_attempt)
             return
         _log.error("rpc_request_given_up")
         await call.send_error(Unavailable("The request stopped the worker twice; it may be too large for a worker"))
@@ -151,83 +159,85 @@ class RpcServer:
         if message.headers.get(wire.CANCEL):
             call.stop(None)
         else:
-            call.taken(count(message.headers, wire.TAKEN))
+            call.record_read_count(count_header(message.headers, wire.READ_COUNT))
 
-    def _lost(self) -> None:
+    def _on_lost(self) -> None:
         for call in self._calls.values():
-            call.lose_reader()
+            call.handle_inbox_loss()
 
 
 class _Call:
-    """Request that is being handled."""
+    """Call that is being handled."""
 
-    def __init__(self, server: RpcServer, inbox: Inbox, request: Message, attempt: int, deadline: float, patience: float) -> None:
+    def __init__(self, server: RpcServer, inbox: Inbox, request: Message, attempt: int, deadline: float, idle_timeout: float) -> None:
         self._server = server
         self._inbox = inbox
         self._request = request
         self._attempt = attempt
         self._deadline = deadline
-        self._patience = patience
-        self._sent = 0
-        self._taken = 0
-        self._more = asyncio.Event()
-        self._scope: asyncio.Timeout | None = None
-        self._stopped = False
-        self._end: float | None = None
-        self._last_word: DashwrightError | None = None
+        self._idle_timeout = idle_timeout
+        self._sent_count = 0
+        self._read_count = 0
+        self._progressed = asyncio.Event()
+        self._timeout: asyncio.Timeout | None = None
+        self._is_stopped = False
+        self._final_deadline: float | None = None
+        self._final_error: DashwrightError | None = None
 
-    async def run(self, remaining: float) -> None:
-        """Reply within the deadline, and after the first piece without too long a silence. Stop early if the reader stops."""
+    async def run(self, remaining_seconds: float) -> None:
+        """Run the handler and send its reply, within the deadline and the idle timeout. Stop early if the reader stops."""
         loop = asyncio.get_running_loop()
-        announcing: list[asyncio.Task[None]] = []
-        timer = loop.call_later(self._server.announce_after, lambda: announcing.append(loop.create_task(self._announce())))
+        announcements: list[asyncio.Task[None]] = []
+        timer = loop.call_later(self._server.announce_after, lambda: announcements.append(loop.create_task(self._announce())))
         try:
-            async with asyncio.timeout(remaining) as self._scope:
+            async with asyncio.timeout(remaining_seconds) as self._timeout:
                 try:
                     await self._handle()
                 finally:
-                    # Control messages that arrive from here on come too late.
-                    self._scope = None
+                    # From now on control messages are too late to have an effect.
+                    self._timeout = None
         except TimeoutError:
-            if self._sent and not self._stopped:
-                longest = self._server.lingering * self._patience
-                text = f"The reader read nothing for {self._patience:g} s, or did not finish within {longest:g} s"
-                self._last_word = DeadlineExceeded(f"{text}; read faster or request less")
+            if self._sent_count and not self._is_stopped:
+                total_timeout = self._server.max_idle_timeouts * self._idle_timeout
+                problem = f"The reader read nothing for {self._idle_timeout:g} s, or did not finish within {total_timeout:g} s"
+                self._final_error = DeadlineExceeded(f"{problem}; read faster or request less")
             _log.info(
-                "rpc_response_stopped", sent=self._sent, reason=self._last_word.message if self._last_word else "the caller stopped waiting"
+                "rpc_response_stopped",
+                sent=self._sent_count,
+                reason=self._final_error.message if self._final_error else "the caller stopped waiting",
             )
-            if self._last_word is not None:
-                await self.send_error(self._last_word)
+            if self._final_error is not None:
+                await self.send_error(self._final_error)
         finally:
             timer.cancel()
-            for task in announcing:
+            for task in announcements:
                 await task
 
     async def send_error(self, error: DashwrightError) -> None:
-        """Send an error as the last piece. If that fails, the caller's own deadline ends the call."""
-        headers: dict[str, Header] = {wire.SEQUENCE: self._sent, wire.LAST: True, wire.FAILED: error.code}
+        """Send an error as the last chunk. If that fails, the caller ends the call at its own deadline."""
+        headers: dict[str, Header] = {wire.SEQUENCE: self._sent_count, wire.LAST: True, wire.ERROR_CODE: error.code}
         try:
             await self._send(wire.encode_error(error), headers)
-        except Unavailable as unsent:
-            _log.warning("rpc_error_not_sent", error=unsent.message)
+        except Unavailable as failure:
+            _log.warning("rpc_error_not_sent", error=failure.message)
 
-    def taken(self, pieces: int) -> None:
-        """Record how many pieces the reader has read."""
-        self._taken = max(self._taken, pieces)
-        self._more.set()
-        if self._sent:
-            self._end_in(self._patience)
+    def record_read_count(self, read_count: int) -> None:
+        """Record the number of chunks that the reader has read."""
+        self._read_count = max(self._read_count, read_count)
+        self._progressed.set()
+        if self._sent_count:
+            self._set_timeout(self._idle_timeout)
 
-    def stop(self, last_word: DashwrightError | None) -> None:
-        """Cancel the handler, or close its generator. ``last_word`` is sent to the caller."""
-        if not self._stopped:
-            self._end_in(0)
-            self._stopped = True
-            self._last_word = last_word
+    def stop(self, final_error: DashwrightError | None) -> None:
+        """Cancel the handler, or close its generator. ``final_error`` is sent to the caller unless it is None."""
+        if not self._is_stopped:
+            self._set_timeout(0)
+            self._is_stopped = True
+            self._final_error = final_error
 
-    def lose_reader(self) -> None:
-        """Stop a call whose reader cannot report any more because the inbox was lost."""
-        if self._sent:
+    def handle_inbox_loss(self) -> None:
+        """Stop the call if chunks were sent: the reader cannot report its read count without the inbox."""
+        if self._sent_count:
             self.stop(Unavailable("The worker lost the message broker in the middle of its response; try again"))
 
     async def _handle(self) -> None:
@@ -245,33 +255,33 @@ class _Call:
 
     async def _send_body(self, reply: Reply) -> None:
         if isinstance(reply.body, bytes):
-            pieces = [*_split(reply.body, self._server.chunk)]
-            for index, piece in enumerate(pieces):
-                await self._send_piece(piece, reply.headers, last=index == len(pieces) - 1)
+            chunks = [*_split(reply.body, self._server.chunk_bytes)]
+            for index, chunk in enumerate(chunks):
+                await self._send_chunk(chunk, reply.headers, is_last=index == len(chunks) - 1)
             return
-        # None = None | Send each piece one behind, since only the last one is marked as such.
-        held: bytes | None = None
-        async with aclosing(_pieces(reply.body, self._server.chunk)) as stream:
-            async for piece in stream:
-                if held is not None:
-                    await self._send_piece(held, reply.headers, last=False)
-                held = piece
-            await self._send_piece(held or b"", reply.headers, last=True)
+        # The last chunk is marked, so each chunk is sent only when the next one is known to exist.
+        unsent_chunk: bytes | None = None
+        async with aclosing(_chunks_of(reply.body, self._server.chunk_bytes)) as stream:
+            async for chunk in stream:
+                if unsent_chunk is not None:
+                    await self._send_chunk(unsent_chunk, reply.headers, is_last=False)
+                unsent_chunk = chunk
+            await self._send_chunk(unsent_chunk or b"", reply.headers, is_last=True)
 
-    async def _send_piece(self, piece: bytes, headers: Headers, *, last: bool) -> None:
-        while self._sent - self._taken >= self._server.window:
-            self._more.clear()
-            await self._more.wait()
-        own: dict[str, Header] = {wire.SEQUENCE: self._sent}
-        if self._sent == 0:
-            own = {**headers, **own}
-            if not last:
-                own[wire.WINDOW] = self._server.window
-        if last:
-            own[wire.LAST] = True
-        await self._send(piece, own)
-        self._sent += 1
-        self._end_in(self._patience)
+    async def _send_chunk(self, chunk: bytes, reply_headers: Headers, *, is_last: bool) -> None:
+        while self._sent_count - self._read_count >= self._server.window:
+            self._progressed.clear()
+            await self._progressed.wait()
+        headers: dict[str, Header] = {wire.SEQUENCE: self._sent_count}
+        if self._sent_count == 0:
+            headers = {**reply_headers, **headers}
+            if not is_last:
+                headers[wire.WINDOW] = self._server.window
+        if is_last:
+            headers[wire.LAST] = True
+        await self._send(chunk, headers)
+        self._sent_count += 1
+        self._set_timeout(self._idle_timeout)
 
     async def _announce(self) -> None:
         try:
@@ -285,16 +295,17 @@ class _Call:
         assert self._request.reply_to is not None
         await self._inbox.send(self._request.reply_to, wire.signed(self._server.signer, Purpose.RESPONSE, "", message), mandatory=False)
 
-    def _end_in(self, seconds: float) -> None:
+    def _set_timeout(self, seconds: float) -> None:
+        """Let the call time out after ``seconds``, but not later than the deadline of a response that has begun."""
         now = asyncio.get_running_loop().time()
-        if self._sent and self._end is None:
-            self._end = now + self._server.lingering * self._patience
-        if self._scope is not None and not self._stopped and not self._scope.expired():
-            self._scope.reschedule(now + seconds if self._end is None else min(now + seconds, self._end))
+        if self._sent_count and self._final_deadline is None:
+            self._final_deadline = now + self._server.max_idle_timeouts * self._idle_timeout
+        if self._timeout is not None and not self._is_stopped and not self._timeout.expired():
+            self._timeout.reschedule(now + seconds if self._final_deadline is None else min(now + seconds, self._final_deadline))
 
 
 def _split(body: bytes, size: int) -> Iterator[bytes]:
-    """Yield the body in pieces of at most ``size`` bytes; an empty body is one empty piece."""
+    """Yield the body in chunks of at most ``size`` bytes. An empty body is one empty chunk."""
     if len(body) <= size:
         yield body
         return
@@ -303,13 +314,13 @@ def _split(body: bytes, size: int) -> Iterator[bytes]:
         yield bytes(view[start : start + size])
 
 
-async def _pieces(source: AsyncIterator[bytes], size: int) -> AsyncGenerator[bytes, None]:
-    """Yield the pieces of a source, large ones split and empty ones left out; close the source at the end."""
+async def _chunks_of(source: AsyncIterator[bytes], size: int) -> AsyncGenerator[bytes, None]:
+    """Yield the bytes of a source in chunks of 1 to ``size`` bytes. Close the source at the end."""
     try:
-        async for whole in source:
-            for piece in _split(whole, size):
-                if piece:
-                    yield piece
+        async for block in source:
+            for chunk in _split(block, size):
+                if chunk:
+                    yield chunk
     finally:
         if isinstance(source, AsyncGenerator):
             await source.aclose()

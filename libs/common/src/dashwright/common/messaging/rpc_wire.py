@@ -7,46 +7,47 @@ import orjson
 
 from dashwright.common.errors import Cause, DashwrightError
 from dashwright.common.messaging.message import Message
-from dashwright.common.messaging.signing import SIGNATURE, Meaning, Purpose, Signer
+from dashwright.common.messaging.signing import SIGNATURE, Purpose, SignedFields, Signer
 from dashwright.common.observability import tracing
 
-#: On a request: Unix milliseconds by which the first piece of the response is due.
+#: Of a request: time in Unix milliseconds by which the first chunk of the response must arrive.
 DEADLINE = "rpc-deadline"
-#: On a request: milliseconds of silence after which either side ends the call.
-PATIENCE = "rpc-patience"
-#: On a request: number of the attempt, 1 if missing. On a piece: the attempt that sent it.
+#: Of a request: milliseconds without a message after which either side ends the call.
+IDLE_TIMEOUT = "rpc-patience"
+#: Of a request: number of the attempt, 1 if missing. Of a chunk: the attempt that sent it.
 ATTEMPT = "rpc-attempt"
-#: On a piece: its number, from 0. A message without it only announces the worker's reply address.
+#: Of a chunk: its index from 0. A message without this header only announces the reply address of the worker.
 SEQUENCE = "rpc-sequence"
-#: On the last piece.
+#: Of a chunk: true if it is the last.
 LAST = "rpc-last"
-#: On the first piece of several: how many may be in flight.
+#: Of the first chunk of several: the maximum number of chunks that are sent but not read.
 WINDOW = "rpc-window"
-#: On the last piece of a failed call: the code of the error.
-FAILED = "rpc-failed"
-#: From the caller: how many pieces its reader has read.
-TAKEN = "rpc-taken"
-#: From the caller: the response is not wanted any more.
+#: Of the last chunk of a failed call: the code of the error.
+ERROR_CODE = "rpc-failed"
+#: Of a control message: the number of chunks that the caller has read.
+READ_COUNT = "rpc-taken"
+#: Of a control message: true if the caller stops reading the response.
 CANCEL = "rpc-cancel"
 PREFIX = "rpc-"
 
-#: Headers that the signature does not cover: the trace is added while a message is being sent.
+#: Headers that the signature does not cover: itself, and the trace, which is added later, when the message is sent.
 _UNSIGNED = frozenset({SIGNATURE, tracing.HEADER})
 
 
-def signed(signer: Signer, purpose: Purpose, place: str, message: Message) -> Message:
-    """Return the message with a signature over its call, headers and body. ``place`` is the queue of a request, else empty."""
-    signature = signer.sign(purpose, _meaning(place, message), message.body)
+def signed(signer: Signer, purpose: Purpose, queue: str, message: Message) -> Message:
+    """Return the message with a signature over ``queue``, correlation id, headers and body. ``queue`` is empty for messages to an inbox."""
+    signature = signer.sign(purpose, _signed_fields(queue, message), message.body)
     return replace(message, headers={**message.headers, SIGNATURE: signature})
 
 
-def is_genuine(signer: Signer, purpose: Purpose, place: str, message: Message) -> bool:
-    """Return whether a service signed the message as ``signed`` does. ``reply_to`` is not covered: the broker writes it."""
-    return signer.is_genuine(message.headers.get(SIGNATURE), purpose, _meaning(place, message), message.body)
+def is_genuine(signer: Signer, purpose: Purpose, queue: str, message: Message) -> bool:
+    """Return whether a service signed the message with ``signed``. Its ``reply_to`` is not signed, since the broker writes it."""
+    return signer.is_genuine(message.headers.get(SIGNATURE), purpose, _signed_fields(queue, message), message.body)
 
 
-def _meaning(place: str, message: Message) -> Meaning:
-    return [place, message.correlation_id, sorted([name, value] for name, value in message.headers.items() if name not in _UNSIGNED)]
+def _signed_fields(queue: str, message: Message) -> SignedFields:
+    signed_headers = sorted([name, value] for name, value in message.headers.items() if name not in _UNSIGNED)
+    return [queue, message.correlation_id, signed_headers]
 
 
 def encode_error(error: DashwrightError) -> bytes:
@@ -65,9 +66,9 @@ def encode_error(error: DashwrightError) -> bytes:
 
 
 def decode_error(body: bytes) -> DashwrightError:
-    """Return the error that the worker raised. An unknown code, of a newer worker, becomes an internal error with its text."""
+    """Return the error that the worker raised. An unknown code, which a newer worker may send, becomes an internal error."""
     fields = orjson.loads(body)
-    return _CLASSES.get(fields["code"], DashwrightError)(
+    return _CLASS_BY_CODE.get(fields["code"], DashwrightError)(
         fields["message"],
         message_id=fields["messageId"],
         causes=[Cause(*cause) for cause in fields["causes"]],
@@ -76,13 +77,13 @@ def decode_error(body: bytes) -> DashwrightError:
     )
 
 
-def _tree(root: type[DashwrightError]) -> Iterator[type[DashwrightError]]:
-    yield root
-    for branch in root.__subclasses__():
-        yield from _tree(branch)
+def _with_subclasses(error_class: type[DashwrightError]) -> Iterator[type[DashwrightError]]:
+    yield error_class
+    for subclass in error_class.__subclasses__():
+        yield from _with_subclasses(subclass)
 
 
-_CLASSES: dict[str, type[DashwrightError]] = {}
-for _class in _tree(DashwrightError):
-    # A subclass without a code of its own comes after the class that has it.
-    _CLASSES.setdefault(_class.code, _class)
+_CLASS_BY_CODE: dict[str, type[DashwrightError]] = {}
+for _class in _with_subclasses(DashwrightError):
+    # A subclass that inherits its code comes after the class that defines the code.
+    _CLASS_BY_CODE.setdefault(_class.code, _class)

@@ -1,6 +1,6 @@
-"""Signatures on messages between services: a program that reaches the broker without SECRET_KEY cannot speak for a service.
+"""Signatures of messages between services. Without SECRET_KEY a program with access to the broker cannot imitate a service.
 
-A signature covers its purpose, the place and headers that give a message its meaning, and the body. It hides nothing.
+A signature covers the purpose, the destination, the headers and the body of a message. It does not encrypt them.
 """
 
 import heapq
@@ -13,66 +13,71 @@ import orjson
 from dashwright.common.key_derivation import derive, key_id
 from dashwright.common.messaging.message import Header
 
-#: Header with the id of the key and the HMAC-SHA256, both in hexadecimal.
+#: Header with the id of the key and the HMAC-SHA256 of the message, both in hexadecimal.
 SIGNATURE = "dashwright-signature"
 
-Meaning = Sequence[Header | Sequence[Sequence[Header]] | None]
+#: Destination and headers that a signature covers in addition to the body.
+SignedFields = Sequence[Header | Sequence[Sequence[Header]] | None]
 
 
 class Purpose(StrEnum):
-    """The kind of a signed message, so that none passes for one of another kind."""
+    """Purpose of a signed message. A signature is valid for one purpose only."""
 
     REQUEST = "request"
     RESPONSE = "answer"
     CONTROL = "control"
-    WAKE_UP = "wake-up"
 
 
 class Signer:
-    """Signer that signs with the first key and accepts every key. Stateless and safe to share."""
+    """Signer and verifier of messages. It signs with the first key and accepts signatures with all keys."""
 
     def __init__(self, *secret_keys: str) -> None:
-        keys = {key_id(key).hex(): hmac.new(derive(key, b"dashwright message signatures"), digestmod="sha256") for key in secret_keys}
-        self._current = key_id(secret_keys[0]).hex()
-        self._keys = keys
+        self._hmacs = {
+            key_id(key).hex(): hmac.new(derive(key, b"dashwright message signatures"), digestmod="sha256") for key in secret_keys
+        }
+        self._current_key_id = key_id(secret_keys[0]).hex()
 
-    def sign(self, purpose: Purpose, meaning: Meaning, body: bytes) -> str:
-        """Return the value of the header ``SIGNATURE``."""
-        return self._current + self._digest(self._current, purpose, meaning, body)
+    def sign(self, purpose: Purpose, fields: SignedFields, body: bytes) -> str:
+        """Return the value of the header ``SIGNATURE`` for a message."""
+        return self._current_key_id + self._digest(self._current_key_id, purpose, fields, body)
 
-    def is_genuine(self, signature: Header | None, purpose: Purpose, meaning: Meaning, body: bytes) -> bool:
-        """Return whether a holder of an accepted key signed exactly this."""
+    def is_genuine(self, signature: Header | None, purpose: Purpose, fields: SignedFields, body: bytes) -> bool:
+        """Return whether a message was signed with an accepted key and not changed since."""
         if not isinstance(signature, str) or not signature.isascii():
             return False
-        key, digest = signature[: len(self._current)], signature[len(self._current) :]
-        return key in self._keys and hmac.compare_digest(digest, self._digest(key, purpose, meaning, body))
+        id_length = len(self._current_key_id)
+        signing_key_id, digest = signature[:id_length], signature[id_length:]
+        return signing_key_id in self._hmacs and hmac.compare_digest(digest, self._digest(signing_key_id, purpose, fields, body))
 
-    def _digest(self, key: str, purpose: Purpose, meaning: Meaning, body: bytes) -> str:
-        digest = self._keys[key].copy()
-        # JSON of a list ends where it ends: no body continues the meaning.
-        digest.update(orjson.dumps([purpose.value, meaning]))
+    def _digest(self, signing_key_id: str, purpose: Purpose, fields: SignedFields, body: bytes) -> str:
+        digest = self._hmacs[signing_key_id].copy()
+        # The JSON of a list is self-delimiting, so no part of the body can be taken for a signed field.
+        digest.update(orjson.dumps([purpose.value, fields]))
         digest.update(body)
         return digest.hexdigest()
 
 
-LIMIT = 100_000
-"""About 20 MB. More requests than that would have to come within the patience of their callers."""
+#: Maximum number of nonces in a cache, which use about 20 MB.
+MAX_NONCES = 100_000
 
 
 class NonceCache:
-    """Nonces with the times until which a copy would still be in time; ``limit`` is how many it holds."""
+    """Cache of nonces, each kept until a copy of its message would have expired. It has at most ``limit`` nonces."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = MAX_NONCES) -> None:
         self._limit = limit
-        self._known: set[str] = set()
-        self._ends: list[tuple[float, str]] = []
+        self._nonces: set[str] = set()
+        self._expirations: list[tuple[float, str]] = []
 
     def add(self, nonce: str, *, now: float, until: float) -> bool:
-        """Return whether the nonce is new. While the cache is full no nonce is: a forgotten one would let a copy pass."""
-        while self._ends and self._ends[0][0] < now:
-            self._known.discard(heapq.heappop(self._ends)[1])
-        if nonce in self._known or len(self._known) >= self._limit:
+        """Add a nonce, kept until ``until``, and return whether it is new. All times are Unix seconds.
+
+        While the cache is full every nonce is rejected: evicting one would let a copied message pass.
+        """
+        while self._expirations and self._expirations[0][0] < now:
+            self._nonces.discard(heapq.heappop(self._expirations)[1])
+        if nonce in self._nonces or len(self._nonces) >= self._limit:
             return False
-        self._known.add(nonce)
-        heapq.heappush(self._ends, (until, nonce))
+        self._nonces.add(nonce)
+        heapq.heappush(self._expirations, (until, nonce))
         return True

@@ -1,21 +1,21 @@
-"""Exchanges, queues and bindings as data. Every process declares all of them when it starts, so any may start first.
+"""Exchanges, queues and bindings as data. Each process declares all of them at its start, so any process can start first.
 
     batch submitters ─ submit.{namespace} ─┐
                                            ▼
                                    dashwright.jobs ── submit.# ──► dashwright.jobs.submit
                                     ▲      ├───────── work.#   ──► dashwright.jobs.work
                                     │      └───────── evaluate ──► dashwright.expressions.evaluate
-          after its time, same key  │                                  │ Retry
+          after the delay, same key │                                  │ Retry
                                     └── dashwright.retry.{delay} ◄─────┤
-                                                                       │ Dead, or delivered too often
+                                                                       │ DeadLetter, or delivered too often
                           dashwright.dead.work ◄── work.#, evaluate ───┤
                           dashwright.dead ◄─────── all others ─────────┘
 
     dashwright.expressions.query, dashwright.expressions.pictures, dashwright.jobs.probe, dashwright.jobs.repositories: requests of the
-    gateway, by the default exchange
+    gateway, through the default exchange
 
-Dead wake-ups end their jobs. Other dead letters have no consumer: they are kept for operators, and the oldest are dropped when
-the queue is full.
+A dead wake-up ends its job. The gateway stores other dead letters in the database for operators. While it cannot, they wait in the
+queue, and the oldest are discarded when the queue is full.
 
 Jobs are in quorum queues. Requests are transient messages in durable classic queues: a query need not survive a restart, and a
 quorum queue would pay an fsync for each. RabbitMQ 4.3 refuses queues that are neither durable nor exclusive.
@@ -27,12 +27,12 @@ from typing import Literal
 
 from dashwright.common.jobs.routing import EVALUATE
 
-#: Seconds of the retry tiers.
-DELAYS = (1.0, 5.0, 30.0, 300.0)
+#: Retry delays in seconds.
+RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
 
 _SUBMIT, _WORK = "submit.#", "work.#"
-_LONGEST_JOB = 24 * 3600.0
-_DELIVERIES_AGAIN = 20
+_MAX_JOB_SECONDS = 24 * 3600.0
+_MAX_REDELIVERIES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,36 +49,36 @@ class Queue:
 
     name: str
     kind: Literal["quorum", "classic"] = "quorum"
-    max_length: int = 100_000  #: Number of messages at which the queue overflows.
+    max_length: int = 100_000  #: Maximum number of messages. ``overflow`` determines what happens to more.
     overflow: Literal["reject-publish", "drop-head"] = "reject-publish"
     ttl: float | None = None  #: Seconds after which a message dies.
     dead_letter_exchange: str | None = None
-    delivery_limit: int | None = None  #: Redeliveries of an unacknowledged message before it is dead.
-    #: Seconds a consumer may hold a message. Brokers before 3.12 only have a global setting, 30 minutes.
+    delivery_limit: int | None = None  #: Maximum number of redeliveries of a message before it dies.
+    #: Seconds in which a consumer must acknowledge a message. RabbitMQ before 3.12 has only a global limit of 30 minutes.
     consumer_timeout: float | None = None
 
     @property
     def arguments(self) -> dict[str, str | int]:
-        """Arguments of the declaration, under RabbitMQ's names."""
-        given: dict[str, str | int | None] = {
+        """Arguments of the queue's declaration, with the names of RabbitMQ."""
+        arguments: dict[str, str | int | None] = {
             "x-queue-type": self.kind,
             "x-max-length": self.max_length,
             "x-overflow": self.overflow,
             "x-message-ttl": None if self.ttl is None else int(self.ttl * 1000),
             "x-dead-letter-exchange": self.dead_letter_exchange,
-            # At least once needs reject-publish; without it a broker that dies between two queues loses the message.
+            # "at-least-once" requires reject-publish. Without it, a broker that dies between two queues loses the message.
             "x-dead-letter-strategy": "at-least-once" if self.dead_letter_exchange else None,
             "x-delivery-limit": self.delivery_limit,
             "x-consumer-timeout": None if self.consumer_timeout is None else int(self.consumer_timeout * 1000),
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in arguments.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """Binding of a queue to an exchange: messages whose routing key matches ``key`` go to ``queue``.
+    """Binding of a queue to an exchange. Messages whose routing key matches ``key`` go to ``queue``.
 
-    In ``key``, ``*`` matches one word and ``#`` any number.
+    In ``key``, ``*`` matches one word, and ``#`` any number of words.
     """
 
     exchange: str
@@ -88,7 +88,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class RetryTier:
-    """Retry delay: a message published to ``exchange`` is back at the jobs exchange after ``delay`` seconds."""
+    """Retry delay. A message published to ``exchange`` returns to the jobs exchange after ``delay`` seconds."""
 
     delay: float
     exchange: str
@@ -96,7 +96,7 @@ class RetryTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """Everything that is declared, with the names by which other code finds it."""
+    """All exchanges, queues and bindings, and the names of those that other code uses."""
 
     jobs: str
     submit: str
@@ -106,7 +106,7 @@ class Topology:
     query: str
     pictures: str
     evaluate: str
-    dead: str  #: Exchange of dead letters, and queue of those that are kept.
+    dead: str  #: Name of the exchange of dead letters, and of the queue from which the gateway stores them.
     dead_work: str
     retry_delays: tuple[RetryTier, ...]
     exchanges: tuple[Exchange, ...]
@@ -114,8 +114,8 @@ class Topology:
     bindings: tuple[Binding, ...]
 
 
-def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> Topology:
-    """Return the topology under a prefix. The product has one; each test has its own."""
+def topology(prefix: str = "dashwright", delays: Sequence[float] = RETRY_DELAYS) -> Topology:
+    """Return the topology whose names begin with ``prefix``. Each test uses a prefix of its own."""
     jobs, dead, query = f"{prefix}.jobs", f"{prefix}.dead", f"{prefix}.expressions.query"
     evaluate = f"{prefix}.expressions.evaluate"
     pictures = f"{prefix}.expressions.pictures"
@@ -162,10 +162,10 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
 def _job_queue(name: str, dead: str) -> Queue:
     """Return a queue of jobs.
 
-    Its delivery limit is only a back-stop, since messages held next to a poisonous one are counted as well. A poisonous
-    job is ended by the attempts in its row.
+    Its delivery limit is high, since a job that kills its worker also causes redeliveries of the worker's other messages.
+    Such a job is ended by the number of attempts in its row.
     """
-    return Queue(name=name, dead_letter_exchange=dead, delivery_limit=_DELIVERIES_AGAIN, consumer_timeout=_LONGEST_JOB)
+    return Queue(name=name, dead_letter_exchange=dead, delivery_limit=_MAX_REDELIVERIES, consumer_timeout=_MAX_JOB_SECONDS)
 
 
 #: Topology of the product.

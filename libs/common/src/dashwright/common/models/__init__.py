@@ -1,4 +1,4 @@
-"""Shapes of the interface, one module for each section of the specification: pydantic models without behaviour or I/O.
+"""Models of the API, one module for each section of the specification: pydantic models without behaviour or I/O.
 
-Field names on the wire are the interface's own (camelCase) by alias; a missing field with a default takes it, null is as missing.
+The aliases of the fields are their names in JSON, in camel case. A missing or null field has its default, if there is one.
 """

@@ -1,4 +1,4 @@
-"""Causes of an error: from faults that pydantic found, and as text in a response."""
+"""Causes of an error, made from validation errors of pydantic, and their form in a response."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from dashwright.common.errors import Cause
 
-#: Causes that one response lists; the others are counted.
-MOST_CAUSES: Final = 20
+#: Maximum number of causes that a response lists. The others are only counted.
+MAX_CAUSES: Final = 20
 
 _REASONS = {
     "missing": "FieldValueRequired",
@@ -22,7 +22,7 @@ _REASONS = {
 
 
 def causes_of(error: ValidationError) -> tuple[Cause, ...] | None:
-    """Return one cause for each fault, with the reasons of Kubernetes field errors; None if the text was not JSON at all."""
+    """Return a cause for each validation error, with a reason of Kubernetes. Returns None if the document was not JSON."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     if faults and faults[0]["type"] == "json_invalid":
         return None
@@ -30,21 +30,21 @@ def causes_of(error: ValidationError) -> tuple[Cause, ...] | None:
 
 
 def format_causes(causes: Sequence[Cause]) -> Sequence[Cause]:
-    """Return the first causes, followed by one that counts the others where there are more."""
-    more = len(causes) - MOST_CAUSES
-    if more <= 0:
+    """Return the first causes, and if there are more, one that counts the others."""
+    omitted_count = len(causes) - MAX_CAUSES
+    if omitted_count <= 0:
         return causes
-    return [*causes[:MOST_CAUSES], Cause("", "FieldValueTooMany", f"and {more} more, {len(causes)} in all")]
+    return [*causes[:MAX_CAUSES], Cause("", "FieldValueTooMany", f"and {omitted_count} more, {len(causes)} in all")]
 
 
 def sentence(causes: Sequence[Cause]) -> str:
-    """Return the causes that are shown as one text: a single one alone, several in brackets."""
-    texts = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in format_causes(causes)]
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    """Return the first causes as one string, in brackets if there are several."""
+    messages = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in format_causes(causes)]
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
-def _reason(kind: str) -> str:
-    return _REASONS.get(kind) or ("FieldValueTypeInvalid" if kind.endswith("_type") else "FieldValueInvalid")
+def _reason(error_type: str) -> str:
+    return _REASONS.get(error_type) or ("FieldValueTypeInvalid" if error_type.endswith("_type") else "FieldValueInvalid")
 
 
 def _path(location: Iterable[int | str]) -> str:

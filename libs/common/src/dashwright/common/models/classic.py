@@ -1,4 +1,4 @@
-"""Bodies of the classic API, parsed as leniently as its clients expect."""
+"""Request bodies of the classic API, which are parsed as leniently as its clients expect."""
 
 from typing import Annotated, Any
 
@@ -18,26 +18,26 @@ class ClassicBody(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _fold(cls, value: Any) -> Any:
+    def _match_names(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        names = {(field.alias or name).lower(): field.alias or name for name, field in cls.model_fields.items()}
-        found = {}
-        for given, item in value.items():
-            name = names.get(given.lower())
+        names_by_lower_case = {(field.alias or name).lower(): field.alias or name for name, field in cls.model_fields.items()}
+        properties = {}
+        for sent_name, item in value.items():
+            name = names_by_lower_case.get(sent_name.lower())
             if name is not None and item is not None:
-                found[name] = item
-        return found
+                properties[name] = item
+        return properties
 
 
-def _storable(text: str) -> str:
-    if "\0" in text:
+def _check_storable(value: str) -> str:
+    if "\0" in value:
         raise ValueError("must not contain a NUL character")
-    return text
+    return value
 
 
-#: Text that the database can store.
-Text = Annotated[str, AfterValidator(_storable)]
+#: String that the database can store.
+Text = Annotated[str, AfterValidator(_check_storable)]
 
 #: Name, login or e-mail.
 Name = Annotated[Text, Field(max_length=190)]

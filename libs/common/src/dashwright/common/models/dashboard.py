@@ -1,23 +1,24 @@
-"""Dashboards: ``dashboard.grafana.app``. The spec is open; the status says how it was converted for reading."""
+"""Dashboards: ``dashboard.grafana.app``. The spec is any JSON object. The status describes the conversion to the
+requested version."""
 
 from pydantic import Field
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 
-class ConversionStatus(Shape):
+class ConversionStatus(ApiModel):
     """Result of showing a dashboard in another version than the stored one."""
 
-    failed: bool | None = Field(default=None, description="Whether the dashboard could not be converted to the version that was asked for")
+    failed: bool | None = Field(default=None, description="Whether the dashboard could not be converted to the requested version")
     #: Version that shows the dashboard completely.
-    stored_version: str | None = Field(default=None, description="The version that shows the dashboard whole")
-    error: str | None = Field(default=None, description="Why it could not be converted")
+    stored_version: str | None = Field(default=None, description="The version that shows the complete dashboard")
+    error: str | None = Field(default=None, description="Why the dashboard could not be converted")
 
 
-class DashboardStatus(Shape):
+class DashboardStatus(ApiModel):
     """Status of a dashboard in the requested version; empty if that is the stored one.
 
     ``conversion`` describes the conversion from another version.
     """
 
-    conversion: ConversionStatus | None = Field(default=None, description="How reading the dashboard in this version went")
+    conversion: ConversionStatus | None = Field(default=None, description="The result of converting the dashboard to the requested version")

@@ -1,61 +1,62 @@
-"""Data sources as the classic API accepts and shows them."""
+"""Requests and responses of the classic API for data sources."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.classic import ClassicBody, Name, Text
-from dashwright.common.models.shape import Shape
 
-LONGEST_URL = 2048
+MAX_URL_LENGTH = 2048
 
 Access = Literal["proxy", "direct"]
 _NotBlank = Annotated[Name, StringConstraints(pattern=r"\S")]
 _Uid = Annotated[str, StringConstraints(max_length=40, pattern=r"^[A-Za-z0-9_-]*$")]
 
 
-def _keepable(value: dict[str, Any]) -> dict[str, Any]:
-    level: list[Any] = [value]
-    while level:
-        if any(isinstance(item, int) and not -(2**63) <= item < 2**64 for item in level):
-            raise ValueError("must not hold an integer beyond 64 bits; write it as text")
-        level = [item for node in level if isinstance(node, dict | list) for item in (node.values() if isinstance(node, dict) else node)]
+def _check_integers(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the value. Raise ValueError if it contains an integer that orjson cannot write."""
+    nodes: list[Any] = [value]
+    while nodes:
+        if any(isinstance(item, int) and not -(2**63) <= item < 2**64 for item in nodes):
+            raise ValueError("must not contain an integer beyond 64 bits; write it as a string")
+        nodes = [item for node in nodes if isinstance(node, dict | list) for item in (node.values() if isinstance(node, dict) else node)]
     return value
 
 
 class AddDataSourceCommand(ClassicBody):
-    """Data source to create. Without a uid one is generated. A secret that is null counts as missing."""
+    """Data source to create. An empty ``uid`` is replaced by a generated one. A secret that is null counts as missing."""
 
     name: _NotBlank
     type: _NotBlank
     uid: _Uid = ""
     access: Access = "proxy"
-    url: Annotated[Text, Field(max_length=LONGEST_URL)] = ""
+    url: Annotated[Text, Field(max_length=MAX_URL_LENGTH)] = ""
     user: Name = ""
     database: Name = ""
     basic_auth: bool = False
     basic_auth_user: Name = ""
     with_credentials: bool = False
     is_default: bool = False
-    json_data: Annotated[dict[str, Any], AfterValidator(_keepable)] = Field(default_factory=dict)
+    json_data: Annotated[dict[str, Any], AfterValidator(_check_integers)] = Field(default_factory=dict)
     secure_json_data: dict[Annotated[Name, Field(min_length=1)], str | None] = Field(default_factory=dict)
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Return the secrets that were sent."""
-        return {name: text for name, text in self.secure_json_data.items() if text is not None}
+        """Secrets of the request by name."""
+        return {name: secret for name, secret in self.secure_json_data.items() if secret is not None}
 
 
 class DataSourceChanges(AddDataSourceCommand):
-    """Data source to update: replaces all fields.
+    """Data source to update. The request replaces all fields.
 
-    Not replaced if missing are ``uid``, ``url``, ``basicAuthUser`` and secrets. An empty secret is deleted.
+    Only ``uid``, ``url``, ``basicAuthUser`` and secrets keep their values if missing. An empty secret is deleted.
     """
 
     version: Annotated[int, Field(ge=0, lt=2**63)] | None = None
 
 
-class _DataSourceMembers(Shape):
+class _DataSourceMembers(ApiModel):
     id: int
     uid: str
     org_id: int
@@ -82,18 +83,18 @@ class DataSourceItem(_DataSourceMembers):
 class DataSourceShape(_DataSourceMembers):
     """Data source with its settings.
 
-    ``secureJsonFields`` names its secrets; no response contains one. ``version`` grows with every change.
+    ``secureJsonFields`` has the names of its secrets; no response contains their values. Each change increases ``version``.
     """
 
     basic_auth_user: str
     with_credentials: bool
     secure_json_fields: dict[str, bool]
     version: int
-    #: The version of the settings' API, empty for types whose settings have none.
+    #: API version of the settings; empty if the type has no versioned settings.
     api_version: str = ""
 
 
-class DataSourceSaved(Shape):
+class DataSourceSaved(ApiModel):
     """Response to a created or updated data source."""
 
     id: int
@@ -102,20 +103,20 @@ class DataSourceSaved(Shape):
     datasource: DataSourceShape
 
 
-class DataSourceDeleted(Shape):
+class DataSourceDeleted(ApiModel):
     """Response to a deleted data source."""
 
     id: int
     message: str
 
 
-class DataSourceId(Shape):
-    """Number of a data source."""
+class DataSourceId(ApiModel):
+    """Numeric id of a data source."""
 
     id: int
 
 
-class DataSourceHealth(Shape):
+class DataSourceHealth(ApiModel):
     """Health of a data source."""
 
     status: str

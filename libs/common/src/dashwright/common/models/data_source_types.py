@@ -1,4 +1,4 @@
-"""The data source types that can be queried. A new type is one entry here and one package in ``expressions/sources``."""
+"""Data source types that can be queried. A new type needs an entry here and a package in ``expressions/sources``."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,8 +12,8 @@ class DataSourceType:
     name: str
     logo: str
     aliases: tuple[str, ...] = ()  #: Earlier ids, which older records and dashboards contain.
-    is_http: bool = False  #: The address is a URL.
-    is_place: bool = False  #: The address is ``host:port``.
+    is_http: bool = False  #: True if the address is a URL.
+    is_host_and_port: bool = False  #: True if the address is ``host:port``.
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -35,8 +35,8 @@ POSTGRESQL: Final = DataSourceType(
     "PostgreSQL",
     "public/app/plugins/datasource/grafana-postgresql-datasource/img/postgresql_logo.svg",
     ("postgres",),
-    is_place=True,
+    is_host_and_port=True,
 )
 
-#: All types that can be queried. The gateway lists and validates them; dashboards may use them without a lint finding.
-SERVED: Final = (TESTDATA, PROMETHEUS, POSTGRESQL)
+#: All types that can be queried. The gateway lists and validates them, and lint accepts them in dashboards.
+SUPPORTED_TYPES: Final = (TESTDATA, PROMETHEUS, POSTGRESQL)

@@ -1,19 +1,19 @@
-"""Data sources as the services use them."""
+"""Data sources as workers query them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-#: Characters that an address of the form host:port cannot contain. With them it would be a path, a socket, a URL or
+#: Characters that an address of the form ``host:port`` cannot contain. With them it would be a path, a socket, a URL or
 #: several addresses.
-NO_PLACE: Final = frozenset("/?#@\\, \t\r\n%")
+INVALID_ADDRESS_CHARACTERS: Final = frozenset("/?#@\\, \t\r\n%")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """Data source with everything needed to query it.
+    """Data source with the fields that are needed to query it.
 
-    ``version`` grows with every change. ``secrets`` are readable here, and never shown or logged.
+    Each change increases ``version``. ``secrets`` are decrypted and must not be shown or logged.
     """
 
     id: int

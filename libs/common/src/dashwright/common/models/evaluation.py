@@ -4,18 +4,20 @@ from typing import Any
 
 from pydantic import Field
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 
-class EvaluationSpec(Shape):
+class EvaluationSpec(ApiModel):
     """Panel to evaluate: ``panel`` as ``/api/panels/query`` accepts it, with ordinary queries and the time range next to it."""
 
-    panel: dict[str, Any] = Field(description="The panel, as /api/panels/query takes it")
-    queries: list[dict[str, Any]] | None = Field(default=None, description="Ordinary queries next to the targets of the panel")
-    from_: str | int | None = Field(
-        default=None, alias="from", description="Where the time range begins, such as now-6h or Unix milliseconds"
+    panel: dict[str, Any] = Field(description="The panel, as /api/panels/query accepts it")
+    queries: list[dict[str, Any]] | None = Field(
+        default=None, description="Queries of data sources, in addition to the targets of the panel"
     )
-    to: str | int | None = Field(default=None, description="Where the time range ends")
+    from_: str | int | None = Field(
+        default=None, alias="from", description="The begin of the time range, such as now-6h or Unix milliseconds"
+    )
+    to: str | int | None = Field(default=None, description="The end of the time range")
 
 
 def panel_request(spec: EvaluationSpec) -> dict[str, Any]:

@@ -1,16 +1,17 @@
-"""Expression queries: the six targets of a panel, and the data source queries in the same request.
+"""Queries of a panel: the six types of expressions (targets), and the data source queries in the same request.
 
-Targets are strict: an unlisted property, a value outside an enum or a wrong type is refused. Other properties that saved panels
-contain are ignored by ``/api/ds/query``; the end of this module lists them.
+Targets are strict: an unknown property, an unknown enum value or a wrong type is an error. ``/api/ds/query`` ignores some further
+properties that saved panels contain; the end of this module lists them.
 """
 
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 ReducerName = Literal["sum", "mean", "min", "max", "count", "last", "median"]
+#: The ``expression`` of a target: a refId, a formula or an SQL statement. Its meaning depends on the type of the target.
 Reference = Annotated[str, Field(min_length=1)]
 Comparison = Literal[
     "gt", "lt", "eq", "ne", "gte", "lte", "within_range", "outside_range", "within_range_included", "outside_range_included"
@@ -30,8 +31,8 @@ FrameType = Literal[
 ]
 
 
-class StrictShape(Shape):
-    """A model that rejects unlisted properties, even if they are null."""
+class StrictShape(ApiModel):
+    """Model that rejects unknown properties, even if they are null. A known property that is null counts as missing."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=False)
 
@@ -40,8 +41,8 @@ class StrictShape(Shape):
     def _null_is_missing(cls, value: Any) -> Any:
         if not isinstance(value, dict) or None not in value.values():
             return value
-        listed = {field.alias for field in cls.model_fields.values()}
-        return {key: item for key, item in value.items() if item is not None or key not in listed}
+        known_keys = {field.alias for field in cls.model_fields.values()}
+        return {key: item for key, item in value.items() if item is not None or key not in known_keys}
 
 
 class ExpressionDatasource(StrictShape):
@@ -53,7 +54,7 @@ class ExpressionDatasource(StrictShape):
 
 
 class ResultAssertions(StrictShape):
-    """Assertions about the result of a query; a failed one is an error of its refId."""
+    """Assertions about the result of a query. A failed assertion is an error of the query's refId."""
 
     type: FrameType | None = None
     type_version: Annotated[list[int], Field(min_length=2, max_length=2)]
@@ -68,7 +69,7 @@ class TargetTimeRange(StrictShape):
 
 
 class TargetShape(StrictShape):
-    """Members of every expression target."""
+    """Properties of every expression target."""
 
     ref_id: Annotated[str, Field(min_length=1)]
     datasource: ExpressionDatasource | None = None
@@ -85,8 +86,8 @@ class MathTarget(TargetShape):
     expression: Reference
 
 
-#: The rule of ``ReduceSettings._value_fits_mode`` as JSON Schema.
-_FITTING_VALUE: list[JsonValue] = [
+#: ``ReduceSettings._check_value`` as JSON Schema.
+_VALUE_BY_MODE_SCHEMA: list[JsonValue] = [
     {"properties": {"mode": {"enum": ["dropNN"]}, "replaceWithValue": {"type": "null"}}},
     {"properties": {"mode": {"enum": ["replaceNN"]}, "replaceWithValue": {"type": "number"}}, "required": ["replaceWithValue"]},
 ]
@@ -95,13 +96,13 @@ _FITTING_VALUE: list[JsonValue] = [
 class ReduceSettings(StrictShape):
     """Handling of null, NaN and infinite values."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": _FITTING_VALUE})
+    model_config = ConfigDict(json_schema_extra={"oneOf": _VALUE_BY_MODE_SCHEMA})
 
     mode: Literal["dropNN", "replaceNN"]
     replace_with_value: float | None = None
 
     @model_validator(mode="after")
-    def _value_fits_mode(self) -> Self:
+    def _check_value(self) -> Self:
         if self.mode == "replaceNN" and self.replace_with_value is None:
             raise ValueError("setting replaceWithValue must be specified when mode is 'replaceNN'")
         if self.mode == "dropNN" and self.replace_with_value is not None:
@@ -136,7 +137,7 @@ class ClassicEvaluator(StrictShape):
 
 
 class ClassicOperator(StrictShape):
-    """Operator that joins a classic condition to those before it."""
+    """Operator that combines a classic condition with the conditions before it."""
 
     type: Literal["and", "or", "logic-or"]
 
@@ -200,7 +201,10 @@ class SqlTarget(TargetShape):
 
 
 class FormattedSqlTarget(SqlTarget):
-    """Target ``sql`` of ``/api/ds/query``, which has a ``format``. An empty statement is an error of its refId, not of the request."""
+    """Target ``sql`` of ``/api/ds/query``, which has a ``format``.
+
+    An empty statement is accepted here, because it is an error of its refId rather than of the request.
+    """
 
     expression: str
     format: Literal["", "table", "alerting"] = ""
@@ -219,15 +223,15 @@ TARGETS: dict[str, type[Target]] = {
 }
 
 
-class SourceRef(Shape):
+class SourceRef(ApiModel):
     """Data source of a query that is not an expression."""
 
     type: str = ""
     uid: str = ""
 
 
-class SourceQuery(Shape):
-    """A data source query. Its other properties belong to the data source and are kept as sent."""
+class SourceQuery(ApiModel):
+    """Data source query. Further properties belong to the data source and are passed on unchanged."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=False)
 
@@ -241,7 +245,7 @@ class SourceQuery(Shape):
     time_range: TargetTimeRange | None = None
 
 
-#: Properties that ``/api/ds/query`` ignores on any expression target.
+#: Properties that ``/api/ds/query`` ignores in targets of every type.
 WITHOUT_EFFECT = frozenset({"intervalMs", "maxDataPoints", "datasourceId"})
 
 #: Properties of the six target types. ``/api/ds/query`` ignores a property that belongs to another type.

@@ -1,23 +1,23 @@
-"""Folders: ``folder.grafana.app/v0alpha1``. Served because the specification's sync target needs them."""
+"""Folders: ``folder.grafana.app/v0alpha1``. Repositories are synced into them."""
 
 from pydantic import Field
 
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.meta import ListEnvelope
-from dashwright.common.models.shape import Shape
 
 
-class FolderSpec(Shape):
+class FolderSpec(ApiModel):
     """Folder."""
 
-    title: str = Field(min_length=1, description="What people see")
+    title: str = Field(min_length=1, description="The title that users see")
     description: str | None = Field(default=None, description="What the folder is for")
 
 
-class FolderInfo(Shape):
+class FolderInfo(ApiModel):
     """Folder on the path from the root. ``parent`` is missing at the root."""
 
     name: str = Field(description="The name of the folder")
-    title: str = Field(description="The title that people see")
+    title: str = Field(description="The title that users see")
     parent: str | None = Field(default=None, description="The folder above it; missing at the root")
 
 
@@ -27,12 +27,12 @@ class FolderInfoList(ListEnvelope):
     items: list[FolderInfo] = Field(description="The folders, from the root down")
 
 
-class DescendantCount(Shape):
+class DescendantCount(ApiModel):
     """Number of objects of one kind in a folder."""
 
     group: str = Field(description="The group of the objects")
     resource: str = Field(description="The plural of their kind")
-    count: int = Field(description="How many objects there are")
+    count: int = Field(description="The number of objects")
 
 
 class DescendantCounts(ListEnvelope):

@@ -1,53 +1,60 @@
-"""Members that every object of the resource API has in addition to its spec, by the Kubernetes API conventions."""
+"""Models of the Kubernetes API conventions: metadata of objects and lists, options of deletions, and status responses."""
 
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.provisioning import Integer64
-from dashwright.common.models.shape import Shape
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
-class OwnerReference(Shape):
-    """Reference to an object that this one belongs to."""
+class OwnerReference(ApiModel):
+    """Reference from an object to its owner."""
 
     api_version: str = Field(description="The group and version of the owner")
     kind: str = Field(description="The kind of the owner")
     name: str = Field(description="The name of the owner")
     uid: str = Field(description="The uid of the owner, which distinguishes it from another of the same name")
-    controller: bool | None = Field(default=None, description="Whether the owner is the one that manages the object")
+    controller: bool | None = Field(default=None, description="Whether the owner is the controller of the object")
     block_owner_deletion: bool | None = Field(default=None, description="Whether the owner waits for the object when it is deleted")
 
 
-class ManagedFieldsEntry(Shape):
-    """Fields that one manager has set, as server-side apply records them."""
+class ManagedFieldsEntry(ApiModel):
+    """Fields that one field manager has set, as recorded by server-side apply."""
 
-    manager: str | None = Field(default=None, description="Who set the fields")
+    manager: str | None = Field(default=None, description="The field manager, which is the program that set the fields")
     operation: str | None = Field(default=None, description="Apply or Update")
-    api_version: str | None = Field(default=None, description="The version of the object that the fields are of")
+    api_version: str | None = Field(default=None, description="The API version that the fields belong to")
     time: Time | None = Field(default=None, description="When the manager last added or removed a field")
     fields_type: str | None = Field(default=None, description="The layout of fieldsV1: FieldsV1")
     fields_v1: dict[str, Any] | None = Field(default=None, alias="fieldsV1", description="The fields, as a tree of paths")
-    subresource: str | None = Field(default=None, description="The sub-resource by which they were set, if any")
+    subresource: str | None = Field(default=None, description="The subresource through which the fields were set, if any")
 
 
-class ObjectMeta(Shape):
+class ObjectMeta(ApiModel):
     """Metadata of an object."""
 
     name: str | None = Field(default=None, description="The name, unique among the objects of its kind and namespace; it cannot be changed")
-    generate_name: str | None = Field(default=None, description="What a name is made from, where none is given: this, and a random ending")
-    namespace: str | None = Field(default=None, description="The organization: default is organization 1, org-N organization N")
-    uid: str | None = Field(default=None, description="Tells the object from all others, also from a later one of the same name")
-    resource_version: str | None = Field(
-        default=None, description="The state of the object; an update that names an old one is refused. Lists and watches go on from it"
+    generate_name: str | None = Field(
+        default=None, description="The beginning of a generated name, if the request has no name; a random suffix is appended"
     )
-    generation: Integer64 | None = Field(default=None, description="Counts the changes of the spec; of a dashboard it is the version")
+    namespace: str | None = Field(default=None, description="The organization: default is organization 1, org-N organization N")
+    uid: str | None = Field(default=None, description="The identifier of the object, which later objects of the same name do not have")
+    resource_version: str | None = Field(
+        default=None,
+        description="The version of the last write of the object. An update that sends an older one is refused. Watches resume from it",
+    )
+    generation: Integer64 | None = Field(
+        default=None, description="The number of the spec, which each change increases; for a dashboard it is the version"
+    )
     creation_timestamp: Time | None = Field(default=None, description="When the object was created")
-    deletion_timestamp: Time | None = Field(default=None, description="When the object was deleted; its finalizers keep it until then")
-    deletion_grace_period_seconds: Integer64 | None = Field(default=None, description="How long its end may take, once it is deleted")
-    labels: dict[str, str] | None = Field(default=None, description="What selectors choose the object by")
+    deletion_timestamp: Time | None = Field(
+        default=None, description="When the deletion was requested; the object remains until its finalizers are removed"
+    )
+    deletion_grace_period_seconds: Integer64 | None = Field(default=None, description="The seconds that the deletion may take")
+    labels: dict[str, str] | None = Field(default=None, description="Values by which selectors choose objects")
     annotations: dict[str, str] | None = Field(
         default=None, description="Notes of programs and users about the object; grafana.app/folder is its folder"
     )
@@ -58,84 +65,84 @@ class ObjectMeta(Shape):
     )
     finalizers: list[str] | None = Field(
         default=None,
-        description="What has to be done before the object is removed; while there are any, it stays",
+        description="Steps that must be completed before the object is deleted",
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     managed_fields: list[ManagedFieldsEntry] | None = Field(
         default=None,
-        description="Who set which fields. Kept by the server",
+        description="The fields that each field manager has set; the server maintains them",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
 
 
-class ListMeta(Shape):
+class ListMeta(ApiModel):
     """Metadata of a list."""
 
-    resource_version: str | None = Field(default=None, description="The state that the list shows, and that a watch goes on from")
-    continue_: str | None = Field(default=None, alias="continue", description="The token that the next page is asked for with")
-    remaining_item_count: Integer64 | None = Field(default=None, description="How many objects follow after this page, where it is known")
+    resource_version: str | None = Field(default=None, description="The version that the list shows, from which a watch can start")
+    continue_: str | None = Field(default=None, alias="continue", description="The token with which the next page is requested")
+    remaining_item_count: Integer64 | None = Field(default=None, description="The number of objects after this page, if known")
 
 
-class TypeMeta(Shape):
-    """Kind and version of a response."""
+class TypeMeta(ApiModel):
+    """Kind and API version of a response."""
 
     kind: str = Field(description="The kind of the response")
     api_version: str = Field(description="The group and version of the kind")
 
 
 class ListEnvelope(TypeMeta):
-    """Members of every list in addition to its items."""
+    """Fields of every list in addition to its items."""
 
-    metadata: ListMeta = Field(default_factory=ListMeta, description="What there is to know about any list")
+    metadata: ListMeta = Field(default_factory=ListMeta, description="Metadata of the list")
 
 
-class Preconditions(Shape):
+class Preconditions(ApiModel):
     """Conditions that an object must meet to be deleted."""
 
     uid: str | None = Field(default=None, description="The uid that the object must have")
     resource_version: str | None = Field(default=None, description="The resourceVersion that the object must have")
 
 
-class DeleteOptions(Shape):
+class DeleteOptions(ApiModel):
     """Options of a deletion."""
 
     api_version: str | None = Field(default=None, description="v1")
     kind: str | None = Field(default=None, description="DeleteOptions")
-    preconditions: Preconditions | None = Field(default=None, description="What has to be true of the object")
+    preconditions: Preconditions | None = Field(default=None, description="Conditions that the object must meet")
     propagation_policy: str | None = Field(
         default=None, description="Foreground removes a folder with everything in it; Background and Orphan only one that is empty"
     )
-    grace_period_seconds: Integer64 | None = Field(default=None, description="0 also removes what was provisioned")
+    grace_period_seconds: Integer64 | None = Field(default=None, description="0 also deletes provisioned objects")
     dry_run: list[str] | None = Field(default=None, description="All: nothing is deleted")
 
 
-class StatusCause(Shape):
-    """Fault of a request."""
+class StatusCause(ApiModel):
+    """One error of a request, as part of a status."""
 
-    reason: str | None = Field(default=None, description="What kind of fault it is, for programs")
-    message: str | None = Field(default=None, description="What it is, for people")
-    field: str | None = Field(default=None, description="Where it is: the path of a field")
+    reason: str | None = Field(default=None, description="The type of the fault, for programs")
+    message: str | None = Field(default=None, description="A description of the fault, for users")
+    field: str | None = Field(default=None, description="The path of the field with the fault")
 
 
-class StatusDetails(Shape):
-    """Object that a status is about."""
+class StatusDetails(ApiModel):
+    """Object that a status describes, and the causes of the error."""
 
     name: str | None = Field(default=None, description="The name of the object")
     group: str | None = Field(default=None, description="The group of the object")
     kind: str | None = Field(default=None, description="The kind, or the plural, of the object")
     uid: str | None = Field(default=None, description="The uid of the object")
     causes: list[StatusCause] | None = Field(default=None, description="Every fault of the request")
-    retry_after_seconds: Integer64 | None = Field(default=None, description="When to ask again, where that is worth while")
+    retry_after_seconds: Integer64 | None = Field(default=None, description="The seconds after which the request may succeed, if known")
 
 
-class Status(Shape):
+class Status(ApiModel):
     """Response without an object: an error, or a completed deletion."""
 
     api_version: str | None = Field(default=None, description="v1")
     kind: str | None = Field(default=None, description="Status")
-    metadata: ListMeta | None = Field(default=None, description="Where a list that broke off goes on")
+    metadata: ListMeta | None = Field(default=None, description="Metadata with which an interrupted list can be continued")
     status: str | None = Field(default=None, description="Success or Failure")
-    message: str | None = Field(default=None, description="What happened, for people")
-    reason: str | None = Field(default=None, description="What happened, for programs")
-    details: StatusDetails | None = Field(default=None, description="What the response is about")
-    code: Integer64 | None = Field(default=None, description="The status of the HTTP response")
+    message: str | None = Field(default=None, description="A description of the result, for users")
+    reason: str | None = Field(default=None, description="The reason for the result, for programs")
+    details: StatusDetails | None = Field(default=None, description="The object that the response is about, and the causes of the error")
+    code: Integer64 | None = Field(default=None, description="The HTTP status of the response")

@@ -1,10 +1,10 @@
-"""Requests for pictures of dashboards, sent by the gateway and the jobs worker to the expressions service."""
+"""Requests for pictures of dashboards, sent by the gateway and the jobs worker to the expressions worker."""
 
 from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 MIN_WIDTH: Final = 200
 MAX_WIDTH: Final = 3_000
@@ -16,7 +16,7 @@ Theme = Literal["light", "dark"]
 Format = Literal["png", "svg"]
 
 
-class PictureOptions(Shape):
+class PictureOptions(ApiModel):
     """Options of a picture.
 
     ``width`` and ``height`` are in pixels; without a height, the picture is as tall as its panels. If ``from`` or ``to``
@@ -38,12 +38,13 @@ class PictureOptions(Shape):
 class PictureRequest(PictureOptions):
     """Request to draw a dashboard.
 
-    The headers of the message hold the caller and the permitted data sources (``QueryContext``).
+    The headers of the message contain the caller and the permitted data sources (``QueryContext``).
     """
 
     spec: dict[str, Any]
 
 
-def request_of(spec: bytes, drawing: PictureOptions) -> bytes:
+def request_of(spec: bytes, options: PictureOptions) -> bytes:
     """Return a PictureRequest as JSON that contains the JSON of the spec unchanged."""
-    return b'{"spec":' + spec + b"," + drawing.to_json()[1:]
+    options_without_brace = options.to_json()[1:]
+    return b'{"spec":' + spec + b"," + options_without_brace

@@ -11,10 +11,11 @@ _ALL = "*"
 class QueryEndpoint(StrEnum):
     """The endpoint of the gateway that a client called."""
 
-    QUERY = "query"  #: ``POST /api/ds/query``; forgives what saved panels hold.
-    PANEL = "panel"  #: ``POST /api/panels/query`` and evaluations as jobs; strict.
-    VALIDATION = "validation"  #: ``POST /api/panels/validate``; strict, runs nothing.
-    HEALTH = "health"  #: The health of one data source; the body is ``{"uid": …}``.
+    QUERY = "query"  #: ``POST /api/ds/query``, which tolerates unknown properties of saved panels.
+    PANEL = "panel"  #: ``POST /api/panels/query`` and evaluations as jobs. Invalid properties are errors.
+    VALIDATION = "validation"  #: ``POST /api/panels/validate``. It checks queries without running them.
+    VALIDATIONS = "validations"  #: Validation of several panels, one in each line of the body. Used for submitted evaluations.
+    HEALTH = "health"  #: The health of a data source. The body is ``{"uid": …}``.
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +23,13 @@ class QueryContext:
     """The caller, the rights and the options of a request to the expressions worker."""
 
     endpoint: QueryEndpoint = QueryEndpoint.QUERY
-    lenient: bool = False  #: An unlisted property is a warning, not an error.
-    explain: bool = False  #: The response describes how the results came about.
+    lenient: bool = False  #: True if an unknown property is a warning instead of an error.
+    explain: bool = False  #: True if the response describes how the results were computed.
     accept: str = ""  #: The ``Accept`` header of the client.
     org_id: int = 0  #: The organization whose data sources may be queried; 0 for none.
-    uids: frozenset[str] | None = None  #: The data sources that may be queried; None for all.
-    fresh: bool = False  #: The results must not come from a cache.
-    readable: frozenset[str] | None = None  #: Data sources whose settings the caller may read; None for all.
+    uids: frozenset[str] | None = None  #: Uids of the data sources that may be queried; None for all.
+    fresh: bool = False  #: True if the results must not come from a cache.
+    readable: frozenset[str] | None = None  #: Uids of the data sources whose settings the caller may read; None for all.
 
     def may_read(self, uid: str) -> bool:
         """Return whether errors may show the address of the data source."""
@@ -41,7 +42,7 @@ class QueryContext:
     def headers(self) -> dict[str, str | int | bool]:
         """Return the context as headers of a message."""
         headers: dict[str, str | int | bool] = {
-            "door": self.endpoint.value,
+            "door": self.endpoint.value,  # the name of this header in all versions
             "lenient": self.lenient,
             "explain": self.explain,
             "accept": self.accept,
@@ -52,10 +53,11 @@ class QueryContext:
         return headers if self.uids is None else headers | {"uids": json.dumps(sorted(self.uids))}
 
     @staticmethod
-    def of(headers: Mapping[str, object]) -> "QueryContext":
-        """Return the context in the headers of a message.
+    def from_headers(headers: Mapping[str, object]) -> "QueryContext":
+        """Return the context from the headers of a message.
 
-        A missing header takes a default that grants nothing. Raises ValueError for an unknown endpoint.
+        Without ``org_id`` no data source may be queried, and without ``uids`` all those of the organization. Raises ValueError for
+        an unknown endpoint.
         """
         org_id, uids, readable = headers.get("org_id"), headers.get("uids"), str(headers.get("readable", "[]"))
         return QueryContext(

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 UNLIMITED: Final = -1
-LARGEST: Final = 2**63 - 1
+MAX_LIMIT: Final = 2**63 - 1
 
 
 class Scope(StrEnum):
@@ -31,43 +31,46 @@ TARGETS: Final[Mapping[Scope, tuple[str, ...]]] = MappingProxyType(
     {Scope.GLOBAL: GLOBAL_TARGETS, Scope.ORG: ORG_TARGETS, Scope.USER: USER_TARGETS}
 )
 
-_IRREGULAR: Final = {(Scope.ORG, "org_user"): "org_user", (Scope.USER, "org_user"): "user_org"}
-_ELSEWHERE: Final = ("global_session", "global_file", "global_correlations")
+_IRREGULAR_NAMES: Final = {(Scope.ORG, "org_user"): "org_user", (Scope.USER, "org_user"): "user_org"}
+_NAMES_WITHOUT_EFFECT: Final = ("global_session", "global_file", "global_correlations")
 
 #: Names of defaults, without the global ones.
 DEFAULT_NAMES: Final = (*(f"org_{target}" if target != "org_user" else target for target in ORG_TARGETS), "user_org")
 
 #: All names of defaults. ``global_session``, ``global_file`` and ``global_correlations`` are accepted without effect.
-KNOWN_NAMES: Final = (*DEFAULT_NAMES, *(f"global_{target}" for target in GLOBAL_TARGETS), *_ELSEWHERE)
+KNOWN_NAMES: Final = (*DEFAULT_NAMES, *(f"global_{target}" for target in GLOBAL_TARGETS), *_NAMES_WITHOUT_EFFECT)
 
 
 def default_name(scope: Scope, target: str) -> str:
-    """Return the name of a target's default in the settings: ``org_dashboard``, ``user_org``, ``global_api_key``."""
-    return _IRREGULAR.get((scope, target), f"{scope}_{target}")
+    """Return the name of a target's default in the settings, such as ``org_dashboard`` or ``user_org``."""
+    return _IRREGULAR_NAMES.get((scope, target), f"{scope}_{target}")
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaRules:
-    """Switch of quotas, and limits of owners that have none of their own. A target without either is unlimited."""
+    """Quotas of the settings: whether they are enabled, and the default limits. A target without a limit is unlimited."""
 
     enabled: bool = True
     defaults: Mapping[str, int] = field(default_factory=dict)
 
     def default(self, scope: Scope, target: str) -> int:
-        """Return the default limit of a target; -1 if unlimited."""
+        """Return the default limit of a target, or -1 if it is unlimited."""
         return self.defaults.get(default_name(scope, target), UNLIMITED)
 
 
-def read_defaults(text: str) -> dict[str, int]:
-    """Return the defaults in ``org_user=10,org_dashboard=100``. Any negative limit means unlimited. Raises ValueError."""
-    found: dict[str, int] = {}
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        name, equals, limit = (piece.strip() for piece in part.partition("="))
+def read_defaults(value: str) -> dict[str, int]:
+    """Return the default limits in a setting such as ``org_user=10,org_dashboard=100``. A negative limit means unlimited.
+
+    Raises ValueError if the value is invalid.
+    """
+    defaults: dict[str, int] = {}
+    for assignment in filter(None, (item.strip() for item in value.split(","))):
+        name, equals, limit = (item.strip() for item in assignment.partition("="))
         if name not in KNOWN_NAMES:
             raise ValueError(f"unknown quota {name!r}; known: {', '.join(KNOWN_NAMES)}")
-        if name in found:
+        if name in defaults:
             raise ValueError(f"{name} is given twice; give one limit")
-        if not equals or not limit.removeprefix("-").isdecimal() or not limit.isascii() or abs(int(limit)) > LARGEST:
-            raise ValueError(f"{part!r} is no limit; write {name}=NUMBER, with -1 for none")
-        found[name] = max(int(limit), UNLIMITED)
-    return found
+        if not equals or not limit.removeprefix("-").isdecimal() or not limit.isascii() or abs(int(limit)) > MAX_LIMIT:
+            raise ValueError(f"{assignment!r} is no limit; write {name}=NUMBER, with -1 for none")
+        defaults[name] = max(int(limit), UNLIMITED)
+    return defaults

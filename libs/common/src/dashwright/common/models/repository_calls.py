@@ -1,6 +1,6 @@
-"""Requests of the gateway to the jobs worker about repositories.
+"""Calls of the gateway to the jobs worker about repositories.
 
-Only the worker reads folders and connects to git hosts.
+Only the jobs worker reads local directories and connects to git hosts.
 """
 
 from enum import StrEnum
@@ -8,13 +8,13 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.provisioning import RepositorySpec
 from dashwright.common.models.repository_views import ResourceWrapper
-from dashwright.common.models.shape import Shape
 
 
-class TrialRequest(Shape):
-    """Request to test a configuration; the response is a TrialResponse. Its token is sealed for a repository of this name."""
+class TrialRequest(ApiModel):
+    """Request to test a configuration; the response is a TrialResponse. The token in it is sealed for this namespace and name."""
 
     call: Literal["trial"] = "trial"
     namespace: str
@@ -22,14 +22,14 @@ class TrialRequest(Shape):
     spec: RepositorySpec
 
 
-class TrialResponse(Shape):
-    """Result of a test: ``field`` is what is wrong, ``message`` how. Neither is set if the repository can be read."""
+class TrialResponse(ApiModel):
+    """Result of a test: the path of the invalid field and an error message. Both are None if the repository can be read."""
 
     field: str | None = None
     message: str | None = None
 
 
-class RefsRequest(Shape):
+class RefsRequest(ApiModel):
     """Request for the branches of a stored repository; the response is a RefList."""
 
     call: Literal["refs"] = "refs"
@@ -37,10 +37,10 @@ class RefsRequest(Shape):
     name: str
 
 
-class HistoryRequest(Shape):
-    """Request for the commits of a stored repository, or those that touch a path; the response is a HistoryList.
+class HistoryRequest(ApiModel):
+    """Request for the commits of a stored repository; the response is a HistoryList.
 
-    ``ref`` is a branch or a commit, empty for the synced branch.
+    With a ``path``, only commits that change it are returned. ``ref`` is a branch or a commit, empty for the synced branch.
     """
 
     call: Literal["history"] = "history"
@@ -50,7 +50,7 @@ class HistoryRequest(Shape):
     ref: str = ""
 
 
-class FilesRequest(Shape):
+class FilesRequest(ApiModel):
     """Request for the files at a ref (empty: the synced branch) below a directory; the response is a FileList."""
 
     call: Literal["files"] = "files"
@@ -60,18 +60,18 @@ class FilesRequest(Shape):
     ref: str = ""
 
 
-class Touch(Shape):
-    """Effect on an object by way of its file, for checking the caller's rights."""
+class Touch(ApiModel):
+    """Access to an object through its file. The gateway checks the caller's right to it."""
 
     verb: str  #: get, create, update or delete.
     group: str
     resource: str
-    name: str  #: Empty: every object of this kind in the folder.
-    folder: str | None = None  #: Nearest stored folder; None at the root.
+    name: str  #: Empty for all objects of this kind in the folder.
+    folder: str | None = None  #: Nearest existing folder; None for the root.
 
 
-class FileRequest(Shape):
-    """Request for the content of a file and its effect; the response is a FileResponse."""
+class FileRequest(ApiModel):
+    """Request for the content of a file and the object that it would store; the response is a FileResponse."""
 
     call: Literal["file"] = "file"
     namespace: str
@@ -80,8 +80,8 @@ class FileRequest(Shape):
     ref: str = ""
 
 
-class FileResponse(Shape):
-    """Content of a file. ``touches`` are the objects that the wrapper shows."""
+class FileResponse(ApiModel):
+    """Content of a file. ``touches`` lists the objects in ``wrapper``, which the caller must have the right to read."""
 
     wrapper: ResourceWrapper
     touches: list[Touch]
@@ -96,21 +96,21 @@ class ChangeMethod(StrEnum):
     MOVE = "move"
 
 
-class CommitAuthor(Shape):
+class CommitAuthor(ApiModel):
     """Author of a commit."""
 
     name: str
     email: str
-    uid: str  #: Actor in the store (``user:1``), recorded for the changed objects.
-    #: Unix seconds of the request, used as the time of the commit, so that a repeated request finds it. 0: any time.
+    uid: str  #: Author of the changed objects in the store, such as ``user:1``.
+    #: Time of the commit in Unix seconds, taken from the request, so that a repeated request finds the commit. 0: any time.
     at: int = 0
 
 
-class ChangeRequest(Shape):
+class ChangeRequest(ApiModel):
     """Request to write, remove or move a file or directory; the response is a ChangeResponse.
 
-    Without a ``base`` nothing is changed, and the response describes the effect. With the ``base`` of such a response
-    the change is made if the repository is unchanged since; otherwise Conflict is raised.
+    Without ``base``, the response describes the effect and nothing is changed. With the ``base`` of such a response, the
+    worker makes the change, or raises Conflict if the repository has changed since.
     """
 
     call: Literal["change"] = "change"
@@ -118,39 +118,39 @@ class ChangeRequest(Shape):
     name: str
     method: Annotated[ChangeMethod, Field(strict=False)]
     path: str
-    ref: str = ""  #: Branch, created if missing; empty for the synced branch.
-    original_path: str = ""  #: Source of a move.
-    content: str | None = None  #: Text to write, if any.
+    ref: str = ""  #: Branch, which is created if missing; empty for the synced branch.
+    original_path: str = ""  #: Path before a move.
+    content: str | None = None  #: New content of the file; None for deletions and moves without changes.
     message: str = ""
     author: CommitAuthor
     base: str = ""
 
 
-class ChangeResponse(Shape):
+class ChangeResponse(ApiModel):
     """Effect of a change."""
 
-    base: str  #: Identifies the examined state of the repository, the change, and what it touches.
-    content: str | None = None  #: Content to send together with ``base``.
+    base: str  #: Identifies the state of the repository, the change, and the affected objects.
+    content: str | None = None  #: Content to send in the request with ``base``.
     wrapper: ResourceWrapper
-    touches: list[Touch]  #: Everything that the caller needs rights to.
+    touches: list[Touch]  #: All accesses that the caller needs rights for.
 
 
-class EditedObject(Shape):
-    """Managed object as a caller wants it."""
+class EditedObject(ApiModel):
+    """New state of a managed object, as requested by a caller."""
 
     version: str
     name: str
-    spec: str  #: Body to store, as JSON text: what is sent is what is written, digit by digit.
+    spec: str  #: Spec as JSON text, which keeps the digits of numbers as the client sent them.
     labels: dict[str, str]
     annotations: dict[str, str]
     folder: str | None = None  #: None at the root.
 
 
-class EditRequest(Shape):
-    """Request to change a managed object, or to delete it with ``edited`` None; the response is an EditResponse.
+class EditRequest(ApiModel):
+    """Request to change a managed object, or to delete it if ``edited`` is None; the response is an EditResponse.
 
-    The gateway has checked the caller's rights. The file at ``path`` is written first, then the object; raises Conflict
-    if the file's hash is not ``checksum``. With ``dry_run`` neither is written.
+    The gateway has checked the caller's rights. The worker writes the file at ``path``, then the object, or raises Conflict
+    if the file's hash is not ``checksum``. With ``dry_run`` it writes neither.
     """
 
     call: Literal["edit"] = "edit"
@@ -164,16 +164,16 @@ class EditRequest(Shape):
     dry_run: bool = False
 
 
-class EditResponse(Shape):
-    """Result of an edit. ``ref`` is its commit; empty for a folder, or if nothing changed."""
+class EditResponse(ApiModel):
+    """Result of an edit. ``ref`` is the commit. It is empty for a local repository, a dry run, or if nothing changed."""
 
     ref: str = ""
 
 
-class PlanRequest(Shape):
-    """Request for the effects of a sync; the response is a SyncPlan, which without ``with_items`` only counts.
+class PlanRequest(ApiModel):
+    """Request for the effects of a sync; the response is a SyncPlan. Without ``with_items`` it has counts only.
 
-    ``ref`` is a branch or commit, also one that was synced before; empty for the synced branch.
+    ``ref`` is a branch or a commit, which may be an earlier one; empty for the synced branch.
     """
 
     call: Literal["plan"] = "plan"

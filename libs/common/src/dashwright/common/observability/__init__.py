@@ -1,1 +1,1 @@
-"""Logging, metrics, tracing and probes of a running process. Does not know what the process does."""
+"""Logging, metrics, tracing and probes of a running process. It knows nothing about the work of the process."""

@@ -13,13 +13,20 @@ http_seconds = Histogram(
 )
 jobs_finished = Counter("dashwright_jobs_finished_total", "Jobs that ended", ["action", "state"])
 jobs_seconds = Histogram(
-    "dashwright_job_seconds", "Time from claim to end", ["action"], buckets=(0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1200)
+    "dashwright_job_seconds", "Time from the start of a job to its end", ["action"], buckets=(0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1200)
 )
 jobs_taken_up_again = Counter("dashwright_jobs_taken_up_again_total", "Jobs whose lease lapsed and that were queued again")
-outbox_published = Counter("dashwright_outbox_published_total", "Messages published from the outbox", ["by"])
-messages_handled = Counter("dashwright_messages_handled_total", "Messages a consumer finished with", ["queue", "verdict"])
-messages_refused = Counter("dashwright_messages_refused_total", "Messages between services that no service sent", ["queue", "reason"])
-rpc_seconds = Histogram("dashwright_rpc_seconds", "Time of one call to a worker, first request to last chunk", ["queue", "outcome"])
+messages_handled = Counter("dashwright_messages_handled_total", "Messages that a consumer has handled", ["queue", "verdict"])
+messages_refused = Counter(
+    "dashwright_messages_refused_total",
+    "Messages refused for an invalid signature, or as repetitions of a message",
+    ["queue", "reason"],
+)
+rpc_seconds = Histogram(
+    "dashwright_rpc_seconds",
+    "Time of a call until its response ends (outcome first-piece: until it begins)",
+    ["queue", "outcome"],
+)
 broker_connected = Gauge("dashwright_broker_connected", "1 while the broker takes messages")
 queries_evaluated = Counter("dashwright_queries_total", "Expression requests evaluated", ["status"])
 source_seconds = Histogram(

@@ -1,12 +1,12 @@
-"""Probes over HTTP that show whether a process lives and can work: ``/livez``, ``/readyz``, ``/healthz``.
+"""HTTP probes of a process: ``/livez``, ``/readyz`` and ``/healthz``.
 
-The text is that of the Kubernetes API server's health endpoints: ``ok``, or with ``verbose`` a line for each check.
+The response is that of the Kubernetes API server: ``ok``, or with ``verbose`` a line for each check.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import structlog
 from aiohttp import web
@@ -15,13 +15,13 @@ from dashwright.common.observability import metrics
 
 log = structlog.get_logger()
 
-#: Check that returns if all is well and raises otherwise.
+#: Function that raises an exception if the check fails.
 Check: TypeAlias = Callable[[], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """Outcome of one probe: the name of each check, and whether it passed."""
+    """Result of a probe. ``checks`` has the name of each check and whether it passed."""
 
     probe: str
     checks: tuple[tuple[str, bool], ...]
@@ -36,42 +36,47 @@ class ProbeReport:
         """HTTP status of the response."""
         return 200 if self.is_healthy else 503
 
-    def text(self, *, verbose: bool = False) -> str:
+    def body(self, *, verbose: bool = False) -> str:
         """Return the body of the response. Clients see only the names of failed checks; the reasons are in the log."""
         if self.is_healthy and not verbose:
             return "ok"
-        lines = [f"[+]{name} ok" if passed else f"[-]{name} failed: reason withheld" for name, passed in self.checks]
-        return "\n".join([*lines, f"{self.probe} check {'passed' if self.is_healthy else 'failed'}", ""])
+        check_lines = [f"[+]{name} ok" if passed else f"[-]{name} failed: reason withheld" for name, passed in self.checks]
+        return "\n".join([*check_lines, f"{self.probe} check {'passed' if self.is_healthy else 'failed'}", ""])
+
+
+class _NamedCheck(NamedTuple):
+    check: Check
+    is_liveness: bool  #: True if a failure means that the process must be restarted.
 
 
 class Probes:
-    """Named checks of a process, each bounded by ``seconds``.
+    """Named checks of a process. Each check has ``timeout_seconds``.
 
-    A check of the process itself (``of_process=True``) decides about restarting it (``livez``). Every check decides
-    about sending it work (``readyz``, ``healthz``). So an unreachable database makes a process unready, but never dead.
+    Checks with ``is_liveness`` determine whether the process must be restarted (``livez``). All checks determine whether it
+    can receive work (``readyz``, ``healthz``). An unreachable database therefore makes a process unready but not dead.
     """
 
-    def __init__(self, seconds: float = 2.0) -> None:
-        self._seconds = seconds
-        self._checks: dict[str, tuple[Check, bool]] = {}
+    def __init__(self, timeout_seconds: float = 2.0) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._checks: dict[str, _NamedCheck] = {}
 
-    def add(self, name: str, check: Check, *, of_process: bool = False) -> None:
+    def add(self, name: str, check: Check, *, is_liveness: bool = False) -> None:
         """Add a check."""
-        self._checks[name] = (check, of_process)
+        self._checks[name] = _NamedCheck(check, is_liveness)
 
-    async def live(self) -> ProbeReport:
-        """Run the checks of the process itself."""
-        return await self._report("livez", [name for name, (_, of_process) in self._checks.items() if of_process])
+    async def check_liveness(self) -> ProbeReport:
+        """Run the liveness checks and return their report."""
+        return await self._report("livez", [name for name, named_check in self._checks.items() if named_check.is_liveness])
 
-    async def ready(self, probe: str = "readyz") -> ProbeReport:
-        """Run all checks."""
+    async def check_readiness(self, probe: str = "readyz") -> ProbeReport:
+        """Run all checks and return their report."""
         return await self._report(probe, list(self._checks))
 
     async def passes(self, name: str) -> bool:
         """Run one check and return whether it passed. Raises KeyError for an unknown name."""
-        check, _ = self._checks[name]
+        check = self._checks[name].check
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._timeout_seconds):
                 await check()
         except Exception as error:  # noqa: BLE001 - any exception means that the check failed
             log.warning("check_failed", check=name, error=repr(error))
@@ -80,6 +85,7 @@ class Probes:
 
     async def _report(self, probe: str, names: list[str]) -> ProbeReport:
         passed = await asyncio.gather(*(self.passes(name) for name in names))
+        # As in Kubernetes, "ping" passes whenever the process responds.
         return ProbeReport(probe, (("ping", True), *zip(names, passed, strict=True)))
 
 
@@ -106,13 +112,13 @@ class ProbeServer:
             return web.Response(status=405, text="Use GET\n", headers={"Allow": "GET, HEAD"})
         match request.path.rstrip("/"):
             case "/livez":
-                report = await self._probes.live()
+                report = await self._probes.check_liveness()
             case "/readyz":
-                report = await self._probes.ready()
+                report = await self._probes.check_readiness()
             case "/healthz":
-                report = await self._probes.ready("healthz")
+                report = await self._probes.check_readiness("healthz")
             case "/metrics":
                 return web.Response(body=metrics.exposition(), headers={"Content-Type": metrics.CONTENT_TYPE})
             case _:
                 return web.Response(status=404, text="Here are /livez, /readyz, /healthz and /metrics\n")
-        return web.Response(status=report.status, text=report.text(verbose="verbose" in request.query))
+        return web.Response(status=report.status, text=report.body(verbose="verbose" in request.query))

@@ -1,7 +1,6 @@
-"""Trace of the current work, carried through HTTP and messages as a W3C ``traceparent`` header.
+"""Trace context of the current task, which HTTP requests and messages carry in the header ``traceparent``.
 
-The form of the header is that of the W3C Trace Context recommendation, version 00. As it demands, an invalid header
-starts a new trace.
+The format of the header is that of W3C Trace Context, version 00. As it requires, an invalid header starts a new trace.
 """
 
 import re
@@ -14,11 +13,11 @@ HEADER = "traceparent"
 _PATTERN = re.compile(r"\A[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?\Z")
 
 
-class Trace(NamedTuple):
-    """Trace and span of the current work."""
+class TraceContext(NamedTuple):
+    """Trace and span of a task."""
 
-    trace_id: str  #: Identifies the whole journey, 32 hexadecimal digits.
-    span_id: str  #: Identifies this hop of it, 16 hexadecimal digits.
+    trace_id: str  #: Id of the trace, 32 hexadecimal digits.
+    span_id: str  #: Id of this span of the trace, 16 hexadecimal digits.
     flags: str = "01"
 
     @property
@@ -27,21 +26,21 @@ class Trace(NamedTuple):
         return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
 
 
-_current: ContextVar[Trace | None] = ContextVar("trace", default=None)
+_current: ContextVar[TraceContext | None] = ContextVar("trace", default=None)
 
 
-def current() -> Trace | None:
-    """Return the trace of the current work, if any."""
+def current() -> TraceContext | None:
+    """Return the trace context of the current task, or None."""
     return _current.get()
 
 
-def enter(header: str | None) -> Trace:
-    """Continue the trace of an incoming header, or start one, and make it the current one of this task."""
+def enter(header: str | None) -> TraceContext:
+    """Continue the trace of a header, or start a new one, and return the context, which becomes that of the current task."""
     match = _PATTERN.match(header) if header else None
     if match and match[1] != "0" * 32 and match[2] != "0" * 16:
-        trace = Trace(match[1], f"{getrandbits(64):016x}", match[3])
+        context = TraceContext(match[1], f"{getrandbits(64):016x}", match[3])
     else:
-        drawn = f"{getrandbits(192):048x}"  # not secret, so a call into the system for each request is avoided
-        trace = Trace(drawn[:32], drawn[32:])
-    _current.set(trace)
-    return trace
+        random_digits = f"{getrandbits(192):048x}"  # not secret, so the slower random numbers of the system are not needed
+        context = TraceContext(random_digits[:32], random_digits[32:])
+    _current.set(context)
+    return context

@@ -1,1 +1,1 @@
-"""Rows ↔ models, for what more than one service reads or writes. Functions take an open connection: the caller owns the transaction."""
+"""Stores: functions that read and write the tables that several services use. The caller passes a connection and owns the transaction."""

@@ -8,18 +8,18 @@ import orjson
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
-from dashwright.common.database.unique import unique
+from dashwright.common.database.unique_violations import convert_unique_violations
 from dashwright.common.errors import AlreadyExists, SourceFailed
 from dashwright.common.models.data_source_shapes import Access
 from dashwright.common.models.data_sources import SourceRecord
-from dashwright.common.secrets import SecretBox, SecretUnreadable
+from dashwright.common.secrets import SecretCipher, SecretUnreadable
 
 _sql = queries.load(__package__, "data_sources.sql")
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields that a user sets on a data source."""
+    """Fields of a data source that a user can set."""
 
     name: str
     type: str
@@ -56,48 +56,48 @@ class StoredDataSource:
         return self.fields.name
 
 
-async def find(connection: Connection, box: SecretBox, org_id: int, uid: str) -> SourceRecord | None:
+async def find(connection: Connection, cipher: SecretCipher, org_id: int, uid: str) -> SourceRecord | None:
     """Return the data source with this uid, including its decrypted secrets, or None.
 
     Raises SourceFailed if a secret cannot be decrypted.
     """
-    return _opened(await connection.fetchrow(_sql.opened, org_id, uid), box)
+    return _source_record(await connection.fetchrow(_sql.find, org_id, uid), cipher)
 
 
 async def list_all(connection: Connection, org_id: int) -> Sequence[StoredDataSource]:
     """Return all data sources of an organization, by name."""
-    return [_stored(row) for row in await connection.fetch(_sql.list_all, org_id)]
+    return [_data_source(row) for row in await connection.fetch(_sql.list_all, org_id)]
 
 
 async def get(
-    connection: Connection, org_id: int, *, number: int | None = None, uid: str | None = None, name: str | None = None
+    connection: Connection, org_id: int, *, source_id: int | None = None, uid: str | None = None, name: str | None = None
 ) -> StoredDataSource | None:
-    """Return a data source by its id, uid or name, whichever is given, or None."""
-    row = await connection.fetchrow(_sql.get, org_id, number, uid, name)
-    return None if row is None else _stored(row)
+    """Return the data source with this id, uid or name, or None. Pass exactly one of the three."""
+    row = await connection.fetchrow(_sql.get, org_id, source_id, uid, name)
+    return None if row is None else _data_source(row)
 
 
 async def lock(connection: Connection, org_id: int) -> None:
-    """Make the caller's transaction the only writer of an organization's data sources. Call after ``quotas.reserve``."""
+    """Make the caller's transaction the only writer of an organization's data sources. Call this after ``quotas.reserve``."""
     await connection.execute(_sql.lock, org_id)
 
 
-async def insert(connection: Connection, org_id: int, wanted: Fields, *, actor: str) -> tuple[int, str]:
+async def insert(connection: Connection, org_id: int, fields: Fields, *, actor: str) -> tuple[int, str]:
     """Create a data source under ``lock`` and return its id and uid. Raises AlreadyExists if the name or uid is in use."""
-    if wanted.is_default:
+    if fields.is_default:
         await connection.execute(_sql.clear_default, org_id, None)
-    with _taken():
-        row = await connection.fetchrow(_sql.insert, org_id, wanted.uid, *_values(wanted), actor)
+    with _convert_name_violations():
+        row = await connection.fetchrow(_sql.insert, org_id, fields.uid, *_values(fields), actor)
     assert row is not None, "an insert without a condition writes its row"
     return row["id"], row["uid"]
 
 
-async def update(connection: Connection, org_id: int, source_id: int, wanted: Fields) -> None:
+async def update(connection: Connection, org_id: int, source_id: int, fields: Fields) -> None:
     """Replace all fields of a data source under ``lock``. Raises AlreadyExists if the name or uid is in use."""
-    if wanted.is_default:
+    if fields.is_default:
         await connection.execute(_sql.clear_default, org_id, source_id)
-    with _taken():
-        await connection.execute(_sql.update, org_id, source_id, wanted.uid, *_values(wanted))
+    with _convert_name_violations():
+        await connection.execute(_sql.update, org_id, source_id, fields.uid, *_values(fields))
 
 
 async def delete(connection: Connection, org_id: int, source_id: int) -> Mapping[str, str] | None:
@@ -106,9 +106,11 @@ async def delete(connection: Connection, org_id: int, source_id: int) -> Mapping
     return None if row is None else dict(row)
 
 
-async def put_secrets(connection: Connection, box: SecretBox, org_id: int, source_id: int, uid: str, secrets: Mapping[str, str]) -> None:
+async def put_secrets(
+    connection: Connection, cipher: SecretCipher, org_id: int, source_id: int, uid: str, secrets: Mapping[str, str]
+) -> None:
     """Encrypt and store secrets of the data source, replacing those of the same names."""
-    sealed = [box.seal(text, owner_of(org_id, uid, name)) for name, text in secrets.items()]
+    sealed = [cipher.encrypt(plaintext, owner_of(org_id, uid, name)) for name, plaintext in secrets.items()]
     await connection.execute(_sql.put_secrets, source_id, list(secrets), sealed)
 
 
@@ -118,50 +120,53 @@ async def remove_secrets(connection: Connection, source_id: int, names: Collecti
 
 
 async def move_secrets(
-    connection: Connection, box: SecretBox, org_id: int, source_id: int, former: str, uid: str, exclude: Collection[str]
+    connection: Connection, cipher: SecretCipher, org_id: int, source_id: int, old_uid: str, uid: str, exclude: Collection[str]
 ) -> None:
-    """Encrypt the secrets of a data source again for its new uid, except those in ``exclude``. Raises SecretUnreadable."""
-    rows = [row for row in await connection.fetch(_sql.sealed, source_id) if row["name"] not in exclude]
-    opened = {row["name"]: box.open(row["sealed"], owner_of(org_id, former, row["name"])) for row in rows}
-    await put_secrets(connection, box, org_id, source_id, uid, opened)
+    """Encrypt the secrets of a data source again for its new uid, except those named in ``exclude``.
+
+    Raises SecretUnreadable if a secret cannot be decrypted.
+    """
+    rows = [row for row in await connection.fetch(_sql.list_secrets, source_id) if row["name"] not in exclude]
+    plaintexts = {row["name"]: cipher.decrypt(row["sealed"], owner_of(org_id, old_uid, row["name"])) for row in rows}
+    await put_secrets(connection, cipher, org_id, source_id, uid, plaintexts)
 
 
-async def count_foreign(connection: Connection, box: SecretBox) -> int:
-    """Return how many stored secrets were encrypted under a key that is not configured."""
-    return int(await connection.fetchval(_sql.count_foreign, list(box.headers)))
+async def count_foreign(connection: Connection, cipher: SecretCipher) -> int:
+    """Return the number of stored secrets that were encrypted under a key that is not configured."""
+    return int(await connection.fetchval(_sql.count_foreign, list(cipher.headers)))
 
 
 def owner_of(org_id: int, uid: str, name: str) -> str:
-    """Return the owner to which encryption binds a secret. No uid contains a slash, so each secret has an owner of its own."""
+    """Return the record to which the encryption binds a secret. It is unique for each secret, since uids contain no slash."""
     return f"org/{org_id}/data-source/{uid}/{name}"
 
 
-def _taken() -> Any:
-    return unique(
-        otherwise={
+def _convert_name_violations() -> Any:
+    return convert_unique_violations(
+        {
             "data_source_org_id_name_key": AlreadyExists("data source with the same name already exists"),
             "data_source_org_id_uid_key": AlreadyExists("data source with the same uid already exists"),
         }
     )
 
 
-def _values(wanted: Fields) -> tuple[Any, ...]:
+def _values(fields: Fields) -> tuple[Any, ...]:
     return (
-        wanted.name,
-        wanted.type,
-        wanted.access,
-        wanted.url,
-        wanted.user,
-        wanted.database,
-        wanted.basic_auth,
-        wanted.basic_auth_user,
-        wanted.with_credentials,
-        wanted.is_default,
-        orjson.dumps(dict(wanted.json_data)).decode(),
+        fields.name,
+        fields.type,
+        fields.access,
+        fields.url,
+        fields.user,
+        fields.database,
+        fields.basic_auth,
+        fields.basic_auth_user,
+        fields.with_credentials,
+        fields.is_default,
+        orjson.dumps(dict(fields.json_data)).decode(),
     )
 
 
-def _stored(row: Any) -> StoredDataSource:
+def _data_source(row: Any) -> StoredDataSource:
     fields = Fields(
         name=row["name"],
         type=row["type"],
@@ -179,12 +184,14 @@ def _stored(row: Any) -> StoredDataSource:
     return StoredDataSource(row["id"], row["org_id"], row["version"], tuple(row["secret_names"]), fields)
 
 
-def _opened(row: Any, box: SecretBox) -> SourceRecord | None:
+def _source_record(row: Any, cipher: SecretCipher) -> SourceRecord | None:
     if row is None:
         return None
     org_id, uid = row["org_id"], row["uid"]
     try:
-        secrets = {name: box.open(sealed, owner_of(org_id, uid, name)) for name, sealed in zip(row["names"], row["sealed"], strict=True)}
+        secrets = {
+            name: cipher.decrypt(sealed, owner_of(org_id, uid, name)) for name, sealed in zip(row["names"], row["sealed"], strict=True)
+        }
     except SecretUnreadable as error:
         raise SourceFailed(f"The data source {row['name']!r} cannot be queried. {error.message}") from error
     return SourceRecord(

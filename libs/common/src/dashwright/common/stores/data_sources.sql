@@ -12,14 +12,14 @@ where d.org_id = $1
 order by lower(d.name), d.name
 
 -- name: get
--- A data source by number ($2), uid ($3) or name ($4); the other two are null.
+-- A data source by id ($2), uid ($3) or name ($4); the other two are null.
 select d.id, d.org_id, d.uid, d.name, d.type, d.access, d.url, d."user", d.database, d.basic_auth, d.basic_auth_user, d.with_credentials,
        d.is_default, d.json_data, d.version,
        array(select s.name from data_source_secret s where s.data_source_id = d.id order by s.name) as secret_names
 from data_source d
 where d.org_id = $1 and (d.id = $2 or d.uid = $3 or d.name = $4)
 
--- name: opened
+-- name: find
 -- A data source with its sealed secrets.
 select d.id, d.org_id, d.uid, d.name, d.type, d.url, d."user", d.database, d.basic_auth, d.basic_auth_user, d.json_data, d.version,
        s.names, s.sealed
@@ -62,9 +62,9 @@ on conflict (data_source_id, name) do update set sealed = excluded.sealed
 -- name: remove_secrets
 delete from data_source_secret where data_source_id = $1 and name = any($2::text[])
 
--- name: sealed
+-- name: list_secrets
 select name, sealed from data_source_secret where data_source_id = $1 order by name
 
 -- name: count_foreign
--- Counts secrets that do not begin like those sealed under an accepted key.
+-- Counts secrets that were sealed under another key than the accepted ones, whose headers of 5 bytes are $1.
 select count(*) from data_source_secret where substr(sealed, 1, 5) <> all($1::bytea[])

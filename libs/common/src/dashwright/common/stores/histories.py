@@ -1,4 +1,4 @@
-"""Store of older generations of objects, and of the last state of deleted objects (the trash)."""
+"""Store of the generations of objects, and of the last state of deleted objects (the trash)."""
 
 import uuid
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import orjson
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
-from dashwright.common.document import read_json
+from dashwright.common.json_documents import read_json
 from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE, UPDATED_AT, UPDATED_BY
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import StoredObject
@@ -25,19 +25,19 @@ class StoredVersion:
     generation: int
     resource_version: int
     created_at: datetime
-    created_by: str  #: Actor of the write that created it.
+    created_by: str  #: Actor of the write that created this version.
     message: str | None  #: Message of that write.
-    parent_version: int | None  #: Generation that it replaced.
-    restored_from: int | None  #: Generation whose body it copied.
+    parent_version: int | None  #: Generation that this version replaced.
+    restored_from: int | None  #: Generation from which this version was restored.
     metadata: str
     stored_version: str
     layout: bool
-    spec: str  #: JSON text; ``{}`` in a list.
+    spec: str  #: JSON string; ``{}`` in a list.
 
-    def of(self, current: StoredObject) -> StoredObject:
-        """Return the object as it was, with the message. ``current`` is its present state.
+    def to_object(self, current: StoredObject) -> StoredObject:
+        """Return the object in this version. ``current`` is the stored object, which has the fields without history.
 
-        Without a body the title is unknown and empty.
+        The message becomes an annotation. The title is empty if this version was read without its spec.
         """
         metadata = orjson.loads(self.metadata)
         annotations = metadata.setdefault("annotations", {})
@@ -64,21 +64,21 @@ class StoredVersion:
 
 
 class TrashPosition(NamedTuple):
-    """The position after the last object of a page of deleted objects."""
+    """Position in the trash after the last object of a page."""
 
     name: str = ""
     uid: uuid.UUID = uuid.UUID(int=0)
 
 
-START: Final = TrashPosition()
+TRASH_START: Final = TrashPosition()
 
 
 class TrashedObject(NamedTuple):
-    """Identity of an object in the trash, and its last generation."""
+    """Identity and last generation of a deleted object."""
 
     uid: uuid.UUID
     generation: int
-    number: int
+    number: int  #: Numeric id of the object.
 
 
 async def versions(connection: Connection, uid: uuid.UUID, *, before: int | None = None, limit: int) -> Sequence[StoredVersion]:
@@ -90,7 +90,7 @@ async def versions(connection: Connection, uid: uuid.UUID, *, before: int | None
 
 
 async def version(connection: Connection, uid: uuid.UUID, generation: int) -> StoredVersion | None:
-    """Return a generation, or None if it does not exist or was deleted."""
+    """Return a generation of an object, or None if it does not exist or was deleted."""
     row = await connection.fetchrow(_sql.version, uid, generation)
     return None if row is None else StoredVersion(**row)
 
@@ -101,13 +101,14 @@ async def list_trash(
     namespace: str,
     *,
     name: str | None = None,
-    after: TrashPosition = START,
+    after: TrashPosition = TRASH_START,
     limit: int,
     deleted_by: str | None = None,
 ) -> Sequence[StoredObject]:
     """Return deleted objects that can be restored, in their last state without bodies, ordered by name.
 
-    Their metadata says when and by whom each was deleted. ``deleted_by`` selects the objects that one caller deleted.
+    The metadata of each has the time of the deletion and its actor. With ``deleted_by``, return only the objects that this
+    actor deleted.
     """
     rows = await connection.fetch(_sql.list_trash, namespace, kind.group, kind.plural, name, *after, limit, deleted_by)
     return [_trashed(kind, row) for row in rows]
@@ -118,39 +119,40 @@ async def restore(
 ) -> TrashedObject | None:
     """Remove an object from the trash and return it, or None if it is not in the trash.
 
-    Call this in the transaction that creates the object again. ``uid`` is the text that a client sent; ``deleted_by`` is the same
-    as in ``list_trash``.
+    Call this in the transaction that creates the object again. ``uid`` is a string, since it may be an invalid one of a
+    client. With ``deleted_by``, restore the object only if this actor deleted it.
     """
     row = await connection.fetchrow(_sql.restore, namespace, kind.group, kind.plural, name, uid, deleted_by)
     return None if row is None else TrashedObject(**row)
 
 
 async def trim(connection: Connection, uids: Sequence[uuid.UUID], *, keep: int) -> int:
-    """Delete all but the ``keep`` newest generations of each object, and return how many were deleted.
+    """Delete all but the ``keep`` newest generations of each object, and return the number of deleted generations.
 
-    All generations are deleted of an object that is neither stored nor in the trash.
-
-    Generations in the feed must not be deleted: call this with objects whose changes have just left the feed, in the
-    same transaction.
+    All generations of an object that is neither stored nor in the trash are deleted. Generations that the change feed refers
+    to must remain: call this in the transaction that trims the feed, with the objects of the trimmed changes.
     """
     if not uids:
         return 0
-    dropped: int = await connection.fetchval(_sql.trim, uids, keep)
-    return dropped + await _forget(connection, uids)
+    deleted_count: int = await connection.fetchval(_sql.trim, uids, keep)
+    return deleted_count + await _delete_orphans(connection, uids)
 
 
-async def empty_trash(connection: Connection, *, older_than: timedelta) -> int:
-    """Remove objects that were deleted longer ago than ``older_than`` from the trash, with their generations.
+async def empty_trash(connection: Connection, *, older_than: timedelta, limit: int) -> int:
+    """Delete at most ``limit`` objects from the trash that were deleted longer than ``older_than`` ago, with their generations.
 
-    Returns the number of deleted generations. Call this in a transaction.
+    Returns the number of deleted objects. Call this in a transaction.
     """
-    return await _forget(connection, [row["uid"] for row in await connection.fetch(_sql.expire, older_than)])
+    rows = await connection.fetch(_sql.empty_trash, older_than, limit)
+    await _delete_orphans(connection, [row["uid"] for row in rows])
+    return len(rows)
 
 
-async def _forget(connection: Connection, uids: Sequence[uuid.UUID]) -> int:
-    gone = [row["uid"] for row in await connection.fetch(_sql.gone, uids)]
-    dropped: int = await connection.fetchval(_sql.forget, gone) if gone else 0
-    return dropped
+async def _delete_orphans(connection: Connection, uids: Sequence[uuid.UUID]) -> int:
+    """Delete the generations of those objects that are neither stored nor in the trash; return the number of generations."""
+    orphan_uids = [row["uid"] for row in await connection.fetch(_sql.list_orphans, uids)]
+    deleted_count: int = await connection.fetchval(_sql.delete_generations, orphan_uids) if orphan_uids else 0
+    return deleted_count
 
 
 def _trashed(kind: Kind, row: Any) -> StoredObject:

@@ -29,38 +29,39 @@ where namespace = $1 and api_group = $2 and resource = $3 and name = $4 and uid:
 returning uid, generation, number
 
 -- name: trim
--- Deletes the generations of the objects $1 beyond the $2 newest. A generation is kept while a change in the feed needs it, that is
--- until the version at which the next generation began has left the feed. Imported generations began at no version.
-with placed as (
-    select uid, generation, row_number() over newest as place,
-           coalesce(min(nullif(resource_version, 0)) over (newest rows between unbounded preceding and 1 preceding), 0) as followed_at
+-- Deletes the generations of the objects $1 beyond the $2 newest. A generation is kept while a change in the feed needs it: until
+-- the change that replaced it (replaced_at, a resource version) has been trimmed. Imported generations have resource version 0.
+with ranked as (
+    select uid, generation, row_number() over newest as rank,
+           coalesce(min(nullif(resource_version, 0)) over (newest rows between unbounded preceding and 1 preceding), 0) as replaced_at
     from resource_history
     where uid = any($1::uuid[])
     window newest as (partition by uid order by generation desc)
-), dropped as (
-    delete from resource_history h using placed p, change_horizon s
-    where h.uid = p.uid and h.generation = p.generation and p.place > $2 and p.followed_at <= s.resource_version
+), deleted as (
+    delete from resource_history h using ranked r, change_horizon s
+    where h.uid = r.uid and h.generation = r.generation and r.rank > $2 and r.replaced_at <= s.resource_version
     returning 1
 )
-select count(*) from dropped
+select count(*) from deleted
 
--- name: gone
+-- name: list_orphans
 -- The objects of $1 that are neither in the store nor in the trash.
 select uid
-from unnest($1::uuid[]) as asked(uid)
-where not exists (select from resource r where r.uid = asked.uid) and not exists (select from trash t where t.uid = asked.uid)
+from unnest($1::uuid[]) as candidate(uid)
+where not exists (select from resource r where r.uid = candidate.uid)
+  and not exists (select from trash t where t.uid = candidate.uid)
 
--- name: forget
+-- name: delete_generations
 -- Deletes the whole history of the objects of $1 that have no change in the feed any more.
 with in_feed as (
     select distinct uid from change where uid = any($1::uuid[])
-), dropped as (
-    delete from resource_history h using unnest($1::uuid[]) as gone(uid)
-    where h.uid = gone.uid and gone.uid not in (select uid from in_feed)
+), deleted as (
+    delete from resource_history h using unnest($1::uuid[]) as orphan(uid)
+    where h.uid = orphan.uid and orphan.uid not in (select uid from in_feed)
     returning 1
 )
-select count(*) from dropped
+select count(*) from deleted
 
--- name: expire
--- Deletes from the trash what was deleted longer ago than $1.
-delete from trash where deleted_at < now() - $1::interval returning uid
+-- name: empty_trash
+-- Removes at most $2 objects from the trash that were deleted longer than $1 ago.
+delete from trash where uid in (select uid from trash where deleted_at < now() - $1::interval limit $2) returning uid

@@ -1,4 +1,4 @@
-"""Store of webhooks at git hosts: when each is checked next, and which are to be removed."""
+"""Store of webhooks at git hosts: the time of the next check of each, and the webhooks to remove."""
 
 import uuid
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _sql = queries.load(__package__, "hooks.sql")
 
 @dataclass(frozen=True, slots=True)
 class HookClaim:
-    """Repository whose webhook is to be checked."""
+    """Repository with a webhook to check, claimed by one process."""
 
     uid: uuid.UUID
     namespace: str
@@ -23,26 +23,29 @@ class HookClaim:
     generation: int
     spec: RepositorySpec
     status: RepositoryStatus
-    hook: int | None  #: Id of the webhook at the git host; None without one.
-    asked_by: GitHostRepositoryConfig | None  #: Configuration with which the webhook was created.
+    hook: int | None  #: Id of the webhook at the git host; None if there is no webhook.
+    config: GitHostRepositoryConfig | None  #: Configuration with which the webhook was created.
     failures: int
 
 
 @dataclass(frozen=True, slots=True)
 class HookRemoval:
-    """Webhook to remove."""
+    """Webhook to remove, claimed by one process."""
 
     id: int
     namespace: str
     name: str
     hook: int
-    asked_by: GitHostRepositoryConfig
+    config: GitHostRepositoryConfig  #: Configuration with which the webhook was created.
     failures: int
-    is_old: bool  #: Whether the removal has failed for so long that it is given up.
+    is_old: bool  #: True if the removal has failed for so long that it is abandoned.
 
 
-async def claim(connection: Connection, *, most: int, lease: timedelta) -> Sequence[HookClaim]:
-    """Return at most ``most`` repositories that are new, changed or due. No other process gets them during the ``lease``."""
+async def claim(connection: Connection, *, limit: int, lease: timedelta) -> Sequence[HookClaim]:
+    """Claim at most ``limit`` repositories that are new, changed or due for a check, and return them.
+
+    No other process can claim them before the ``lease`` ends.
+    """
     return [
         HookClaim(
             row["uid"],
@@ -55,39 +58,44 @@ async def claim(connection: Connection, *, most: int, lease: timedelta) -> Seque
             GitHostRepositoryConfig.model_validate_json(row["githost"]) if row["githost"] else None,
             row["failures"],
         )
-        for row in await connection.fetch(_sql.claim, most, lease)
+        for row in await connection.fetch(_sql.claim, limit, lease)
     ]
 
 
-async def note(connection: Connection, repository: uuid.UUID, hook: int, by: GitHostRepositoryConfig, *, again: timedelta) -> None:
-    """Record a webhook that works; check it again after ``again``."""
-    await connection.execute(_sql.note, repository, hook, by.to_json().decode(), again)
+async def record_hook(
+    connection: Connection, repository: uuid.UUID, hook: int, config: GitHostRepositoryConfig, *, check_after: timedelta
+) -> None:
+    """Record that a webhook works, and schedule its next check in ``check_after``."""
+    await connection.execute(_sql.record_hook, repository, hook, config.to_json().decode(), check_after)
 
 
 async def wait_for_change(connection: Connection, repository: uuid.UUID) -> None:
-    """Record that nothing needs checking until the repository changes."""
+    """Schedule no check of a webhook until its repository changes."""
     await connection.execute(_sql.wait_for_change, repository)
 
 
-async def fail(connection: Connection, repository: uuid.UUID, *, again: timedelta) -> None:
-    """Record a failed check; try again after ``again``."""
-    await connection.execute(_sql.fail, repository, again)
+async def record_failure(connection: Connection, repository: uuid.UUID, *, retry_after: timedelta) -> None:
+    """Record a failed check of a webhook, and schedule the next one in ``retry_after``."""
+    await connection.execute(_sql.record_failure, repository, retry_after)
 
 
 async def mark_for_removal(connection: Connection, repository: uuid.UUID, namespace: str, name: str) -> None:
-    """Mark the webhook of a repository for removal, in the transaction that removes the repository or the need for it."""
+    """Mark the webhook of a repository for removal. Call this in the transaction that makes the webhook unnecessary."""
     await connection.execute(_sql.mark_for_removal, repository, namespace, name)
 
 
 async def mark_namespace_for_removal(connection: Connection, namespace: str) -> None:
-    """Mark the webhooks of a namespace for removal if a finalizer demands it, in the transaction that deletes it."""
+    """Mark the webhooks of repositories with the clean-up finalizer for removal.
+
+    Call this in the transaction that deletes the namespace.
+    """
     await connection.execute(_sql.mark_namespace_for_removal, namespace, CLEAN_UP)
 
 
-async def claim_removals(connection: Connection, *, most: int, lease: timedelta, patience: timedelta) -> Sequence[HookRemoval]:
-    """Return at most ``most`` webhooks to remove. No other process gets them during the ``lease``.
+async def claim_removals(connection: Connection, *, limit: int, lease: timedelta, abandon_after: timedelta) -> Sequence[HookRemoval]:
+    """Claim at most ``limit`` webhooks to remove, and return them. No other process can claim them before the ``lease`` ends.
 
-    They are old after ``patience``.
+    ``is_old`` is true of those marked longer than ``abandon_after`` ago.
     """
     return [
         HookRemoval(
@@ -99,15 +107,15 @@ async def claim_removals(connection: Connection, *, most: int, lease: timedelta,
             row["failures"],
             row["is_old"],
         )
-        for row in await connection.fetch(_sql.claim_removals, most, lease, patience)
+        for row in await connection.fetch(_sql.claim_removals, limit, lease, abandon_after)
     ]
 
 
-async def forget_removal(connection: Connection, number: int) -> None:
-    """Delete a removal that is done or given up."""
-    await connection.execute(_sql.forget_removal, number)
+async def delete_removal(connection: Connection, removal_id: int) -> None:
+    """Delete a removal that succeeded or was abandoned."""
+    await connection.execute(_sql.delete_removal, removal_id)
 
 
-async def fail_removal(connection: Connection, number: int, *, again: timedelta) -> None:
-    """Record a failed removal; try again after ``again``."""
-    await connection.execute(_sql.fail_removal, number, again)
+async def record_removal_failure(connection: Connection, removal_id: int, *, retry_after: timedelta) -> None:
+    """Record a failed removal, and schedule the next attempt in ``retry_after``."""
+    await connection.execute(_sql.record_removal_failure, removal_id, retry_after)

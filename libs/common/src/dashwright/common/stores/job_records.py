@@ -1,11 +1,26 @@
-"""Records of jobs: one to submit, and one as the store holds it."""
+"""Records of jobs: a job to submit, and a stored job."""
 
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+import asyncpg
+import orjson
 
 from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import find
+
+#: Columns that are fields of StoredJob without conversion.
+_COLUMNS: Final = (
+    *("uid", "name", "namespace", "resource_version", "generation", "metadata", "spec"),
+    *("status", "state", "action", "repository", "attempts", "coalesce_key", "wake_key", "trace"),
+)
+
+
+#: Priority of a job whose submitter chose none, and the highest priority.
+NORMAL_PRIORITY: Final = 3
+MAX_PRIORITY: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,24 +29,29 @@ class NewJob:
 
     name: str
     namespace: str
-    spec: str  #: JSON text.
+    spec: str  #: JSON string.
     repository: str | None
     action: str
     labels: Mapping[str, str]
     created: str  #: Creation time, RFC 3339.
-    #: Jobs with the same key do the same work: one that is pending absorbs the next. None: never merged.
+    #: Jobs with the same key do the same work, and a new one is merged into a pending one. None: never merged.
     coalesce_key: str | None
-    #: Jobs that may not all run concurrently; at most ``group_limit`` of them do. None: no limit. Column ``lane``.
+    #: Group of jobs of which at most ``group_limit`` run concurrently. None: no limit. Column ``lane``.
     concurrency_group: str | None
-    wake_key: str  #: Routing key of the wake-up, which decides the workers that may claim the job.
+    wake_key: str  #: Routing key of the wake-up. It determines which workers can claim the job.
     repository_uid: uuid.UUID | None = None
     group_limit: int = 1  #: Column ``lane_width``.
     annotations: Mapping[str, str] = field(default_factory=dict)
+    priority: int = NORMAL_PRIORITY  #: From 1 to ``MAX_PRIORITY``, the most urgent.
+    #: Jobs of a namespace with different keys share its workers in proportion to their weights.
+    fairness_key: str = ""
+    weight: float = 1.0
+    has_items: bool = False  #: True if the job does the work of items of a batch.
 
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
-    """Job as the store holds it. ``metadata``, ``spec`` and ``status`` are JSON text."""
+    """Stored job. ``metadata``, ``spec`` and ``status`` are JSON strings."""
 
     kind: Kind
     uid: uuid.UUID
@@ -45,17 +65,26 @@ class StoredJob:
     state: str
     action: str
     repository: str | None
-    attempts: int  #: How often a worker has claimed it.
+    attempts: int  #: Number of times that a worker has claimed the job.
     submitted_by: Mapping[str, Any]  #: Uid and names of the submitter.
     coalesce_key: str | None
+    wake_key: str  #: Routing key of the wake-up.
+    trace: str | None  #: Trace of the submission, as a W3C traceparent.
 
     def encode(self) -> bytes:
         """Return the job as JSON, in the preferred version of its kind."""
         return (
             f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version()}",'
-            f'"metadata":{self.whole_metadata()},"spec":{self.spec},"status":{self.status}}}'
+            f'"metadata":{self.metadata_json()},"spec":{self.spec},"status":{self.status}}}'
         ).encode()
 
-    def whole_metadata(self) -> str:
-        """Return the metadata as JSON text, including resource version and generation."""
+    def metadata_json(self) -> str:
+        """Return the metadata as JSON, including resource version and generation."""
         return f'{{"resourceVersion":"{self.resource_version}","generation":{self.generation},{self.metadata[1:]}'
+
+
+def stored_job(row: asyncpg.Record) -> StoredJob:
+    """Return the job in a row with the columns of a StoredJob."""
+    kind = find(row["api_group"], row["resource"])
+    assert kind is not None, f"{row['resource']}.{row['api_group']} is stored but is no known kind"
+    return StoredJob(kind=kind, submitted_by=orjson.loads(row["submitted_by"]), **{name: row[name] for name in _COLUMNS})

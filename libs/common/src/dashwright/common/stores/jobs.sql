@@ -1,43 +1,58 @@
 -- fragment: job_columns
--- What a StoredJob is read from.
+-- The columns of a StoredJob.
 uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository,
-    attempts, submitted_by, coalesce_key
+    attempts, submitted_by, coalesce_key, wake_key, trace
 
 -- fragment: held_by_owner
--- Holds for a job at work whose lease is still the owner's.
+-- Condition: the job is working, and its lease belongs to the owner $2.
 state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
 
--- fragment: pending_equal_job
--- A pending job with the same coalesce_key.
-select from job other
-where other.namespace = job.namespace and other.coalesce_key = job.coalesce_key and other.state = 'pending'
-
--- fragment: lease_lapsed
--- Holds for a job at work whose worker has not renewed its lease in time.
+-- fragment: lease_expired
+-- Condition: the job is working, and its worker has not renewed the lease in time.
 state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.expires_at < now())
+
+-- fragment: key_of_requeued
+-- The coalesce_key of a job that becomes pending again. If an equal job waits already, both wait: the key is dropped, since only one
+-- pending job may have it.
+case when exists (
+    select from job other
+    where other.namespace = job.namespace and other.coalesce_key = job.coalesce_key and other.state = 'pending'
+) then null else coalesce_key end
+
+-- fragment: next_namespaces
+-- The namespaces whose turn is next in a pool: those with the fewest working jobs, then those with the smallest pass.
+select namespace from job_namespace
+where pool = :pool and claimable_queues > 0
+order by working, pass, namespace
 
 -- name: lock
 -- Taken first by every transaction that reads jobs in order to change them. A transaction that needs both locks takes the
 -- lock of objects first, or two transactions could wait for each other.
-select pg_advisory_xact_lock(1, 2)
+select lock_namespaces(2, $1::text[])
 
 -- name: submit
--- Records jobs as pending, each with its wake-up. A job that equals a pending one (same coalesce_key) is merged into it:
+-- Records jobs as pending. A job that equals a pending one (same coalesce_key) is merged into it:
 --   spec: a full sync wins over an incremental one, since it does all that the other would do;
 --   labels and annotations: those of both, so that each submitter finds the job by their own;
+--   priority: the higher one, since each submitter expects theirs;
 --   submitted_by: a user wins over the scheduler and over webhooks, so that a job a user asked for counts as theirs.
 with input as (
     select * from unnest(
         :uids::uuid[], :namespaces::text[], :names::text[], :metadata::text[], :labels::text[], :specs::text[],
         :repositories::text[], :actions::text[], :coalesce_keys::text[], :concurrency_groups::text[], :wake_keys::text[],
-        :repository_uids::uuid[], :group_limits::smallint[]
-    ) as t (uid, namespace, name, metadata, labels, spec, repository, action, coalesce_key, lane, wake_key,
-            repository_uid, lane_width)
+        :repository_uids::uuid[], :group_limits::smallint[], :priorities::smallint[], :fairness_keys::text[], :weights::real[],
+        :submitters::jsonb[], :traces::text[], :with_items::boolean[]
+    ) with ordinality as t (uid, namespace, name, metadata, labels, spec, repository, action, coalesce_key, lane, wake_key,
+            repository_uid, lane_width, priority, fairness_key, weight, submitted_by, trace, has_items, number)
 ), submitted as (
     insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status,
-                     repository, repository_uid, action, state, coalesce_key, lane, lane_width, wake_key, submitted_by)
+                     repository, repository_uid, action, state, coalesce_key, lane, lane_width, wake_key, submitted_by,
+                     trace, priority, fairness_key, weight, has_items, created_at)
     select uid, :api_group, :resource, namespace, name, 0, metadata, labels::jsonb, spec, :status, repository, repository_uid,
-           action, 'pending', coalesce_key, lane, lane_width, wake_key, :submitted_by::jsonb
+           action, 'pending', coalesce_key, lane, lane_width, wake_key, submitted_by,
+           trace, priority, fairness_key, weight, has_items,
+           -- The jobs of one submission begin in its order.
+           now() + number * interval '1 microsecond'
     from input
     on conflict (namespace, coalesce_key) where state = 'pending' and coalesce_key is not null do update
         set spec = case
@@ -45,6 +60,8 @@ with input as (
                 else excluded.spec
             end,
             labels = excluded.labels || job.labels,
+            has_items = job.has_items or excluded.has_items,
+            priority = greatest(job.priority, excluded.priority),
             metadata = (job.metadata::jsonb || jsonb_strip_nulls(jsonb_build_object(
                 'labels', excluded.labels || job.labels,
                 'annotations', nullif(
@@ -58,15 +75,10 @@ with input as (
                 then excluded.submitted_by
                 else job.submitted_by
             end
-    -- xmax is 0 only for a row that was inserted: a merged job has had its wake-up already.
-    returning *, (xmax = 0) as is_new
-), woken as (
-    insert into outbox (exchange, routing_key, body, headers)
-    select :exchange, wake_key, json_build_object('uid', uid)::text, :headers::jsonb from submitted where is_new
-    returning id as outbox_id, body as outbox_body
+    -- xmax is 0 only for a row that was inserted.
+    returning {job_columns}, (xmax = 0) as is_new
 )
-select {job_columns}, wake_key, outbox_id, outbox_body
-from submitted left join woken on woken.outbox_body::json ->> 'uid' = submitted.uid::text
+select * from submitted
 
 -- name: get
 select {job_columns}
@@ -86,104 +98,157 @@ limit $5
 -- name: count_after
 select count(*) from job where namespace = $1 and api_group = $2 and resource = $3 and name > $4
 
--- name: claim
--- pending → working. A wake-up means "there is work", not "run this job": the job that runs is the woken one or any other that
--- has a concurrency group. Of these, take the oldest of the repository with the fewest jobs at work, in the organization with
--- the fewest. Otherwise the many jobs of one repository or organization would keep all others waiting, and a wake-up whose own
--- job cannot run would be lost while another job could.
--- A job waits while its equal (same coalesce_key) is at work: the earlier one may be slower, and would overwrite the later one.
--- wake_key must match, since a worker may only run actions whose queue it consumes.
-with lanes as materialized (
-    select namespace, repository, lane, count(*) as at_work
-    from job
-    where state = 'working' and lane is not null
-    group by 1, 2, 3
-), repositories as (
-    select namespace, repository, sum(at_work) as at_work from lanes group by 1, 2
-), organizations as (
-    select namespace, sum(at_work) as at_work from lanes group by 1
-), next as (
-    select waiting.uid
-    from job woken
-    join job waiting on waiting.uid = woken.uid or (woken.lane is not null and waiting.lane is not null)
-    left join lanes on (lanes.namespace, lanes.lane) = (waiting.namespace, waiting.lane)
-    left join repositories on (repositories.namespace, repositories.repository) = (waiting.namespace, waiting.repository)
-    left join organizations on organizations.namespace = waiting.namespace
-    where woken.uid = $1
-      and woken.wake_key = coalesce($3, woken.wake_key)
-      and waiting.state = 'pending'
-      and coalesce(waiting.not_before <= now(), true)
-      and coalesce(lanes.at_work, 0) < waiting.lane_width
-      and not exists (
-          select from job same
-          where (same.namespace, same.lane, same.coalesce_key) = (waiting.namespace, waiting.lane, waiting.coalesce_key)
-            and same.state = 'working'
-      )
-    order by coalesce(organizations.at_work, 0), coalesce(repositories.at_work, 0), waiting.created_at, waiting.uid
-    limit 1
+-- name: lock_next_namespace
+-- Takes the lock of the first namespace that no other worker has locked.
+select namespace from ({next_namespaces} limit 16) candidates where try_lock_namespace(2, namespace) limit 1
+
+-- name: next_namespace
+{next_namespaces} limit 1
+
+-- fragment: free_slots
+-- The number of jobs that the concurrency group (column lane) of a claimable queue q may run in addition.
+(
+    select q.lane_width - sum(other.working) from job_queue other
+    where (other.namespace, other.lane) = (q.namespace, q.lane) and other.lane <> ''
 )
-update job set state = 'working', status = $2, attempts = attempts + 1, started_at = now(), not_before = null
--- The state is checked again: the job may have been cancelled since the subquery read it.
-where uid = (select uid from next) and state = 'pending'
-returning {job_columns}
 
--- name: lease
-insert into job_lease (uid, owner, expires_at) values ($1, $2, now() + $3::interval)
+-- name: claim
+-- pending → working, of jobs in a locked namespace that leave other namespaces their share of :limit. The jobs are those that as many
+-- claims of one job each would choose from the queues with the highest priority: the next job is always the oldest of the queue with the
+-- fewest working jobs, then the smallest pass.
+with share as (
+    select greatest(1, :limit / greatest(1, count(*))) as jobs from job_namespace where pool = :pool and claimable_queues > 0
+), queue as materialized (
+    select id, lane, weight, working, pass, {free_slots} as free_slots
+    from (
+        select *, row_number() over (partition by lane order by working, pass, id) as number_in_lane
+        from job_queue
+        where pool = :pool and namespace = :namespace and is_claimable and priority = (
+            select max(priority) from job_queue where pool = :pool and namespace = :namespace and is_claimable
+        )
+    ) q
+    -- Each of these queues can give at least one job, so that no more queues than jobs are needed.
+    where lane = '' or number_in_lane = 1 or number_in_lane <= {free_slots}
+    order by working, pass, id
+    limit (select jobs from share)
+), ready as (
+    select p.uid, q.id as queue, q.lane, q.free_slots, q.working + p.turn as working, q.pass + p.turn / q.weight as pass
+    from queue q, lateral (
+        select uid, row_number() over (order by created_at, uid) - 1 as turn
+        from job_place
+        where queue = q.id and not is_working
+        order by created_at, uid
+        limit (select jobs from share)
+    ) p
+), next as materialized (
+    select uid, queue
+    from (select *, row_number() over (partition by lane order by working, pass, queue) as number_in_lane from ready) r
+    where lane = '' or number_in_lane <= free_slots
+    order by working, pass, queue
+    limit (select jobs from share)
+), claimed as (
+    update job set state = 'working', status = :status, attempts = attempts + 1, started_at = now(), not_before = null
+    where uid in (select uid from next)
+    returning {job_columns}, created_at
+), leased as (
+    insert into job_lease (uid, owner, expires_at) select uid, :owner, now() + :lease::interval from claimed
+), queue_turns as (
+    update job_queue set pass = pass + turns.count / weight
+    from (select queue, count(*) from next group by queue) turns
+    where id = turns.queue
+), namespace_turns as (
+    update job_namespace set pass = pass + (select count(*) from claimed) where (pool, namespace) = (:pool, :namespace)
+)
+select * from claimed order by created_at, uid
 
--- name: holds
+-- name: due_namespaces
+-- The namespaces with postponed jobs that are due and have no place yet.
+select distinct namespace from job
+where state = 'pending' and not_before <= now() and split_part(wake_key, '.', 1) = $1
+  and not exists (select from job_place p where p.uid = job.uid)
+
+-- name: place_due
+-- Makes postponed jobs ready that are due.
+select place_jobs(array(
+    select uid from job
+    where state = 'pending' and not_before <= now() and not exists (select from job_place p where p.uid = job.uid)
+      and namespace = any($1::text[])
+))
+
+-- name: lock_of
+-- The locks of the namespaces of jobs.
+select lock_namespaces(2, array(select namespace from job where uid = any($1::uuid[])))
+
+-- name: holds_lease
 select exists (select from job_lease where uid = $1 and owner = $2 and expires_at > clock_timestamp())
 
 -- name: renew
 update job_lease set expires_at = now() + $3::interval where uid = $1 and owner = $2 returning uid
 
 -- name: report
--- Progress of a job whose lease is still the owner's.
+-- Writes the progress of a job whose lease still belongs to the owner.
 update job set status = $3
 where uid = $1 and {held_by_owner}
 returning uid
 
 -- name: finish
--- working → success or error, by the owner of the lease only.
-update job set state = $3, status = $4, finished_at = now()
-where uid = $1 and {held_by_owner}
-returning namespace, repository, lane
+-- working → success or error, by the owners of the leases only. Ends the leases.
+with finished as (
+    update job set state = f.state, status = f.status, finished_at = now()
+    from unnest(:uids::uuid[], :owners::uuid[], :states::text[], :statuses::text[]) f (uid, owner, state, status), job_lease l
+    where job.uid = f.uid and job.state = 'working' and l.uid = f.uid and l.owner = f.owner
+    returning job.uid
+)
+delete from job_lease where uid in (select uid from finished)
+returning uid
 
 -- name: end_lease
 delete from job_lease where uid = $1
 
--- name: is_synced_now
-select exists (select from job where namespace = $1 and repository = $2 and action = 'sync' and state = 'working' and uid <> $3)
+-- name: next_of_group
+-- The oldest pending job of the concurrency group (column lane) of a job.
+select next.uid
+from job, lateral (
+    select uid from job other
+    where (other.namespace, other.lane) = (job.namespace, job.lane) and other.state = 'pending' and coalesce(not_before <= now(), true)
+    order by created_at, uid
+    limit 1
+) next
+where job.uid = $1
 
--- name: wake_group
--- Wakes the oldest pending job of a concurrency group (column lane) in which a slot has become free.
-insert into outbox (exchange, routing_key, body)
-select $3, wake_key, json_build_object('uid', uid)::text
-from job where namespace = $1 and lane = $2 and state = 'pending' and coalesce(not_before <= now(), true)
-order by created_at, uid
-limit 1
-returning id, routing_key, body, headers
-
--- name: hand_back
+-- name: requeue
 -- working → pending by the owner: a worker that shuts down returns its job to the queue. That does not count as an attempt.
-update job set state = 'pending', status = $3, started_at = null, attempts = attempts - 1
+update job set state = 'pending', status = $3, started_at = null, attempts = attempts - 1, coalesce_key = {key_of_requeued}
 where uid = $1 and {held_by_owner}
-  and not exists ({pending_equal_job})
 returning uid
 
 -- name: postpone
--- working → pending by the owner, not to be claimed before $4 has passed. If an equal job waits already, both wait: the
--- coalesce key is dropped, since only one pending job may have it.
+-- working → pending by the owner, not to be claimed before $4 has passed.
 update job set state = 'pending', status = $3, started_at = null, attempts = attempts - 1, not_before = now() + $4::interval,
-    coalesce_key = case when exists (
-        {pending_equal_job}
-    ) then null else coalesce_key end
+    coalesce_key = {key_of_requeued}
 where uid = $1 and {held_by_owner}
-returning namespace, lane
+returning uid
 
--- name: fail_pending
--- pending → error: the job can never run.
-update job set state = 'error', status = $2, finished_at = now() where uid = $1 and state = 'pending'
-returning namespace, lane
+-- name: list_with_expired_lease
+select {job_columns}
+from job_lease join job using (uid)
+where job_lease.expires_at < now()
+order by job_lease.expires_at
+limit $1
+
+-- name: requeue_expired
+-- working → pending after an expired lease.
+update job set state = 'pending', status = $2, started_at = null, coalesce_key = {key_of_requeued}
+where uid = $1 and {lease_expired}
+returning uid
+
+-- name: fail_expired
+update job set state = 'error', status = $2, finished_at = now()
+where uid = $1 and {lease_expired}
+returning uid
+
+-- name: is_other_sync_running
+select exists (select from job where namespace = $1 and repository = $2 and action = 'sync' and state = 'working' and uid <> $3)
 
 -- name: end_all
 -- Ends every unfinished job of a repository.
@@ -192,14 +257,14 @@ where namespace = $1 and repository = $2 and state in ('pending', 'working') and
 returning uid
 
 -- name: delete_namespace
--- Deletes every job of a namespace, whatever its state. Its lease is deleted with it.
+-- Deletes all jobs of a namespace, in any state. Their leases are deleted by a cascade.
 delete from job where namespace = $1
 
 -- name: end_leases
 delete from job_lease where uid = any($1::uuid[])
 
--- name: recent
-select {job_columns}, wake_key
+-- name: list_recent
+select {job_columns}
 from job where namespace = $1 and repository = $2 and repository_uid = $3
 order by created_at desc
 limit $4
@@ -211,67 +276,19 @@ from job where repository_uid = $1 and uid = $2
 -- name: count_waiting
 select count(*) from job where state = 'pending' and submitted_by ->> 'uid' = $1 and coalesce(not_before <= now(), true)
 
--- name: lapsed
-select {job_columns}
-from job_lease join job using (uid)
-where job_lease.expires_at < now()
-order by job_lease.expires_at
-limit $1
+-- fragment: surplus
+-- The oldest finished jobs beyond :keep of each action of each repository, so that a busy repository does not displace the history of
+-- others. At most :limit in one statement, to keep its locks short.
+select uid, namespace from (
+    select uid, namespace, row_number() over (partition by namespace, repository, action order by finished_at desc) as rank
+    from job where api_group = :api_group and resource = :resource and state in ('success', 'error')
+) ranked where rank > :keep limit :limit
 
--- name: requeue_lapsed
--- working → pending after a lapsed lease. If an equal job is pending, that one does the work and this one ends.
-update job set state = 'pending', status = $2, started_at = null
-where uid = $1 and {lease_lapsed}
-returning uid
-
--- name: end_lapsed
-update job set state = 'error', status = $2, finished_at = now()
-where uid = $1 and {lease_lapsed}
-returning namespace, lane
-
--- name: pending_equal
-select uid from job where namespace = $1 and coalesce_key = $2 and state = 'pending'
-
--- name: wake
-insert into outbox (exchange, routing_key, body)
-select $2, wake_key, json_build_object('uid', uid)::text from job where uid = $1
-returning id, routing_key, body, headers
-
--- name: wake_stale
--- Wakes jobs that could run but still wait: the broker may have lost their wake-up, or they were postponed until now. A job is
--- not woken again before it has waited as long once more, or a busy queue would fill with wake-ups.
-with stale as (
-    select uid, wake_key from job
-    where state = 'pending' and coalesce(not_before, created_at + $1::interval) < now()
-      and ($4::uuid is null or (created_at, uid) > (select created_at, uid from job where uid = $4))
-      and (
-          select count(*) from job other
-          where other.namespace = job.namespace and other.lane = job.lane and other.state = 'working'
-      ) < job.lane_width
-      and not exists (
-          select from job_woken w where w.uid = job.uid and w.woken_at > greatest(now() - $1::interval, job.not_before)
-      )
-    order by created_at, uid
-    limit $2
-), noted as (
-    insert into job_woken (uid, woken_at) select uid, now() from stale
-    on conflict (uid) do update set woken_at = excluded.woken_at
-), woken as (
-    insert into outbox (exchange, routing_key, body)
-    select $3, wake_key, json_build_object('uid', uid)::text from stale
-    returning id, routing_key, body, headers
-)
-select * from woken order by id
+-- name: lock_surplus
+select lock_namespaces(2, array(select distinct namespace from ({surplus}) surplus))
 
 -- name: trim
--- Deletes the oldest finished jobs beyond $1 of each action of each repository, so that a busy repository does not displace the
--- history of others. At most 1,000 in one statement, to keep its locks short.
-delete from job where uid in (
-    select uid from (
-        select uid, row_number() over (partition by namespace, repository, action order by finished_at desc) as rank
-        from job where api_group = $2 and resource = $3 and state in ('success', 'error')
-    ) ranked where rank > $1 limit 1000
-)
+delete from job where uid in (select uid from ({surplus}) surplus)
 returning uid
 
 -- name: count
@@ -280,7 +297,13 @@ select count from job_count where namespace = $1 and api_group = $2 and resource
 -- name: cancel
 -- pending or working → error on request. A worker without its lease notices and writes nothing more.
 update job set state = 'error', status = $2, finished_at = now() where uid = $1 and state in ('pending', 'working')
-returning namespace, lane
 
--- name: drop
+-- name: cancel_many
+update job set state = 'error', status = $2, finished_at = now() where uid = any($1::uuid[]) and state in ('pending', 'working')
+returning {job_columns}
+
+-- name: delete
 delete from job where uid = $1 and state in ('success', 'error')
+
+-- name: delete_ended
+delete from job where uid = any($1::uuid[]) and state in ('success', 'error')

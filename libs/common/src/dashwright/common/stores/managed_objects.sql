@@ -11,50 +11,51 @@ update resource set annotations = annotations - array['grafana.app/managedBy', '
 where namespace = $1 and manager_kind = 'repo' and manager_id = $2
   and ($3::text[] is null or (api_group = 'folder.grafana.app' and resource = 'folders' and name = any($3::text[])))
 
--- name: holding
--- Named folders that contain, directly or below, an object which is not one of the named folders.
-with recursive found as (
+-- name: list_nonempty_folders
+-- Folders of $2 that contain, directly or at any depth, an object which is not itself a folder of $2.
+with recursive nonempty_folder as (
     select r.folder as name
     from resource r
     where r.namespace = $1 and r.folder = any($2::text[])
       and not (r.api_group = 'folder.grafana.app' and r.resource = 'folders' and r.name = any($2::text[]))
     union
     select f.folder
-    from found join resource f on f.namespace = $1 and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = found.name
+    from nonempty_folder join resource f on f.namespace = $1 and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = nonempty_folder.name
     where f.folder = any($2::text[])
 )
-select name from found
+select name from nonempty_folder
 
 -- name: extend_statement
--- A write of very many objects may take longer than any statement of a request may.
+-- A write of many objects may take longer than the statement timeout of requests.
 set local statement_timeout = '5min'
 
--- name: managed
--- What one manager owns, of any kind.
+-- name: list_managed
+-- All objects of one manager, of any kind.
 select api_group, resource, name, source_path, source_checksum, folder, title
 from resource
 where namespace = $1 and manager_kind = $2 and manager_id = $3
 order by resource, source_path
 
--- name: managed_at
--- What one manager owns that came from one of the paths, or has one of the keys. The hash is that of the index. "offset 0" makes
--- PostgreSQL look up each on its own: the planner expects a manager to own little, and would read all of it.
+-- name: find_managed
+-- The objects of one manager that came from one of the paths, or have one of the keys. The hash expression is that of the index.
+-- "offset 0" makes PostgreSQL look up each path and key separately. Otherwise the planner, which expects a manager to have few
+-- objects, would read all of them.
 select r.*
-from unnest($4::text[]) as wanted (path)
+from unnest($4::text[]) as requested (path)
 cross join lateral (
     select api_group, resource, name, source_path, source_checksum, folder, title
     from resource
     where namespace = $1 and manager_kind = $2 and manager_id = $3
-      and hashtextextended(source_path, 0) = hashtextextended(wanted.path, 0) and source_path = wanted.path
+      and hashtextextended(source_path, 0) = hashtextextended(requested.path, 0) and source_path = requested.path
     offset 0
 ) r
 union
 select r.api_group, r.resource, r.name, r.source_path, r.source_checksum, r.folder, r.title
-from unnest($5::text[], $6::text[], $7::text[]) as wanted (api_group, resource, name)
+from unnest($5::text[], $6::text[], $7::text[]) as requested (api_group, resource, name)
 cross join lateral (
     select *
     from resource
-    where namespace = $1 and api_group = wanted.api_group and resource = wanted.resource and name = wanted.name
+    where namespace = $1 and api_group = requested.api_group and resource = requested.resource and name = requested.name
     offset 0
 ) r
 where r.manager_kind = $2 and r.manager_id = $3

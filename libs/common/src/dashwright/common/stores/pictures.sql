@@ -1,4 +1,4 @@
--- name: put
+-- name: insert
 -- Writes nothing if the repository has been deleted in the meantime.
 insert into picture (id, repository, media_type, body)
 select $1, uid, $3, $4 from resource where uid = $2 for key share
@@ -15,4 +15,6 @@ from picture p join resource r on r.uid = p.repository
 where p.id = $1 and r.api_group = $2 and r.resource = $3 and r.namespace = $4 and r.name = $5
 
 -- name: expire
-delete from picture where created < now() - $1::interval returning id
+delete from picture
+where id in (select id from picture where created < now() - $1::interval limit $2)
+returning id

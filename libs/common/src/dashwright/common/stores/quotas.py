@@ -1,9 +1,9 @@
-"""Store of quotas: limits of organizations, users and the installation, their actual use, and creation within them.
+"""Store of quotas: the limits of organizations, users and the installation, and the checks that creations are within them.
 
-Use is always counted, never stored. A creator holds a lock from before the count to the commit, so that no two of them
-count the same free place: the lock of objects for dashboards, one for each owner and target for all else. Locks are
-taken in this order: objects, jobs, quotas, rows. Transactions must be read committed, since a count has to see what was
-committed before the lock was taken.
+Use is always counted, never stored. A transaction that creates something takes a lock before it counts, so that two
+transactions never claim the same remaining place. Dashboards of an organization use the lock of objects, all else one
+lock for each owner and target. Locks are taken in this order: objects, jobs, quotas, rows. Transactions must be read
+committed, since a count has to include all that was committed before the lock was taken.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _sql = queries.load(__package__, "quotas.sql")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Limit and use of one target of an owner. One of the two ids is 0."""
+    """Limit and use of one target of an owner: the organization ``org_id`` or the user ``user_id``. The other id is 0."""
 
     target: str
     limit: int  #: -1: unlimited.
@@ -35,29 +35,29 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Claim of ``new`` more of a target for an owner."""
+    """Intention of a transaction to create ``count`` things of a target for an owner."""
 
     scope: Scope
-    owner: int  #: Id of an organization or user; 0 if the scope is global.
+    owner_id: int  #: Id of an organization or user; 0 if the scope is global.
     target: str
-    new: int = 1
+    count: int = 1
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS[self.scope]:
             raise ValueError(f"{self.target} is not counted for the scope {self.scope}")
 
     @property
-    def place(self) -> str:
-        """Key of the lock that creators share: ``org/5/api_key``."""
-        return f"{self.scope}/{self.owner}/{self.target}"
+    def lock_key(self) -> str:
+        """Key of the lock for creations of this target, such as ``org/5/api_key``."""
+        return f"{self.scope}/{self.owner_id}/{self.target}"
 
 
 class QuotaReached(Forbidden):
-    """Creation beyond a limit. ``used`` is the use before it."""
+    """Rejection of a creation that would exceed a limit. ``used`` is the use before the creation."""
 
-    def __init__(self, claim: Claim, *, limit: int, used: int, text: str | None = None) -> None:
+    def __init__(self, claim: Claim, *, limit: int, used: int, message: str | None = None) -> None:
         super().__init__(
-            text or f"{_SHORT_NAMES.get(claim.target, claim.target)} Quota reached",
+            message or f"{_SHORT_NAMES.get(claim.target, claim.target)} Quota reached",
             message_id="quota.reached",
             causes=[Cause(f"quota.{claim.target}", "QuotaReached", f"limit {limit}, used {used}")],
             extra={"scope": claim.scope.value, "target": claim.target, "limit": limit, "used": used},
@@ -67,60 +67,61 @@ class QuotaReached(Forbidden):
         self.used = used
 
 
-async def of_org(connection: Connection, rules: QuotaRules, org_id: int) -> Sequence[Quota] | None:
-    """Return all quotas of an organization in their order; None if it does not exist."""
-    rows = await _state(connection, rules, [Claim(Scope.ORG, org_id, target) for target in ORG_TARGETS], all_used=True)
+async def list_for_org(connection: Connection, rules: QuotaRules, org_id: int) -> Sequence[Quota] | None:
+    """Return all quotas of an organization in their documented order, or None if it does not exist."""
+    rows = await _limits_and_use(connection, rules, [Claim(Scope.ORG, org_id, target) for target in ORG_TARGETS], count_unlimited=True)
+    # Every row has ``is_known``, which is true if the owner exists.
     return [Quota(row["target"], row["limit"], row["used"], org_id=org_id) for row in rows] if rows[0]["is_known"] else None
 
 
-async def of_user(connection: Connection, rules: QuotaRules, user_id: int) -> Sequence[Quota] | None:
-    """Return all quotas of a user; None if it does not exist or is a service account."""
-    rows = await _state(connection, rules, [Claim(Scope.USER, user_id, target) for target in USER_TARGETS], all_used=True)
+async def list_for_user(connection: Connection, rules: QuotaRules, user_id: int) -> Sequence[Quota] | None:
+    """Return all quotas of a user, or None if the user does not exist or is a service account."""
+    rows = await _limits_and_use(connection, rules, [Claim(Scope.USER, user_id, target) for target in USER_TARGETS], count_unlimited=True)
     return [Quota(row["target"], row["limit"], row["used"], user_id=user_id) for row in rows] if rows[0]["is_known"] else None
 
 
 def check_target(scope: Scope, target: str) -> None:
-    """Raise NotFound, naming the known targets, if a target has no limit to set."""
+    """Raise NotFound, with the known targets, if a scope has no such target."""
     if target not in TARGETS[scope]:
         raise NotFound(f'unknown quota target "{target}"; known: {", ".join(TARGETS[scope])}', message_id="quota.invalid-target")
 
 
-async def put(connection: Connection, *, org_id: int = 0, user_id: int = 0, target: str, limit: int) -> None:
-    """Set the limit of an organization or a user; a negative one removes it.
+async def set_limit(connection: Connection, *, org_id: int = 0, user_id: int = 0, target: str, limit: int) -> None:
+    """Set the limit of an organization or a user. A negative limit means unlimited.
 
-    After the commit no creation uses the old limit, except those that began while there was none. Raises NotFound for
-    an unknown target, organization or user. Takes the locks of creators: see the module docstring.
+    After the commit all creations observe the new limit, except those that began while the target was unlimited. Raises
+    NotFound for an unknown target, organization or user. Takes the locks that the module docstring describes.
     """
-    scope, owner = (Scope.ORG, org_id) if org_id else (Scope.USER, user_id)
+    scope, owner_id = (Scope.ORG, org_id) if org_id else (Scope.USER, user_id)
     check_target(scope, target)
-    if target == _DASHBOARD:
-        await connection.execute(_sql.lock_dashboards)
-    await connection.execute(_sql.lock, [Claim(scope, owner, target).place])
-    statement = _sql.put_of_org if scope is Scope.ORG else _sql.put_of_user
-    if await connection.fetchval(statement, owner, target, max(limit, UNLIMITED)) is None:
+    if target == _DASHBOARD and scope is Scope.ORG:
+        await connection.execute(_sql.lock_dashboards, org_id)
+    await connection.execute(_sql.lock, [Claim(scope, owner_id, target).lock_key])
+    statement = _sql.set_limit_of_org if scope is Scope.ORG else _sql.set_limit_of_user
+    if await connection.fetchval(statement, owner_id, target, max(limit, UNLIMITED)) is None:
         raise NotFound("Organization not found" if scope is Scope.ORG else "user not found")
 
 
-async def reserve(connection: Connection, rules: QuotaRules, *claims: Claim, text: str | None = None) -> None:
-    """Ensure that what the caller creates next, in the same transaction, is within every limit; other creators wait.
+async def reserve(connection: Connection, rules: QuotaRules, *claims: Claim, message: str | None = None) -> None:
+    """Ensure that the claims of the caller's transaction are within all limits. Other transactions with such claims wait.
 
-    Raises QuotaReached with ``text``, by default ``org Quota reached`` with the target. Call it once a transaction with
-    all claims, before any row is written or locked. Without limits it costs one small query and no lock.
+    Raises QuotaReached with ``message``, by default ``org Quota reached`` with the target's name. Call this once for each
+    transaction, with all claims, before any row is written or locked. Without limits it costs one small query and no lock.
     """
     if not rules.enabled:
         return
     limits = await connection.fetch(_sql.limits, *_claim_columns(rules, claims))
-    finite = [claim for claim, row in zip(claims, limits, strict=True) if row["limit"] >= 0]
-    if not finite:
+    limited_claims = [claim for claim, row in zip(claims, limits, strict=True) if row["limit"] >= 0]
+    if not limited_claims:
         return
-    await connection.execute(_sql.lock, [claim.place for claim in finite])
-    for claim, row in zip(finite, await _state(connection, rules, finite), strict=True):
-        if 0 <= row["limit"] < row["used"] + claim.new:
-            raise QuotaReached(claim, limit=row["limit"], used=row["used"], text=text)
+    await connection.execute(_sql.lock, [claim.lock_key for claim in limited_claims])
+    for claim, row in zip(limited_claims, await _limits_and_use(connection, rules, limited_claims), strict=True):
+        if 0 <= row["limit"] < row["used"] + claim.count:
+            raise QuotaReached(claim, limit=row["limit"], used=row["used"], message=message)
 
 
 async def limits_dashboards(connection: Connection, rules: QuotaRules, namespace: str) -> bool:
-    """Return whether anything limits the dashboards of a namespace. Without a limit a sync need not count them."""
+    """Return whether the number of dashboards in a namespace has a limit. Without a limit, a sync need not count dashboards."""
     claims = _dashboard_claims(namespace, 0)
     return rules.enabled and any(row["limit"] >= 0 for row in await connection.fetch(_sql.limits, *_claim_columns(rules, claims)))
 
@@ -132,47 +133,53 @@ async def check_dashboards(
     *,
     created: int,
     removed: int = 0,
-    by: str | None = None,
-    is_written: bool = True,
+    operation: str | None = None,
+    are_changes_written: bool = True,
 ) -> None:
-    """Raise QuotaReached if the transaction, which holds the lock of objects, has created too many dashboards.
+    """Raise QuotaReached if the caller's transaction creates more dashboards than a limit allows.
 
-    Call after everything is written, so that ``created`` and ``removed`` are counted already; before that, pass
-    ``is_written=False``. A caller that created none is never refused. ``by`` names the work (``sync``) if it concerns
-    more than one object.
+    ``created`` and ``removed`` are the changes of this transaction. Pass ``are_changes_written=False`` before they are written. A
+    transaction that creates none is always allowed. ``operation``, such as ``sync``, is named in the error if the
+    transaction writes more than one object. Call this under the lock of objects.
     """
     if not rules.enabled or created == 0:
         return
     claims = _dashboard_claims(namespace, created)
-    for claim, row in zip(claims, await _state(connection, rules, claims), strict=True):
-        before = row["used"] - created + removed if is_written else row["used"]
-        if 0 <= row["limit"] < before + created - removed:
-            raise _too_many(claim, row["limit"], before, removed, by)
+    # The lock of objects does not exclude writers of other namespaces, so a global limit needs a lock of its own.
+    if rules.default(Scope.GLOBAL, _DASHBOARD) >= 0:
+        global_claim = claims[-1]
+        await connection.execute(_sql.lock, [global_claim.lock_key])
+    for claim, row in zip(claims, await _limits_and_use(connection, rules, claims), strict=True):
+        used_before = row["used"] - created + removed if are_changes_written else row["used"]
+        if 0 <= row["limit"] < used_before + created - removed:
+            raise _too_many_dashboards(claim, row["limit"], used_before, removed, operation)
 
 
-def _too_many(claim: Claim, limit: int, used: int, removed: int, by: str | None) -> QuotaReached:
-    if by is None:
-        return QuotaReached(claim, limit=limit, used=used, text=f"dashboard Quota reached: limit {limit}, used {used}")
-    whose, has = ("the organization", "it has") if claim.scope is Scope.ORG else ("all organizations together", "they have")
-    change = f"would add {claim.new}" + (f" and remove {removed}" if removed else "")
-    text = f"dashboard Quota reached: {whose} may have {limit}, {has} {used} and this {by} {change}; nothing was written"
-    return QuotaReached(claim, limit=limit, used=used, text=text)
+def _too_many_dashboards(claim: Claim, limit: int, used: int, removed: int, operation: str | None) -> QuotaReached:
+    if operation is None:
+        return QuotaReached(claim, limit=limit, used=used, message=f"dashboard Quota reached: limit {limit}, used {used}")
+    owner, has = ("the organization", "it has") if claim.scope is Scope.ORG else ("all organizations together", "they have")
+    change = f"would add {claim.count}" + (f" and remove {removed}" if removed else "")
+    message = f"dashboard Quota reached: {owner} may have {limit}, {has} {used} and this {operation} {change}; nothing was written"
+    return QuotaReached(claim, limit=limit, used=used, message=message)
 
 
-def _dashboard_claims(namespace: str, new: int) -> Sequence[Claim]:
-    everyone = Claim(Scope.GLOBAL, 0, _DASHBOARD, new)
+def _dashboard_claims(namespace: str, count: int) -> Sequence[Claim]:
+    global_claim = Claim(Scope.GLOBAL, 0, _DASHBOARD, count)
     org_id = org_of(namespace)
-    return [everyone] if org_id is None else [Claim(Scope.ORG, org_id, _DASHBOARD, new), everyone]
+    return [global_claim] if org_id is None else [Claim(Scope.ORG, org_id, _DASHBOARD, count), global_claim]
 
 
-async def _state(connection: Connection, rules: QuotaRules, claims: Sequence[Claim], *, all_used: bool = False) -> Sequence[Any]:
-    return await connection.fetch(_sql.state, *_claim_columns(rules, claims), all_used)
+async def _limits_and_use(
+    connection: Connection, rules: QuotaRules, claims: Sequence[Claim], *, count_unlimited: bool = False
+) -> Sequence[Any]:
+    return await connection.fetch(_sql.limits_and_use, *_claim_columns(rules, claims), count_unlimited)
 
 
 def _claim_columns(rules: QuotaRules, claims: Sequence[Claim]) -> tuple[list[str], list[int], list[str], list[int]]:
     return (
         [claim.scope.value for claim in claims],
-        [claim.owner for claim in claims],
+        [claim.owner_id for claim in claims],
         [claim.target for claim in claims],
         [rules.default(claim.scope, claim.target) for claim in claims],
     )

@@ -1,12 +1,12 @@
 -- name: lock_dashboards
--- Creators of dashboards hold the lock of objects, so limits of dashboards change under that lock: see 0001_resources.sql.
-select pg_advisory_xact_lock(1, 1)
+-- Creators of dashboards hold the lock of objects of their namespace, so limits of dashboards change under that lock.
+select lock_namespaces(1, array[namespace_of($1)])
 
 -- name: lock
--- Locks the claims named in $1 until the end of the transaction, in the order of their numbers: otherwise two transactions could
+-- Takes the locks with the keys $1 until the end of the transaction, in the order of their hashes: otherwise two transactions could
 -- wait for each other.
-select pg_advisory_xact_lock(3, number)
-from (select distinct hashtext(claim) as number from unnest($1::text[]) claim order by 1) numbers
+select pg_advisory_xact_lock(3, hash)
+from (select distinct hashtext(lock_key) as hash from unnest($1::text[]) lock_key order by 1) hashes
 
 -- name: limits
 -- The limits of scopes $1, owners $2, targets $3, in their order: those that were set, else the defaults $4.
@@ -16,9 +16,9 @@ left join quota q on q.target = a.target and (q.org_id, q.user_id) = (
     case a.scope when 'org' then a.owner else 0 end, case a.scope when 'user' then a.owner else 0 end)
 order by a.position
 
--- name: state
--- Limits and actual use of scopes $1, owners $2, targets $3 with defaults $4, in their order. Without a limit the use is counted only
--- if $5, else it is 0. is_known: whether the owner exists. This is the only place that counts use.
+-- name: limits_and_use
+-- Limits and actual use of scopes $1, owners $2, targets $3 with defaults $4, in their order. The use of an unlimited target is counted
+-- only if $5, otherwise it is 0. is_known is true if the owner exists. No other query counts use.
 select a.scope, a.owner, a.target, l."limit",
     case a.scope
         when 'org' then exists (select from org where id = a.owner)
@@ -49,14 +49,14 @@ left join quota q on q.target = a.target and (q.org_id, q.user_id) = (
 cross join lateral (select coalesce(q."limit", a.fallback) as "limit") l
 order by a.position
 
--- name: put_of_org
+-- name: set_limit_of_org
 -- No row if the organization does not exist; it cannot be deleted before the limit is committed.
 insert into quota (org_id, target, "limit")
 select id, $2, $3 from (select id from org where id = $1 for key share) owner
 on conflict (org_id, user_id, target) do update set "limit" = excluded."limit", updated = now()
 returning id
 
--- name: put_of_user
+-- name: set_limit_of_user
 insert into quota (user_id, target, "limit")
 select id, $2, $3 from (select id from "user" where id = $1 and not is_service_account for key share) owner
 on conflict (org_id, user_id, target) do update set "limit" = excluded."limit", updated = now()

@@ -1,4 +1,4 @@
-"""Store of all repositories of all organizations, for their syncs."""
+"""Store of the sync state of repositories, in all organizations."""
 
 import uuid
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -15,7 +15,7 @@ _sql = queries.load(__package__, "repositories.sql")
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRepository:
-    """Repository as the scheduler needs it."""
+    """Repository with the data that the scheduler needs."""
 
     uid: uuid.UUID
     namespace: str
@@ -23,15 +23,15 @@ class ScheduledRepository:
     generation: int
     spec: RepositorySpec
     status: RepositoryStatus
-    changed: int  #: Time of the last change of the spec, in Unix milliseconds.
+    spec_changed_at: int  #: Unix milliseconds.
     is_deleting: bool
-    refused_by: frozenset[str]  #: Rules that keep files of the repository in quarantine.
-    #: Commit at which a rollback holds the branch: no automatic sync while it is there.
+    refused_by: frozenset[str]  #: Fingerprints of the rules that refused the quarantined files.
+    #: Commit at which a rollback has stopped automatic syncs, until the branch leaves it.
     held_at: str | None = None
 
 
-async def scheduled(connection: Connection) -> Sequence[ScheduledRepository]:
-    """Return every repository, in no particular order."""
+async def list_all(connection: Connection) -> Sequence[ScheduledRepository]:
+    """Return all repositories, in no particular order."""
     return [
         ScheduledRepository(
             row["uid"],
@@ -40,88 +40,95 @@ async def scheduled(connection: Connection) -> Sequence[ScheduledRepository]:
             row["generation"],
             RepositorySpec.model_validate_json(row["spec"]),
             RepositoryStatus.model_validate_json(row["status"] or "{}"),
-            row["changed"],
+            row["spec_changed_at"],
             row["is_deleting"],
             frozenset(row["refused_by"]),
             row["held_at"],
         )
-        for row in await connection.fetch(_sql.all)
+        for row in await connection.fetch(_sql.list_all)
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCommit:
-    """State of what is stored of a repository."""
+    """Commit whose files are stored as objects of a repository."""
 
-    edition: int = 0  #: Number of writes so far.
-    #: Commit that is stored, except quarantined files, under the requested generation of the spec.
+    edition: int = 0  #: Number of writes to the repository's objects.
+    #: Stored commit, except its quarantined files. None if none was stored under the requested generation of the spec.
     commit: str | None = None
-    entries: int = 0  #: Number of its files and directories.
+    entries: int = 0  #: Number of files and directories in the commit.
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineEntry:
-    """File that cannot be synced."""
+    """File that a sync could not store."""
 
     path: str
     name: str
     message: str
     checksum: str
-    rules: str  #: Version of the rules that refused it.
+    rules: str  #: Fingerprint of the rules that refused the file, empty for another reason.
     since: datetime  #: Time of the first refusal.
-    #: Whether it is only a copy of another file that was synced, which is not an error.
+    #: True if the file is a copy of a synced file, which is not an error.
     is_copy: bool = False
 
 
-async def find_mentions(connection: Connection, namespace: str, name: str, text: str) -> Sequence[tuple[str, str]]:
-    """Return the names and specs of the other repositories that have ``text`` in their spec, those being deleted left out."""
-    return [(row["name"], row["spec"]) for row in await connection.fetch(_sql.find_mentions, namespace, name, text)]
+async def find_mentions(connection: Connection, namespace: str, name: str, value: str) -> Sequence[tuple[str, str]]:
+    """Return the names and specs of other repositories whose spec contains ``value``, except those being deleted."""
+    return [(row["name"], row["spec"]) for row in await connection.fetch(_sql.find_mentions, namespace, name, value)]
 
 
 async def stored_commit(connection: Connection, repository: uuid.UUID, *, generation: int) -> StoredCommit:
-    """Return the stored commit and edition.
+    """Return the stored commit and edition of a repository.
 
-    Call before reading files: ``note_commit`` later uses the edition to detect concurrent writes.
+    Call this before reading files: ``record_commit`` uses the edition to detect concurrent writes.
     """
     row = await connection.fetchrow(_sql.stored_commit, repository, generation)
     return StoredCommit(**row) if row else StoredCommit()
 
 
 async def require_full_sync(connection: Connection, namespace: str, name: str) -> None:
-    """Clear the stored commit of a repository, so that its next sync examines everything."""
+    """Clear the stored commit of a repository, so that its next sync examines all files."""
     await connection.execute(_sql.require_full_sync, namespace, name)
 
 
-async def note_commit(
-    connection: Connection, repository: uuid.UUID, commit: str, *, generation: int, edition: int, since: str | None = None, entries: int = 0
+async def record_commit(
+    connection: Connection,
+    repository: uuid.UUID,
+    commit: str,
+    *,
+    generation: int,
+    edition: int,
+    base_commit: str | None = None,
+    entries: int = 0,
 ) -> StoredCommit | None:
-    """Record that ``commit`` is stored now; an empty one clears it. Return the new state.
+    """Record ``commit`` as the stored commit and return the new state. An empty ``commit`` clears it.
 
-    Call in the transaction that writes the objects, under their lock. ``since``: only the difference to that commit was
-    written, and ``entries`` is the difference in number. Returns None if the edition has changed: nothing was recorded,
-    and the transaction must be rolled back.
+    With ``base_commit``, only the difference to that commit was written, and ``entries`` is the difference between the numbers of files and
+    directories. Call this under the lock of objects, in the transaction that writes them. Returns None and records nothing if the edition
+    has changed: the transaction must then be rolled back. Returns an empty state if the repository was deleted.
     """
-    row = await connection.fetchrow(_sql.note_commit, repository, commit or None, generation, edition, entries, since)
+    row = await connection.fetchrow(_sql.record_commit, repository, commit or None, generation, edition, entries, base_commit)
     return StoredCommit(**row) if row else None
 
 
-async def faults(
-    connection: Connection, repository: uuid.UUID, *, most: int | None = None, copies: bool = True
+async def list_quarantined(
+    connection: Connection, repository: uuid.UUID, *, limit: int | None = None, include_copies: bool = True
 ) -> Sequence[QuarantineEntry]:
-    """Return at most ``most`` files in quarantine, by path; with ``copies`` also copies."""
-    return [QuarantineEntry(**row) for row in await connection.fetch(_sql.faults, repository, most, copies)]
+    """Return at most ``limit`` quarantined files of a repository, ordered by path."""
+    return [QuarantineEntry(**row) for row in await connection.fetch(_sql.list_quarantined, repository, limit, include_copies)]
 
 
 async def quarantine(
-    connection: Connection, repository: uuid.UUID, found: Sequence[QuarantineEntry], *, among: Collection[str] | None
+    connection: Connection, repository: uuid.UUID, entries: Sequence[QuarantineEntry], *, paths: Collection[str] | None
 ) -> None:
-    """Replace the quarantine of the paths in ``among`` (None: of all paths) by ``found``.
+    """Replace the quarantined files of ``paths``, or of all paths if None, by ``entries``.
 
-    A path that was quarantined before keeps its ``since``. Call in the transaction of ``note_commit``.
+    A path that was quarantined before keeps its ``since``. Call this in the transaction of ``record_commit``.
     """
-    rows = [(fault.path, fault.name, fault.message, fault.checksum, fault.rules, fault.since, fault.is_copy) for fault in found]
-    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 7
-    await connection.execute(_sql.quarantine, repository, None if among is None else list(among), *columns)
+    rows = [(entry.path, entry.name, entry.message, entry.checksum, entry.rules, entry.since, entry.is_copy) for entry in entries]
+    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 7  # zip(*[]) would give no columns
+    await connection.execute(_sql.quarantine, repository, None if paths is None else list(paths), *columns)
 
 
 async def list_uids(connection: Connection) -> Sequence[str]:
@@ -130,14 +137,14 @@ async def list_uids(connection: Connection) -> Sequence[str]:
 
 
 @asynccontextmanager
-async def schedule(database: Database) -> "AsyncIterator[Connection | None]":
-    """Yield a connection that holds the lock of the scheduler, or None if another process holds it."""
+async def scheduler_lock(database: Database) -> "AsyncIterator[Connection | None]":
+    """Yield a connection that holds the scheduler's lock, or None if another process holds the lock."""
     async with database.connection() as connection:
-        if not await connection.fetchval(_sql.hold_schedule):
+        if not await connection.fetchval(_sql.try_scheduler_lock):
             yield None
             return
         try:
             yield connection
         finally:
             if not connection.is_closed():
-                await connection.execute(_sql.release_schedule)
+                await connection.execute(_sql.release_scheduler_lock)

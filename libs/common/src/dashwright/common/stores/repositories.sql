@@ -1,23 +1,23 @@
--- name: hold_schedule
+-- name: try_scheduler_lock
 -- Locks the schedule (key 5) for one scheduler, until its connection ends.
 select pg_try_advisory_lock(5, 1)
 
--- name: release_schedule
+-- name: release_scheduler_lock
 select pg_advisory_unlock(5, 1)
 
 -- name: list_uids
 select uid::text from resource where api_group = 'provisioning.grafana.app' and resource = 'repositories'
 
--- name: all
+-- name: list_all
 select r.uid, r.name, r.namespace, r.generation, r.status, h.spec, r.deletion_timestamp is not null as is_deleting, o.head as held_at,
-       (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as changed,
+       (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as spec_changed_at,
        array(select distinct rules from repository_fault where repository = r.uid and not is_copy) as refused_by
 from resource r join resource_history h using (uid, generation)
      left join repository_hold o on (o.uid, o.generation) = (r.uid, r.generation)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
 
 -- name: find_mentions
--- Other repositories of a namespace with a text in their spec, in any case: candidates for the same location.
+-- Other repositories of a namespace whose spec contains the string $3, ignoring case. They may have the same source.
 select r.name, h.spec
 from resource r join resource_history h using (uid, generation)
 where r.namespace = $1 and r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and r.name <> $2
@@ -25,7 +25,7 @@ where r.namespace = $1 and r.api_group = 'provisioning.grafana.app' and r.resour
 order by r.name
 
 -- name: stored_commit
--- No row for a repository of which nothing was stored yet.
+-- A repository of which nothing was stored yet has no row.
 select edition, case when generation = $2 then ref end as commit, entries from repository_commit where uid = $1
 
 -- name: require_full_sync
@@ -35,11 +35,12 @@ where uid = (
     where namespace = $1 and api_group = 'provisioning.grafana.app' and resource = 'repositories' and name = $2
 )
 
--- name: note_commit
--- Records edition $4 + 1 if the edition is still $4; nothing if the repository has been deleted in the meantime. A commit that was
--- written as a difference from another one ($6) is complete only if that one was stored, and has $5 entries more.
+-- name: record_commit
+-- Records the commit $2 and edition $4 + 1 if the edition is still $4, else returns no row. A commit that was written as a difference
+-- from the commit $6 is complete only if $6 was stored: otherwise null is recorded. $5 is then the difference of the numbers of entries.
+-- If the repository has been deleted in the meantime, nothing is recorded, and the row of an empty state is returned.
 with repository as (select uid from resource where uid = $1 for key share),
-noted as (
+recorded as (
     insert into repository_commit (uid, ref, generation, edition, entries)
     select uid, case when $6::text is null then $2 end, $3, 1, $5 from repository
     on conflict (uid) do update
@@ -50,11 +51,11 @@ noted as (
     where repository_commit.edition = $4
     returning edition, ref as commit, entries
 )
-select edition, commit, entries from noted
+select edition, commit, entries from recorded
 union all
 select 0, null, 0 where not exists (select from repository)
 
--- name: faults
+-- name: list_quarantined
 select path, name, message, checksum, rules, since, is_copy
 from repository_fault
 where repository = $1 and ($3 or not is_copy)
@@ -62,7 +63,7 @@ order by path collate "C"
 limit $2
 
 -- name: quarantine
--- Replaces the faults among the paths $2, null for all. A path that remains keeps the time of its first fault.
+-- Replaces the quarantined files of the paths $2, or of all paths if $2 is null. A path that remains keeps the time of its first fault.
 with before as (
     delete from repository_fault where repository = $1 and ($2::text[] is null or path = any ($2)) returning path, since
 )

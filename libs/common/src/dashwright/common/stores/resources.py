@@ -1,6 +1,6 @@
-"""Store of everything that has metadata: objects and their history. Triggers write the change feed.
+"""Store of objects. Database triggers write the change feed.
 
-Bodies are text from end to end: an object is assembled by joining its stored parts.
+Specs are JSON strings from the request to the response: an object is assembled by joining its stored parts.
 """
 
 import hashlib
@@ -14,14 +14,15 @@ import asyncpg
 import orjson
 
 from dashwright.common.database import queries
+from dashwright.common.database.notifier import notify_after_commit
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import FOLDER_KEY, GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, SET_BY_STORE
+from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL, FOLDER_KEY, GRANT_PERMISSIONS, MESSAGE, SET_BY_STORE
 from dashwright.common.kinds.kind import Body, Extract, Kind
 
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
-_STAGED = (
+_STAGING_COLUMNS = (
     *("position", "uid", "generation", "api_group", "resource", "name", "stored_version", "title", "layout", "tags", "subtype", "refs"),
     *("labels", "annotations", "finalizers", "owner_references", "managed_fields", "content_hash", "number", "spec"),
 )
@@ -31,15 +32,15 @@ _sql = queries.load(__package__, "resources.sql")
 #: Connection in a transaction that holds the lock of objects. Only ``lock`` returns one.
 LockedConnection = NewType("LockedConnection", "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]")
 
-#: Seconds. A little above the statement timeout of the server, so that the server ends a write that takes too long.
-_LONGEST_WRITE = 310.0
+#: Slightly more than the statement timeout of the server, so that the server ends a write that takes too long.
+_WRITE_TIMEOUT_SECONDS = 310.0
 
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """Object as the store holds it.
+    """Stored object.
 
-    ``metadata``, ``spec`` and ``status`` are JSON text. Jobs have no ``number``, ``folder`` or ``title``.
+    ``metadata``, ``spec`` and ``status`` are JSON strings. Jobs have no ``number``, ``folder`` or ``title``.
     """
 
     kind: Kind
@@ -55,16 +56,16 @@ class StoredObject:
     number: int = 0  #: Numeric id for older clients.
     title: str = ""
     folder: str | None = None  #: Name of the folder; None at the root.
-    layout: bool = False
-    subtype: str = ""
+    layout: bool = False  #: True if a dashboard consists of elements and a layout.
+    subtype: str = ""  #: Type within the kind, such as the type of a panel.
 
     @property
     def body(self) -> Body:
-        """Body with the columns that rendering needs."""
+        """Part of the object that rendering needs."""
         return Body(self.name, self.title, self.subtype, self.stored_version, self.layout, self.spec, self.status)
 
     def with_spec(self, spec: str) -> "StoredObject":
-        """Return a copy with ``spec``, for a body that was read separately."""
+        """Return a copy of the object with another ``spec``."""
         # A list makes thousands of copies, and dataclasses.replace takes three times as long.
         return StoredObject(
             self.kind,
@@ -89,18 +90,18 @@ class StoredObject:
         return "".join(self.parts(version)).encode()
 
     def parts(self, version: str) -> Sequence[str]:
-        """Return the pieces of text that ``encode`` joins.
+        """Return the strings that ``encode`` joins.
 
-        A list joins the pieces of all its objects once, since copying bodies is most of its work.
+        A list joins the strings of all its objects in one step, since it spends most of its time on copying specs.
         """
         spec, status, secure = rendering.render(self.kind, self.body, version)
         head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}","metadata":'
-        named = () if secure is None else (',"secure":', secure)
-        seen = () if status is None else (',"status":', status)
-        return (head, self.whole_metadata(), ',"spec":', spec, *named, *seen, "}")
+        secure_parts = () if secure is None else (',"secure":', secure)
+        status_parts = () if status is None else (',"status":', status)
+        return (head, self.metadata_json(), ',"spec":', spec, *secure_parts, *status_parts, "}")
 
-    def whole_metadata(self) -> str:
-        """Return the metadata as JSON text, including resource version and generation."""
+    def metadata_json(self) -> str:
+        """Return the metadata as JSON, including resource version and generation."""
         version = f'"resourceVersion":"{self.resource_version}",' if self.resource_version else ""
         return f'{{{version}"generation":{self.generation},{self.metadata[1:]}'
 
@@ -111,23 +112,23 @@ class Write:
 
     kind: Kind
     name: str
-    spec: str  #: JSON object as text.
+    spec: str  #: JSON object as a string.
     stored_version: str
-    extract: Extract = field(default_factory=Extract)  #: What the kind extracts from ``spec``.
+    extract: Extract = field(default_factory=Extract)  #: Values that the kind extracts from ``spec``.
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: Sequence[str] = ()
     owner_references: Sequence[Mapping[str, Any]] = ()
     managed_fields: Sequence[Mapping[str, Any]] = ()
-    #: Numeric id for a new object whose id is already known; None: the next free one.
+    #: Numeric id of a new object. None: the next free id.
     number: int | None = None
-    restored_from: int | None = None  #: Generation whose body ``spec`` is.
-    uid: uuid.UUID | None = None  #: Uid of a deleted object that is created again.
-    generation: int = 1  #: Generation of a new object; above 1 for one that existed before.
+    restored_from: int | None = None  #: Generation from which ``spec`` was copied.
+    uid: uuid.UUID | None = None  #: Uid of a deleted object to create again. None: a new uid.
+    generation: int = 1  #: Generation of a new object, which is above 1 for a deleted object that is created again.
 
-    def staged(self, position: int) -> tuple[Any, ...]:
-        """Return the values of the staging table's columns."""
-        annotations = {key: text for key, text in self.annotations.items() if key not in _SET_BY_SERVER}
+    def staging_row(self, position: int) -> tuple[Any, ...]:
+        """Return a row of the staging table. Rows are written in the order of ``position``."""
+        annotations = {key: value for key, value in self.annotations.items() if key not in _SET_BY_SERVER}
         digest = hashlib.sha256(self.spec.encode())
         digest.update(b"\0" + annotations.get(FOLDER_KEY, "").encode())
         return (
@@ -139,7 +140,7 @@ class Write:
             self.name,
             self.stored_version,
             *self.extract,
-            orjson.dumps({key: text for key, text in self.labels.items() if key != NUMBER_LABEL}).decode(),
+            orjson.dumps({key: value for key, value in self.labels.items() if key != CLASSIC_ID_LABEL}).decode(),
             orjson.dumps(annotations).decode(),
             list(self.finalizers),
             orjson.dumps(list(self.owner_references)).decode(),
@@ -152,7 +153,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class MarkedObject:
-    """Versions of an object that has been marked as being deleted."""
+    """Identity and versions of an object that has been marked for deletion."""
 
     name: str
     uid: uuid.UUID
@@ -160,33 +161,37 @@ class MarkedObject:
     generation: int
 
 
-async def lock(connection: Connection) -> LockedConnection:
-    """Make the caller's transaction the only writer of objects until it ends; return the connection for functions that need this."""
-    await connection.execute(_sql.lock)
+async def lock(connection: Connection, namespace: str, *others: str) -> LockedConnection:
+    """Take the lock of objects: the caller's transaction is the only writer of objects in these namespaces until it ends.
+
+    Returns the connection, typed for functions that require the lock. Name all namespaces in one call, which avoids deadlocks.
+    """
+    await connection.execute(_sql.lock, [namespace, *others])
+    notify_after_commit(connection, "resource")
     return LockedConnection(connection)
 
 
 async def create(
     connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None = None
 ) -> StoredObject:
-    """Add an object and return it. Raises AlreadyExists when its name is taken."""
+    """Create an object and return it. Raises AlreadyExists if its name is in use."""
     kind = write.kind
     if await connection.fetchval(_sql.exists, namespace, kind.group, kind.plural, write.name):
         raise AlreadyExists(f'{kind.key} "{write.name}" already exists', details=kind.details(write.name))
-    written = await _write(connection, namespace, write, actor=actor, now=now, status=status)
-    assert written is not None, "a new object is always written"
-    return written
+    created = await _write(connection, namespace, write, actor=actor, now=now, status=status)
+    assert created is not None, "a new object is always written"
+    return created
 
 
 async def put(connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime) -> StoredObject | None:
-    """Add or replace an object and return it; return None and write nothing if it would not change."""
+    """Create or replace an object and return it. Return None without a write if the object would not change."""
     return await _write(connection, namespace, write, actor=actor, now=now, status=None)
 
 
 async def _write(
     connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None
 ) -> StoredObject | None:
-    values = dict(zip(_STAGED, write.staged(0), strict=True))
+    values = dict(zip(_STAGING_COLUMNS, write.staging_row(0), strict=True))
     message = write.annotations.get(MESSAGE)
     query = _sql.bind(
         "write_one",
@@ -202,15 +207,15 @@ async def _write(
     return None if row is None else object_of_row(write.kind, row)
 
 
-async def version(connection: Connection, kind: Kind, namespace: str, name: str) -> int | None:
-    """Return the resource version of an object; None if it does not exist."""
-    found: int | None = await connection.fetchval(_sql.version, namespace, kind.group, kind.plural, name)
-    return found
+async def find_resource_version(connection: Connection, kind: Kind, namespace: str, name: str) -> int | None:
+    """Return the resource version of an object, or None if it does not exist."""
+    resource_version: int | None = await connection.fetchval(_sql.find_resource_version, namespace, kind.group, kind.plural, name)
+    return resource_version
 
 
 async def mark_deleted(connection: Connection, kind: Kind, namespace: str, name: str, *, actor: str, now: datetime) -> MarkedObject:
-    """Begin the deletion of an object that has finalizers. Raises NotFound if it does not exist."""
-    await lock(connection)
+    """Mark an object with finalizers for deletion. Raises NotFound if it does not exist."""
+    await lock(connection, namespace)
     row = await connection.fetchrow(_sql.mark_deleted, namespace, kind.group, kind.plural, name, now, actor)
     if row is None:
         raise not_found(kind, name)
@@ -218,59 +223,60 @@ async def mark_deleted(connection: Connection, kind: Kind, namespace: str, name:
 
 
 class StagedWrites:
-    """Many writes of one transaction: staged without a lock, then written in one statement."""
+    """Batch of writes in one transaction. They are staged without a lock and then written in one statement."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._count = 0
 
-    async def open(self) -> None:
+    async def create_table(self) -> None:
         """Create the staging table, which is dropped when the transaction commits."""
-        await self._connection.execute(_sql.stage)
+        await self._connection.execute(_sql.create_staging_table)
 
     async def add(self, writes: Sequence[Write]) -> None:
-        """Stage objects; they are written in the order in which they are added."""
-        rows = [write.staged(self._count + index) for index, write in enumerate(writes)]
+        """Stage writes. They are executed in the order in which they are added."""
+        rows = [write.staging_row(self._count + index) for index, write in enumerate(writes)]
         self._count += len(rows)
-        await self._connection.copy_records_to_table("staged", records=rows, columns=_STAGED)
+        await self._connection.copy_records_to_table("staged", records=rows, columns=_STAGING_COLUMNS)
 
-    async def taken_over(self, namespace: str, repository: str) -> str | None:
-        """Return a staged object, as ``plural 'name'``, that the repository may not write, or None.
+    async def find_conflict(self, namespace: str, repository: str) -> str | None:
+        """Return a staged object that the repository may not write, such as ``dashboards 'name'``, or None.
 
-        Call under the lock.
+        Call this under the lock of objects.
         """
-        row = await self._connection.fetchrow(_sql.taken_over, namespace, repository)
+        row = await self._connection.fetchrow(_sql.find_conflict, namespace, repository)
         return None if row is None else f"{row['resource']} '{row['name']}'"
 
     async def write(self, namespace: str, *, actor: str, now: datetime, message: str = "") -> int:
-        """Create or replace the staged objects and return how many changed.
+        """Create or replace the staged objects and return the number of those that changed.
 
-        ``message`` is stored with their new generations.
+        ``message`` becomes the message of their new generations.
         """
         await self._connection.execute(_sql.extend_statement)
         query = _sql.bind(
             "write_staged", namespace=namespace, actor=actor, now=now, message=message or None, status=None, restored_from=None
         )
-        return int(await self._connection.fetchval(*query, timeout=_LONGEST_WRITE))
+        return int(await self._connection.fetchval(*query, timeout=_WRITE_TIMEOUT_SECONDS))
 
-    async def created(self, kind: Kind) -> int:
-        """Return how many objects of a kind ``write`` has created rather than replaced."""
-        return int(await self._connection.fetchval(_sql.created, kind.group, kind.plural))
+    async def count_created(self, kind: Kind) -> int:
+        """Return the number of objects of a kind that ``write`` created. Replaced objects are not counted."""
+        return int(await self._connection.fetchval(_sql.count_created, kind.group, kind.plural))
 
 
 async def delete(
-    connection: Connection, kind: Kind, namespace: str, names: Sequence[str], *, actor: str, keep: bool = False
+    connection: Connection, kind: Kind, namespace: str, names: Sequence[str], *, actor: str, to_trash: bool = False
 ) -> Sequence[str]:
-    """Delete objects and return the names of those that existed. ``keep``: put them into the trash."""
-    await lock(connection)
-    rows = await connection.fetch(_sql.delete, namespace, kind.group, kind.plural, list(names), keep, actor)
+    """Delete objects and return the names of those that existed. With ``to_trash``, they can be restored."""
+    await lock(connection, namespace)
+    rows = await connection.fetch(_sql.delete, namespace, kind.group, kind.plural, list(names), to_trash, actor)
     return [row["name"] for row in rows]
 
 
 async def delete_namespace(connection: Connection, namespace: str) -> int:
-    """Delete everything in a namespace and return the number of objects. Call under the lock."""
+    """Delete all objects of a namespace and return their number. Call this under the lock of objects."""
     await connection.execute(_sql.extend_statement)
-    return int((await connection.execute(_sql.delete_namespace, namespace)).rpartition(" ")[2])
+    command_tag = await connection.execute(_sql.delete_namespace, namespace)  # such as "DELETE 5"
+    return int(command_tag.rpartition(" ")[2])
 
 
 async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> StoredObject:
@@ -282,7 +288,7 @@ async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> 
 
 
 async def get_many(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> Sequence[StoredObject]:
-    """Return those of the named objects that exist."""
+    """Return the objects with these names, except those that do not exist."""
     return [object_of_row(kind, row) for row in await connection.fetch(_sql.get_many, namespace, kind.group, kind.plural, list(names))]
 
 
@@ -299,19 +305,19 @@ async def write_status(
     status: bytes,
     managed_fields: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
-    """Replace the status, and the owners of its fields unless ``managed_fields`` is None.
+    """Replace the status of an object, and its ``managed_fields`` unless None.
 
     Raises NotFound if the object does not exist.
     """
-    owners = None if managed_fields is None else orjson.dumps(list(managed_fields)).decode()
-    version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode(), owners)
-    if version is None:
+    field_owners = None if managed_fields is None else orjson.dumps(list(managed_fields)).decode()
+    resource_version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode(), field_owners)
+    if resource_version is None:
         raise not_found(kind, name)
 
 
-async def owners(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return the annotations of those of the named objects that exist, by name."""
-    rows = await connection.fetch(_sql.owners, namespace, kind.group, kind.plural, list(names))
+async def annotations_by_name(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the annotations of the objects with these names, except those that do not exist, by name."""
+    rows = await connection.fetch(_sql.annotations_by_name, namespace, kind.group, kind.plural, list(names))
     return {row["name"]: orjson.loads(row["annotations"]) for row in rows}
 
 
@@ -320,13 +326,13 @@ async def has_children(connection: Connection, namespace: str, folder: str) -> b
     return bool(await connection.fetchval(_sql.has_children, namespace, folder))
 
 
-async def is_referred_to(connection: Connection, namespace: str, panel: str) -> bool:
-    """Return whether a dashboard shows a library panel."""
-    return bool(await connection.fetchval(_sql.is_referred_to, namespace, panel))
+async def is_panel_used(connection: Connection, namespace: str, panel: str) -> bool:
+    """Return whether a dashboard contains a library panel."""
+    return bool(await connection.fetchval(_sql.is_panel_used, namespace, panel))
 
 
 def object_of_row(kind: Kind, row: Any) -> StoredObject:
-    """Return the object in a row of a statement that selects all its columns."""
+    """Return the object of a row with all columns."""
     return StoredObject(
         kind,
         row["uid"],

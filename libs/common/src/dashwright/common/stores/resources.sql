@@ -1,23 +1,24 @@
 -- fragment: object_columns
--- What a StoredObject is read from: a row of resource r and of its history h.
+-- The columns of a StoredObject, from a row of resource r and the history entry h of its generation.
 r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.number, r.title, r.folder, r.layout,
     r.subtype, r.metadata, h.spec, r.status
 
 -- name: lock
--- Taken first by every transaction that reads objects in order to write: see 0001_resources.sql.
-select pg_advisory_xact_lock(1, 1)
+-- Taken first by every transaction that reads objects in order to write: see 0040_change_feed_by_namespace.sql.
+select lock_namespaces(1, $1::text[])
 
 -- name: exists
 select exists (select from resource where namespace = $1 and api_group = $2 and resource = $3 and name = $4)
 
--- name: stage
+-- name: create_staging_table
 -- Table in which the objects of a batch are collected, to be written in one statement.
 create temporary table staged (
     position bigint, uid uuid, generation bigint, api_group text, resource text, name text, stored_version text, title text,
     layout boolean, tags text[], subtype text, refs text[], labels text, annotations text, finalizers text[],
     owner_references text, managed_fields text, content_hash bytea, number bigint, spec text
 ) on commit drop;
--- Compressed as in the history: a body is compressed once, here, and copied as it is. Servers without lz4 do without.
+-- The compression is that of the history, so that a spec is compressed only here and copied as it is. Servers without lz4 use
+-- their default compression.
 do $$
 begin
     alter table staged alter column spec set compression lz4;
@@ -26,12 +27,13 @@ exception when feature_not_supported then
 end $$
 
 -- fragment: is_new_content
--- Whether a write changes the content of a stored object. The title is content as well: it need not be that of the body.
+-- Whether a write changes the content of a stored object. The title is compared as well, since it may differ from
+-- the title in the spec.
 (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title)
 
 -- fragment: write
--- Follows an input of objects: creates or replaces them, and adds a history entry for each new generation. An object that would
--- not change is left alone, so that it gets no new version and no watcher is woken.
+-- Common table expressions that follow one named input: they create or replace its objects, and add a history entry for each new generation.
+-- An object that would not change is not written, so that it gets no new version and causes no watch event.
 written as (
     insert into resource (
         uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype,
@@ -82,17 +84,17 @@ select w.uid, w.name, w.namespace, w.resource_version, w.generation, w.stored_ve
 from written w join input i using (api_group, resource, name)
 
 -- name: write_staged
--- Writes all staged objects and returns how many changed: a sync of very many objects needs no row for each.
+-- Writes all staged objects and returns the number of those that changed. A sync needs no row for each of its many objects.
 with input as (
     select * from staged
 ), {write}
 select count(*) from written
 
--- name: version
+-- name: find_resource_version
 select resource_version from resource where namespace = $1 and api_group = $2 and resource = $3 and name = $4
 
 -- name: mark_deleted
--- Marks an object as being deleted, which its finalizers still delay. The body is that of the generation before.
+-- Marks an object for deletion, which its finalizers still delay. The new generation has the spec of the previous one.
 -- $5 is the time, $6 the actor.
 with marked as (
     update resource set deletion_timestamp = $5, generation = generation + 1, message = null
@@ -105,15 +107,16 @@ with marked as (
 )
 select name, uid, resource_version, generation from marked
 
--- name: created
--- Counts staged objects that were created: an object that existed before has kept its uid. "offset 0" as in managed_at.
+-- name: count_created
+-- Counts staged objects that were created: an object that existed before has kept its uid. For "offset 0" see
+-- find_managed in managed_objects.sql.
 select count(*)
 from staged s
 cross join lateral (select from resource where uid = s.uid offset 0) r
 where s.api_group = $1 and s.resource = $2
 
--- name: taken_over
--- A staged object that exists and that the repository may not write. Each is looked up on its own, as in managed_at.
+-- name: find_conflict
+-- A staged object that exists and that the repository may not write. For "offset 0" see find_managed in managed_objects.sql.
 select r.resource, r.name
 from staged s
 cross join lateral (
@@ -129,21 +132,21 @@ limit 1
 
 -- name: delete
 -- Deletes objects; their history is kept. If $5, their last state is put into the trash. $6 is the actor.
-with gone as (
+with deleted as (
     delete from resource
     where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
     returning *
-), kept as (
+), trashed as (
     insert into trash (uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title, folder, metadata,
                        deleted_by)
     select uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title, folder, metadata, $6
-    from gone where $5
+    from deleted where $5
     on conflict (uid) do update set
         name = excluded.name, number = excluded.number, resource_version = excluded.resource_version, generation = excluded.generation,
         stored_version = excluded.stored_version, layout = excluded.layout, title = excluded.title, folder = excluded.folder,
         metadata = excluded.metadata, deleted_at = excluded.deleted_at, deleted_by = excluded.deleted_by
 )
-select name from gone
+select name from deleted
 
 -- name: delete_namespace
 -- Deletes everything in a namespace, and its trash; the history is kept.
@@ -151,7 +154,7 @@ with emptied as (delete from trash where namespace = $1)
 delete from resource where namespace = $1
 
 -- name: extend_statement
--- A write of very many objects may take longer than any statement of a request may.
+-- A write of many objects may take longer than the statement timeout of requests.
 set local statement_timeout = '5min'
 
 -- name: get
@@ -170,8 +173,8 @@ update resource set status = $5, managed_fields = coalesce($6::jsonb, managed_fi
 where namespace = $1 and api_group = $2 and resource = $3 and name = $4
 returning resource_version
 
--- name: owners
--- Annotations of the named objects; no row for one that does not exist.
+-- name: annotations_by_name
+-- Annotations of the objects with the names $4. An object that does not exist has no row.
 select name, annotations
 from resource
 where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
@@ -179,7 +182,7 @@ where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::tex
 -- name: has_children
 select exists (select from resource where namespace = $1 and folder = $2)
 
--- name: is_referred_to
+-- name: is_panel_used
 -- Tests whether a dashboard shows the library panel.
 select exists (
     select from resource

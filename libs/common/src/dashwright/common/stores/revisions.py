@@ -1,4 +1,4 @@
-"""Store of the commits that were synced, for rollbacks, and of the commit at which a rollback holds a repository."""
+"""Store of synced commits, to which a repository can be rolled back, and of the commit that a rollback has pinned."""
 
 import uuid
 from collections.abc import Sequence
@@ -9,27 +9,30 @@ from typing import Final
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 
-#: Revisions kept of a repository.
-MOST_KEPT: Final = 100
+#: Maximum number of revisions of a repository. The oldest are deleted.
+MAX_REVISIONS: Final = 100
 
 _sql = queries.load(__package__, "revisions.sql")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRevision:
-    """Commit that was stored."""
+    """Commit whose files have been stored as objects."""
 
     ref: str
-    at: datetime  #: Time at which it was first stored.
-    job: uuid.UUID | None  #: Job that stored it.
-    withdrawn: bool  #: Whether an earlier commit was stored after it.
-    current: bool  #: Whether it is stored now.
+    at: datetime  #: Time at which the commit was first stored.
+    job: uuid.UUID | None  #: Job that stored the commit.
+    withdrawn: bool  #: True if an earlier commit was stored after this one.
+    current: bool  #: True if the stored objects are those of this commit.
 
 
-async def note(connection: Connection, repository: uuid.UUID, ref: str, *, job: uuid.UUID | None, now: datetime) -> None:
-    """Record that ``ref`` is stored now. Call in the transaction that stores it, under the lock of objects."""
-    await connection.execute(_sql.note, repository, ref, now, job)
-    await connection.execute(_sql.trim, repository, MOST_KEPT)
+async def record(connection: Connection, repository: uuid.UUID, ref: str, *, job: uuid.UUID | None, now: datetime) -> None:
+    """Record ``ref`` as the current revision of a repository.
+
+    Call this in the transaction that stores the files of the commit, under the lock of objects.
+    """
+    await connection.execute(_sql.record, repository, ref, now, job)
+    await connection.execute(_sql.trim, repository, MAX_REVISIONS)
 
 
 async def list_all(connection: Connection, repository: uuid.UUID) -> Sequence[StoredRevision]:
@@ -37,13 +40,13 @@ async def list_all(connection: Connection, repository: uuid.UUID) -> Sequence[St
     return [StoredRevision(**row) for row in await connection.fetch(_sql.list_all, repository)]
 
 
-def previous(known: Sequence[StoredRevision]) -> StoredRevision | None:
-    """Return the revision to roll back to: the newest that is neither current nor withdrawn."""
-    return next((revision for revision in known if not revision.current and not revision.withdrawn), None)
+def previous(revisions: Sequence[StoredRevision]) -> StoredRevision | None:
+    """Return the revision to roll back to, which is the newest that is neither current nor withdrawn, or None."""
+    return next((revision for revision in revisions if not revision.current and not revision.withdrawn), None)
 
 
 async def hold_at(connection: Connection, repository: uuid.UUID, head: str, *, generation: int) -> None:
-    """Prevent automatic syncs while the branch is at ``head`` and the spec has this generation."""
+    """Prevent automatic syncs until the branch leaves ``head`` or the spec has another generation."""
     await connection.execute(_sql.hold_at, repository, head, generation)
 
 
@@ -53,6 +56,6 @@ async def release(connection: Connection, repository: uuid.UUID) -> None:
 
 
 async def held_head(connection: Connection, repository: uuid.UUID, *, generation: int) -> str | None:
-    """Return the commit at which the branch is held, or None."""
+    """Return the commit at which automatic syncs are prevented, or None if they are allowed."""
     head: str | None = await connection.fetchval(_sql.held_head, repository, generation)
     return head

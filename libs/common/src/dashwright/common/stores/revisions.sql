@@ -1,15 +1,15 @@
--- name: note
+-- name: record
 -- A revision that was stored before becomes the current one again, and later ones are withdrawn. Writes nothing if the repository
 -- has been deleted in the meantime.
 with repository as (select uid from resource where uid = $1 for key share),
-known as (select position from repository_revision where uid = $1 and ref = $2),
-turned as (
-    update repository_revision r set withdrawn = r.position > known.position
-    from known
-    where r.uid = $1 and r.position >= known.position and r.withdrawn <> (r.position > known.position)
+existing as (select position from repository_revision where uid = $1 and ref = $2),
+marked as (
+    update repository_revision r set withdrawn = r.position > existing.position
+    from existing
+    where r.uid = $1 and r.position >= existing.position and r.withdrawn <> (r.position > existing.position)
 )
 insert into repository_revision (uid, ref, at, job)
-select uid, $2, $3, $4 from repository where not exists (select from known)
+select uid, $2, $3, $4 from repository where not exists (select from existing)
 
 -- name: trim
 delete from repository_revision

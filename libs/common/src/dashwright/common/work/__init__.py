@@ -1,1 +1,1 @@
-"""Running of jobs: claim under a lease, run, report, end. Every worker does it this way; runners bring what a job does."""
+"""Execution of jobs in all workers: a job is claimed under a lease, run by the runner of its action, and finished."""

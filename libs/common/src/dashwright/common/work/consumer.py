@@ -1,145 +1,241 @@
-"""Consumer of wake-ups: claims a job under a lease, runs its action, renews the lease while it runs, and records its result.
+"""Consumer of jobs, which claims jobs under a lease, runs them while it renews the lease, and records the results.
 
-Every step may happen twice. A wake-up is for whichever job is next. If no job may run, the wake-up is dropped: the job
-that ends next wakes another one of its group. The rescuer takes over jobs of dead workers when their lease expires.
+Every step may be repeated. When a worker dies, job recovery, a task of the jobs worker, requeues or fails its jobs.
 """
 
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
-from typing import Protocol
+from typing import Final, Protocol
 
-import orjson
 import structlog
 from structlog.contextvars import bound_contextvars
 
 from dashwright.common.clock import Clock
+from dashwright.common.database.notifier import CHANNEL
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError, TooManyRequests, Unavailable
+from dashwright.common.group_commit import GroupCommit
 from dashwright.common.jobs import job_messages
+from dashwright.common.jobs.routing import Wakeup
 from dashwright.common.messaging.broker import Broker, Subscription
-from dashwright.common.messaging.delivery_result import Ack, DeadLetter, DeliveryResult, Retry
-from dashwright.common.messaging.message import Delivery
+from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
+from dashwright.common.messaging.message import Delivery, count_header
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.observability import metrics, tracing
-from dashwright.common.relay import Relay
-from dashwright.common.stores import jobs, mirror
+from dashwright.common.stores import claims, evaluations, jobs, sync_status
+from dashwright.common.stores.claims import FinalState
+from dashwright.common.stores.evaluations import NewResult
 from dashwright.common.stores.job_records import StoredJob
-from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.work.execution import Execution, LeaseLost
+from dashwright.common.work.wakeups import PASSES, WakeupPublisher
 
 log = structlog.get_logger()
 
-#: Seconds until a wake-up is redelivered if the database is unavailable.
-_RETRY_SECONDS = 1.0
-#: The shortest time by which a job is postponed.
-_MIN_DELAY_SECONDS = 1.0
+#: Time between two searches for jobs without a wake-up: for lost wake-ups, postponed jobs and after errors.
+_SEARCH_INTERVAL_SECONDS: Final = 1.0
+#: Minimum time by which a job is postponed.
+_MIN_DELAY_SECONDS: Final = 1.0
+#: Number of workers without a free slot that pass on a wake-up. Then it is dropped, since all workers may be full.
+_MAX_PASSES: Final = 4
+#: Maximum number of jobs that one transaction finishes.
+_MAX_GROUP: Final = 100
+#: Wake-ups that the broker delivers ahead of their acknowledgement.
+_PREFETCH: Final = 16
 
 
 class Runner(Protocol):
     """Runner of the jobs of one action."""
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
-        """Do the work and return the final status.
+        """Run the job and return its final status.
 
-        TooManyRequests postpones the job. Any other DashwrightError ends it with the state ``error``, except Unavailable
-        and a lost lease, which leave it to the rescuer.
+        TooManyRequests postpones the job. Unavailable and LeaseLost leave it to job recovery. Any other DashwrightError ends it
+        with the state ``error``.
         """
         ...
 
 
 class JobConsumer:
-    """Consumer of the wake-ups in ``queue``.
+    """Consumer of the jobs of a pool, which wake-ups in ``queue`` announce.
 
-    At most ``slots`` jobs run concurrently. ``lease`` is how long a worker may be silent before another one
-    takes over its job.
+    At most ``slots`` jobs run concurrently. If a worker does not renew its lease within ``lease``, another worker takes over
+    the job.
     """
 
     def __init__(
         self,
         database: Database,
         broker: Broker,
-        relay: Relay,
+        wakeups: WakeupPublisher,
         runners: Mapping[str, Runner],
         clock: Clock,
         *,
+        pool: str,
         queue: str,
         slots: int,
         lease: timedelta,
     ) -> None:
         self._database = database
         self._broker = broker
-        self._relay = relay
+        self._wakeups = wakeups
         self._runners = runners
         self._clock = clock
+        self._pool = pool
         self._queue = queue
         self._slots = slots
         self._lease = lease
         self._subscription: Subscription | None = None
+        self._claim_task: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
+        self._executions: set[Execution] = set()
+        #: Set if there may be a job to claim and a free slot.
+        self._search = asyncio.Event()
+        #: Set by a wake-up until a search finds no job, or no slot is free.
+        self._is_woken = False
+        self._is_stopping = False
+        #: Ended jobs that no repository's status shows.
+        self._finished = GroupCommit(self._commit_finished, max_items=_MAX_GROUP)
+        self._next_search_of_due = 0.0
+        self._exit_stack = AsyncExitStack()
 
     async def start(self) -> None:
-        """Begin to consume wake-ups."""
-        self._subscription = await self._broker.consume(self._queue, self.handle, prefetch=self._slots)
+        """Begin to claim jobs."""
+        listener = self._database.listen(CHANNEL, self._on_notification, self._check_leases)
+        await self._exit_stack.enter_async_context(listener)
+        self._subscription = await self._broker.consume(self._queue, self.handle, prefetch=_PREFETCH)
+        self._claim_task = asyncio.create_task(self._claim_jobs(), name="claim-jobs")
 
     async def stop(self, *, drain: float) -> None:
-        """Accept no more jobs. Running jobs have ``drain`` seconds to end, before they are requeued."""
+        """Claim no more jobs. Wait at most ``drain`` seconds for running jobs, then requeue them."""
+        self._is_stopping = True
+        self._search.set()
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
+        if self._claim_task is not None:
+            # Not cancelled: the jobs of a cancelled claim would wait until their leases expire.
+            await self._claim_task
+        if self._running and drain > 0:
+            await asyncio.wait(self._running, timeout=drain)
+        unfinished = [*self._running]
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
+        await self._exit_stack.aclose()
+
+    def _on_notification(self, payload: str) -> None:
+        if payload == jobs.CANCELLATIONS:
+            self._check_leases()
+
+    def _check_leases(self) -> None:
+        """Stop the jobs that were cancelled, without waiting until their leases are renewed."""
+        for execution in self._executions:
+            execution.check_lease()
 
     async def handle(self, delivery: Delivery) -> DeliveryResult:
-        """Claim and run a job for a wake-up. Raises nothing: errors end, postpone or release the job."""
-        try:
-            uid = uuid.UUID(orjson.loads(delivery.message.body)["uid"])
-        except (ValueError, KeyError, TypeError):
-            return DeadLetter('the message is not a wake-up of a job: its body must be {"uid": …}')
-        owner = uuid.uuid4()
-        try:
-            job = await self._claim(uid, owner, delivery.routing_key)
-        except Unavailable as error:
-            return Retry(_RETRY_SECONDS, error.message)
-        if job is None:
-            return Ack()
-        with bound_contextvars(job=job.name, repository=job.repository, action=job.action):
-            await self._work(job, owner)
+        """Search for jobs because of a wake-up. Without a free slot, pass it on to another worker."""
+        passes = count_header(delivery.message.headers, PASSES)
+        if len(self._running) < self._slots:
+            self._is_woken = True
+            self._search.set()
+        elif passes < _MAX_PASSES:
+            self._wakeups.publish_soon([Wakeup(self._pool, uuid.UUID(int=0), passes + 1)])
         return Ack()
 
-    async def _claim(self, uid: uuid.UUID, owner: uuid.UUID, wake_key: str) -> StoredJob | None:
+    async def _claim_jobs(self) -> None:
+        """Claim jobs until the consumer stops, as many as there are free slots."""
+        while not self._is_stopping:
+            self._search.clear()
+            is_exhausted = True
+            if free_slots := self._slots - len(self._running):
+                try:
+                    is_exhausted = not await self._claim(free_slots)
+                except Unavailable as error:
+                    log.warning("jobs_not_claimed", error=error.message)
+                except Exception:
+                    log.exception("jobs_not_claimed")
+            if is_exhausted and not self._is_stopping:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_SEARCH_INTERVAL_SECONDS):
+                        await self._search.wait()
+
+    async def _claim(self, limit: int) -> bool:
+        """Claim and start jobs. Return whether there may be more."""
+        await self._place_due()
+        owner = uuid.uuid4()
         started = JobStatus(state=State.WORKING, started=self._clock.milliseconds(), message=job_messages.STARTED)
+        was_woken, self._is_woken = self._is_woken, False
+        async with self._database.connection() as connection:
+            claimed = await claims.claim(connection, self._pool, limit=limit, owner=owner, lease=self._lease, status=started.to_json())
+        for job in claimed:
+            task = asyncio.create_task(self._run_claimed(job, owner, started), name=f"job {job.name}")
+            self._running.add(task)
+            task.add_done_callback(self._on_end)
+        # A wake-up that arrived during the claim may announce jobs that the claim did not see.
+        is_woken = self._is_woken or (was_woken and bool(claimed))
+        is_full = len(self._running) >= self._slots
+        if is_woken and is_full:
+            # Another worker may have free slots for the other jobs that the wake-up announced.
+            self._wakeups.publish_soon([Wakeup(self._pool, claimed[0].uid)])
+        self._is_woken = is_woken and not is_full
+        return bool(claimed)
+
+    async def _place_due(self) -> None:
+        """Make postponed jobs ready that are due, once in each interval."""
+        now = asyncio.get_running_loop().time()
+        if now < self._next_search_of_due:
+            return
+        self._next_search_of_due = now + _SEARCH_INTERVAL_SECONDS
         async with self._database.transaction() as connection:
-            job = await jobs.claim(connection, uid, owner=owner, lease=self._lease, status=started.to_json(), wake_key=wake_key)
-        if job is not None:
-            await self._mirror(job, started)
-        return job
+            await claims.place_due(connection, self._pool)
 
-    async def _mirror(self, job: StoredJob, status: JobStatus, *, due: int | None = None) -> None:
-        """Copy the job's status to the status of its repository.
+    def _on_end(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._search.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("job_task_failed", exc_info=error)
 
-        In a transaction of its own: a claim must not hold the jobs lock while it waits for the objects lock.
+    async def _run_claimed(self, job: StoredJob, owner: uuid.UUID, started: JobStatus) -> None:
+        tracing.enter(job.trace)
+        with bound_contextvars(job=job.name, repository=job.repository, action=job.action):
+            await self._update_sync_status(job, started)
+            await self._run_under_lease(job, owner)
+
+    async def _update_sync_status(self, job: StoredJob, status: JobStatus, *, scheduled_at: int | None = None) -> None:
+        """Copy the state of a job to the sync status of its repository.
+
+        This is a separate transaction, since a claim must not hold the lock of jobs while it waits for that of objects.
         """
+        if not sync_status.is_affected_by(job):
+            return
         try:
             async with self._database.transaction() as connection:
-                await mirror.mirror(connection, job, status, due=due)
+                await sync_status.update(connection, job, status, scheduled_at=scheduled_at)
         except Unavailable as error:
             log.info("job_not_mirrored", job=job.name, error=error.message)
 
-    async def _mirror_next(self, wakeups: Sequence[Wakeup]) -> None:
-        """Copy the status of jobs that are now next in their groups; until now, the status of the running job was copied."""
+    async def _show_next_sync(self, job: StoredJob) -> None:
+        """Copy the state of the next job of the group to the sync status, which until now showed the finished job."""
+        if job.repository is None:
+            return
         try:
-            for wakeup in wakeups:
-                async with self._database.transaction() as connection:
-                    await mirror.show(connection, uuid.UUID(orjson.loads(wakeup.body)["uid"]))
+            async with self._database.transaction() as connection:
+                next_uid = await claims.next_of_group(connection, job.uid)
+                if next_uid is not None:
+                    await sync_status.refresh(connection, next_uid)
         except Unavailable as error:
             log.info("job_not_mirrored", error=error.message)
 
-    async def _work(self, job: StoredJob, owner: uuid.UUID) -> None:
+    async def _run_under_lease(self, job: StoredJob, owner: uuid.UUID) -> None:
         execution = Execution(self._database, job, owner, self._clock, lease=self._lease)
         log.info("job_started", attempt=job.attempts)
+        self._executions.add(execution)
         try:
             async with execution.holding_lease():
                 status = await self._run(job, execution)
-            await self._finish(job, owner, status)
+            await self._finish(job, execution, status)
         except TooManyRequests as error:
             await self._postpone(job, owner, error)
         except LeaseLost:
@@ -147,64 +243,79 @@ class JobConsumer:
         except Unavailable as error:
             log.warning("job_left_to_rescuer", error=error.message)
         except asyncio.CancelledError:
-            # Shielded: the cancellation that stops the worker must not also cancel the requeueing of its job.
+            # Shielded, since the cancellation that stops the worker must not also cancel the requeueing.
             await asyncio.shield(self._requeue(job, owner))
             raise
+        finally:
+            self._executions.discard(execution)
 
     async def _run(self, job: StoredJob, execution: Execution) -> JobStatus:
         runner = self._runners.get(job.action)
         if runner is None:
-            return execution.failed(f"jobs with the action {job.action} are not supported by this worker")
+            return execution.failed_status(f"jobs with the action {job.action} are not supported by this worker")
         try:
             return await runner.run(job, execution)
         except (LeaseLost, Unavailable, TooManyRequests):
             raise
         except DashwrightError as error:
-            return execution.failed(error.message)
+            return execution.failed_status(error.message)
         except Exception:
             log.exception("job_failed")
-            trace = tracing.current()
-            return execution.failed(f"internal failure; the worker's log has trace id {trace.trace_id if trace else 'unknown'}")
+            trace_context = tracing.current()
+            return execution.failed_status(
+                f"internal failure; the worker's log has trace id {trace_context.trace_id if trace_context else 'unknown'}"
+            )
 
-    async def _finish(self, job: StoredJob, owner: uuid.UUID, status: JobStatus) -> None:
-        async with self._database.transaction() as connection:
-            await mirror.mirror(connection, job, status)
-            wakeups = await jobs.finish(connection, job.uid, owner=owner, state=status.state.value, status=status.to_json())
-            if wakeups is None:
-                raise LeaseLost
-        self._relay.publish_soon(wakeups)
-        await self._mirror_next(wakeups)
+    async def _finish(self, job: StoredJob, execution: Execution, status: JobStatus) -> None:
+        final_state = FinalState(job.uid, execution.owner, status.state.value, status.to_json())
+        if sync_status.is_affected_by(job):
+            async with self._database.transaction() as connection:
+                await sync_status.update(connection, job, status)
+                if not await claims.finish(connection, [final_state]):
+                    raise LeaseLost
+        elif not await self._finished.add((final_state, execution.result)):
+            raise LeaseLost
+        await self._show_next_sync(job)
         metrics.jobs_finished.labels(action=job.action, state=status.state.value).inc()
         seconds = ((status.finished or 0) - (status.started or 0)) / 1000
         metrics.jobs_seconds.labels(action=job.action).observe(seconds)
         log.info("job_ended", state=status.state.value, message=status.message, seconds=seconds)
 
+    async def _commit_finished(self, ended: Sequence[tuple[FinalState, NewResult | None]]) -> Sequence[bool]:
+        """Finish jobs in one transaction. Return for each whether its lease was still held; otherwise nothing is stored for it."""
+        async with self._database.transaction() as connection:
+            uids = await claims.finish(connection, [final_state for final_state, _ in ended])
+            if results := [result for _, result in ended if result is not None and result.uid in uids]:
+                await evaluations.create_results(connection, results)
+        return [final_state.uid in uids for final_state, _ in ended]
+
     async def _postpone(self, job: StoredJob, owner: uuid.UUID, error: TooManyRequests) -> None:
-        """Return a job to pending because a git host or service asked to wait. This does not count as an attempt."""
+        """Change a job to pending because a git host or service limits requests. This does not count as an attempt."""
         delay = max(error.retry_after or 0.0, _MIN_DELAY_SECONDS)
         status = JobStatus(state=State.PENDING, message=f"postponed: {error.message}")
         try:
             async with self._database.transaction() as connection:
-                wakeups = await jobs.postpone(connection, job.uid, owner=owner, delay=timedelta(seconds=delay), status=status.to_json())
+                is_postponed = await claims.postpone(
+                    connection, job.uid, owner=owner, delay=timedelta(seconds=delay), status=status.to_json()
+                )
         except Unavailable as unavailable:
             log.warning("job_left_to_rescuer", error=unavailable.message)
             return
-        if wakeups is None:
+        if not is_postponed:
             log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken over by another worker")
             return
-        await self._mirror(job, status, due=self._clock.milliseconds() + round(delay * 1000))
-        self._relay.publish_soon(wakeups)
+        await self._update_sync_status(job, status, scheduled_at=self._clock.milliseconds() + round(delay * 1000))
         log.info("job_postponed", seconds=delay, reason=error.message)
 
     async def _requeue(self, job: StoredJob, owner: uuid.UUID) -> None:
-        """Requeue the job of a stopping worker, so that another takes it over immediately, or after the lease if this fails.
+        """Requeue the job of a stopping worker. If this fails, another worker takes the job over when its lease expires.
 
-        Requeue before mirroring, since another transaction may hold the objects lock. Mirror before waking, or the mirrored
-        status could overwrite that of the next worker.
+        The sync status is updated after the job, since another transaction may hold the lock of objects.
         """
         with suppress(Unavailable):
             async with self._database.transaction() as connection:
-                wakeups = await jobs.hand_back(connection, job.uid, owner=owner)
-            await self._mirror(job, JobStatus(state=State.PENDING))
-            self._relay.publish_soon(wakeups)
-            log.info("job_handed_back", woken=len(wakeups))
+                is_requeued = await claims.requeue(connection, job.uid, owner=owner)
+            await self._update_sync_status(job, JobStatus(state=State.PENDING))
+            if is_requeued:
+                self._wakeups.publish_soon([Wakeup(self._pool, job.uid)])
+            log.info("job_handed_back", requeued=is_requeued)

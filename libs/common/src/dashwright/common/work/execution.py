@@ -1,9 +1,9 @@
-"""Execution of one job: its lease, renewed in the background, and its progress, written from time to time."""
+"""Execution of one job. Its lease is renewed in the background, and its progress is written periodically."""
 
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 import structlog
@@ -13,57 +13,68 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import Unavailable
 from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.models.provisioning import JobStatus, State
-from dashwright.common.stores import jobs
+from dashwright.common.stores import claims
+from dashwright.common.stores.evaluations import NewResult
 from dashwright.common.stores.job_records import StoredJob
 
 log = structlog.get_logger()
 
-#: Shortest time between two writes of the progress.
-_REPORT_SECONDS = 0.5
+#: Minimum time between two writes of the progress.
+_REPORT_INTERVAL_SECONDS = 0.5
 
 
 class LeaseLost(Exception):
-    """Loss of the lease: nothing more of the job may be written."""
+    """Loss of the lease. The worker must write nothing more for the job."""
 
 
 class Execution:
-    """Connection of a runner to the job it runs.
+    """Execution of a job by a runner.
 
-    ``owner`` identifies this attempt: writes of earlier attempts are refused.
+    ``owner`` identifies this attempt. Writes of other attempts are rejected.
     """
 
     def __init__(self, database: Database, job: StoredJob, owner: uuid.UUID, clock: Clock, *, lease: timedelta) -> None:
         self.owner = owner
         self.started = clock.milliseconds()
+        #: The result to store with the end of the job.
+        self.result: NewResult | None = None
         self._database = database
         self._job = job
         self._clock = clock
         self._lease = lease
-        self._reported = 0.0
+        self._reported_at = 0.0
+        self._lease_doubted = asyncio.Event()
+
+    def check_lease(self) -> None:
+        """Renew the lease soon, since it may have been lost."""
+        self._lease_doubted.set()
 
     @asynccontextmanager
     async def holding_lease(self) -> AsyncIterator[None]:
         """Renew the lease while the block runs. Cancel the block with LeaseLost if the lease is lost."""
         task = asyncio.current_task()
         assert task is not None
-        lost = False
+        is_lost = False
 
         async def renew() -> None:
-            nonlocal lost
+            nonlocal is_lost
             loop = asyncio.get_running_loop()
-            held_until = loop.time() + self._lease.total_seconds()
+            expires_at = loop.time() + self._lease.total_seconds()
             while True:
-                await asyncio.sleep(self._lease.total_seconds() / 3)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._lease.total_seconds() / 3):
+                        await self._lease_doubted.wait()
+                self._lease_doubted.clear()
                 try:
                     async with self._database.connection() as connection:
-                        held = await jobs.renew(connection, self._job.uid, owner=self.owner, lease=self._lease)
-                    held_until = loop.time() + self._lease.total_seconds()
+                        is_renewed = await claims.renew(connection, self._job.uid, owner=self.owner, lease=self._lease)
+                    expires_at = loop.time() + self._lease.total_seconds()
                 except Unavailable as error:
                     log.warning("lease_not_renewed", error=error.message)
-                    # An unreachable database is not a loss yet: no other worker can take the lease before it lapses.
-                    held = loop.time() < held_until
-                if not held:
-                    lost = True
+                    # While the database is unreachable, no other worker can claim the job before the lease expires.
+                    is_renewed = loop.time() < expires_at
+                if not is_renewed:
+                    is_lost = True
                     task.cancel()
                     return
 
@@ -71,7 +82,8 @@ class Execution:
         try:
             yield
         except asyncio.CancelledError:
-            if lost and task.uncancel() == 0:
+            # uncancel returns the number of other cancellations: if the worker is also stopping, the cancellation must continue.
+            if is_lost and task.uncancel() == 0:
                 raise LeaseLost from None
             raise
         finally:
@@ -80,21 +92,24 @@ class Execution:
 
     async def report(self, progress: JobProgress) -> None:
         """Write the progress, at most twice a second. Raises LeaseLost if the job was cancelled or taken over."""
-        now = asyncio.get_running_loop().time()
-        if now - self._reported < _REPORT_SECONDS:
+        current_time = asyncio.get_running_loop().time()
+        if current_time - self._reported_at < _REPORT_INTERVAL_SECONDS:
             return
-        self._reported = now
+        self._reported_at = current_time
         status = progress.status(started=self.started)
         async with self._database.connection() as connection:
-            if not await jobs.report(connection, self._job.uid, owner=self.owner, status=status.to_json()):
+            if not await claims.report(connection, self._job.uid, owner=self.owner, status=status.to_json()):
                 raise LeaseLost
 
-    def failed(self, message: str) -> JobStatus:
+    def failed_status(self, message: str) -> JobStatus:
         """Return the final status of a job that could not do its work."""
-        return JobStatus(
-            state=State.ERROR, started=self.started, finished=self._clock.milliseconds(), message=message, errors=[message], progress=0.0
-        )
+        return self.ended_status(State.ERROR, message, errors=[message], progress=0.0)
 
-    def ended(self, progress: JobProgress) -> JobStatus:
+    def ended_status(self, state: State, message: str, *, errors: list[str] | None, progress: float) -> JobStatus:
+        """Return a final status; ``progress`` is in percent."""
+        finished = self._clock.milliseconds()
+        return JobStatus(state=state, started=self.started, finished=finished, message=message, errors=errors, progress=progress)
+
+    def final_status(self, progress: JobProgress) -> JobStatus:
         """Return the final status of a job that did its work, with or without errors."""
         return progress.status(started=self.started, finished=self._clock.milliseconds())

@@ -1,4 +1,4 @@
-"""Access rules of folders and dashboards: read, replaced as a list, and set one by one. This needs level Admin on the object."""
+"""Use cases on the access rules of folders and dashboards. The caller needs the level Admin on the object."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -7,7 +7,7 @@ from typing import Final
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.tree import Level, ObjectKey, Rule, Rules
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.errors import permission_denied
@@ -21,12 +21,14 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import resources
 
-BY_ROLE: Final[Rules] = (Rule(Level.EDIT, role=Role.EDITOR), Rule(Level.VIEW, role=Role.VIEWER))
-"""Access at the root by default, without a rule list on the object."""
+DEFAULT_RULES: Final[Rules] = (Rule(Level.EDIT, role=Role.EDITOR), Rule(Level.VIEW, role=Role.VIEWER))
+"""Rules of an object at the root that has no rule list of its own."""
 
-_MISSING: Final[Mapping[Kind, str]] = {FOLDER: "folder not found", DASHBOARD: "Dashboard not found"}
-_MOST: Final = 1000
-"""The most rules of one object."""
+_NOT_FOUND_MESSAGES: Final[Mapping[Kind, str]] = {FOLDER: "folder not found", DASHBOARD: "Dashboard not found"}
+_HIDDEN_FOLDER: Final = Ancestor("", "", None)
+"""The source of rules that are inherited from a folder that the caller may not read."""
+_MAX_RULES: Final = 1000
+"""Limit on the rules of one object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,9 @@ class EffectiveRule:
     """A rule that applies to an object."""
 
     rule: Rule
-    stored: StoredRule | None  #: None for a default rule.
+    stored_rule: StoredRule | None  #: None for a default rule.
     is_inherited: bool
-    source: Ancestor | None = None  #: The folder above that the rule is set on; None for a rule of the object itself and for a default.
+    source: Ancestor | None = None  #: The folder that the rule is inherited from; None for own and default rules.
 
 
 def update_event(kind: Kind) -> str:
@@ -51,125 +53,132 @@ class Permissions:
         self._database = database
         self._policy = policy
 
-    async def listed(
-        self, caller: Identity, kind: Kind, name: str, number: int | None = None
+    async def list_rules(
+        self, caller: Identity, kind: Kind, name: str, numeric_id: int | None = None
     ) -> tuple[ProtectedObject, Sequence[EffectiveRule]]:
-        """Return the object and every rule that applies to it: its own first, then those of the folders above, the nearest first.
+        """Return the object and every rule that applies to it: its own rules, then those of the folders above, the nearest first.
 
-        Without rules of its own, the first one is the default that Admins may do everything. The source is empty if the caller may
-        not read that folder. Raises NotFound and Forbidden.
+        An object without a rule list of its own has a default rule for Admins instead. The source of an inherited rule has empty fields if
+        the caller may not read that folder. Raises NotFound and Forbidden.
         """
         namespace = caller.namespace
         view = await self._policy.view(caller, namespace)
         async with self._database.connection() as connection:
-            guarded = await _get(connection, kind, namespace, name, number)
-            _check(view, "read", kind, guarded)
-            way = [] if guarded.folder is None else await folders.ancestors(connection, namespace, guarded.folder)
-            lists = await access.rules(connection, namespace, [(kind.plural, guarded.name), *((FOLDER.plural, step.name) for step in way)])
-        return guarded, _effective_rules(view, (kind.plural, guarded.name), way, lists)
+            target = await _get(connection, kind, namespace, name, numeric_id)
+            _require_permission(view, "read", kind, target)
+            ancestors = [] if target.folder is None else await folders.ancestors(connection, namespace, target.folder)
+            rules_by_object = await access.rules(
+                connection, namespace, [(kind.plural, target.name), *((FOLDER.plural, folder.name) for folder in ancestors)]
+            )
+        return target, _effective_rules(view, (kind.plural, target.name), ancestors, rules_by_object)
 
-    async def replace(self, actor: Actor, caller: Identity, kind: Kind, name: str, wanted: Rules, number: int | None = None) -> None:
+    async def replace(self, actor: Actor, caller: Identity, kind: Kind, name: str, rules: Rules, numeric_id: int | None = None) -> None:
         """Replace the object's own rules. Raises NotFound, Forbidden, and BadRequest for users and teams outside the organization."""
-        async with self._changing(caller, kind, name, number) as (connection, guarded, own):
-            await _check_holders(connection, actor.org_id, wanted)
-            await _write(connection, actor, kind, caller.namespace, guarded, own, wanted)
+        async with self._rules_transaction(caller, kind, name, numeric_id) as (connection, target, current_rules):
+            await _check_holders(connection, actor.org_id, rules)
+            await _replace_rules(connection, actor, kind, caller.namespace, target, current_rules, rules)
 
-    async def set_one(self, actor: Actor, caller: Identity, kind: Kind, name: str, wanted: Rule) -> None:
-        """Give one user, team or role a level on an object; NONE removes it. Raises what ``replace`` raises.
+    async def set_rule(self, actor: Actor, caller: Identity, kind: Kind, name: str, rule: Rule) -> None:
+        """Set the level of one user, team or role on an object; NONE removes it. Raises the errors of ``replace``.
 
-        The first rule of an object at the root is added to the defaults of the roles, which would otherwise be lost.
+        The first rule of an object at the root is stored together with the default rules, which would otherwise not apply any more.
         """
-        async with self._changing(caller, kind, name) as (connection, guarded, own):
-            await _check_holders(connection, actor.org_id, [wanted])
-            held = own if own is not None else BY_ROLE if guarded.folder is None else ()
-            kept = [rule for rule in held if rule[1:] != wanted[1:]]
-            if wanted.level > Level.NONE:
-                kept.append(wanted)
-            elif own is None:
+        async with self._rules_transaction(caller, kind, name) as (connection, target, current_rules):
+            await _check_holders(connection, actor.org_id, [rule])
+            if current_rules is None and rule.level is Level.NONE:
                 return
-            await _write(connection, actor, kind, caller.namespace, guarded, own, kept)
+            default_rules = DEFAULT_RULES if target.folder is None else ()
+            base_rules = default_rules if current_rules is None else current_rules
+            new_rules = [other_rule for other_rule in base_rules if _holder(other_rule) != _holder(rule)]
+            if rule.level > Level.NONE:
+                new_rules.append(rule)
+            await _replace_rules(connection, actor, kind, caller.namespace, target, current_rules, new_rules)
 
     @asynccontextmanager
-    async def _changing(
-        self, caller: Identity, kind: Kind, name: str, number: int | None = None
+    async def _rules_transaction(
+        self, caller: Identity, kind: Kind, name: str, numeric_id: int | None = None
     ) -> AsyncIterator[tuple[Connection, ProtectedObject, Rules | None]]:
-        """Open a transaction under the lock of objects. Yield it with the object and its own rules, None if it has no list."""
+        """Open a transaction that locks the namespace. Yield it, the object, and the object's own rules (None: no rule list)."""
         namespace = caller.namespace
         view = await self._policy.view(caller, namespace)
         try:
             async with self._database.transaction() as connection:
-                await resources.lock(connection)
-                guarded = await _get(connection, kind, namespace, name, number)
-                _check(view, "write", kind, guarded)
-                listed = (kind.plural, guarded.name)
-                found = (await access.rules(connection, namespace, [listed])).get(listed)
-                yield connection, guarded, None if found is None else [each.rule for each in found]
+                await resources.lock(connection, namespace)
+                target = await _get(connection, kind, namespace, name, numeric_id)
+                _require_permission(view, "write", kind, target)
+                key = (kind.plural, target.name)
+                stored_rules = (await access.rules(connection, namespace, [key])).get(key)
+                yield connection, target, None if stored_rules is None else [stored.rule for stored in stored_rules]
         finally:
-            # Also after a failure: the commit may have happened although its confirmation was lost.
-            self._policy.forget(namespace)
+            # Even after a failure, since the commit may have happened although its confirmation was lost.
+            self._policy.invalidate(namespace)
 
 
-def check_rules(wanted: Rules) -> None:
+def check_rules(rules: Rules) -> None:
     """Raise BadRequest for too many rules, or for two rules about one user, team or role."""
-    if len(wanted) > _MOST:
-        raise BadRequest(f"{len(wanted)} rules are too many: one object may have at most {_MOST}; make teams of users")
-    seen: set[tuple[object, ...]] = set()
-    for rule in wanted:
-        if rule[1:] in seen:
-            raise BadRequest(f"{_rule_text(rule).partition(' ')[0]} is named twice; one user, team or role has one level")
-        seen.add(rule[1:])
+    if len(rules) > _MAX_RULES:
+        raise BadRequest(f"{len(rules)} rules are too many: one object may have at most {_MAX_RULES}; make teams of users")
+    holders: set[str] = set()
+    for rule in rules:
+        if _holder(rule) in holders:
+            raise BadRequest(f"{_holder(rule)} is named twice; one user, team or role has one level")
+        holders.add(_holder(rule))
 
 
 def _effective_rules(
-    view: View, listed: ObjectKey, way: Sequence[Ancestor], lists: Mapping[ObjectKey, Sequence[StoredRule]]
+    view: AccessView, key: ObjectKey, ancestors: Sequence[Ancestor], rules_by_object: Mapping[ObjectKey, Sequence[StoredRule]]
 ) -> list[EffectiveRule]:
-    own = lists.get(listed)
-    found = [EffectiveRule(each.rule, each, is_inherited=False) for each in own or ()]
-    if own is None:
-        found.append(EffectiveRule(Rule(Level.ADMIN, role=Role.ADMIN), None, is_inherited=bool(way)))
-    for step in reversed(way):
-        is_seen = view.may(FOLDER.actions["get"], FOLDER, step.name, step.parent)
-        source = step if is_seen else Ancestor("", "", None)
-        found += [EffectiveRule(each.rule, each, is_inherited=True, source=source) for each in lists.get((FOLDER.plural, step.name), ())]
-    top = (FOLDER.plural, way[0].name) if way else listed
-    if own is None and top not in lists:
-        found += [EffectiveRule(rule, None, is_inherited=bool(way)) for rule in BY_ROLE]
-    return found
+    own_rules = rules_by_object.get(key)
+    effective = [EffectiveRule(stored.rule, stored, is_inherited=False) for stored in own_rules or ()]
+    if own_rules is None:
+        effective.append(EffectiveRule(Rule(Level.ADMIN, role=Role.ADMIN), None, is_inherited=bool(ancestors)))
+    for folder in reversed(ancestors):
+        is_visible = view.may(FOLDER.actions["get"], FOLDER, folder.name, folder.parent)
+        source = folder if is_visible else _HIDDEN_FOLDER
+        inherited_rules = rules_by_object.get((FOLDER.plural, folder.name), ())
+        effective += [EffectiveRule(stored.rule, stored, is_inherited=True, source=source) for stored in inherited_rules]
+    # Default rules take the place of a missing rule list at the root: that of the topmost folder, or of an object at the root.
+    top_key = (FOLDER.plural, ancestors[0].name) if ancestors else key
+    if own_rules is None and top_key not in rules_by_object:
+        effective += [EffectiveRule(rule, None, is_inherited=bool(ancestors)) for rule in DEFAULT_RULES]
+    return effective
 
 
-async def _write(
-    connection: Connection, actor: Actor, kind: Kind, namespace: str, guarded: ProtectedObject, own: Rules | None, wanted: Rules
+async def _replace_rules(
+    connection: Connection, actor: Actor, kind: Kind, namespace: str, target: ProtectedObject, current_rules: Rules | None, new_rules: Rules
 ) -> None:
-    if own is not None and set(own) == set(wanted):
+    if current_rules is not None and set(current_rules) == set(new_rules):
         return
-    await access.replace(connection, kind, namespace, guarded, wanted)
-    what, details = subject_of(kind, guarded.name), {"rules": [_rule_text(rule) for rule in wanted]}
-    await audit.record(connection, actor, update_event(kind), what, org_id=actor.org_id, details=details)
+    await access.replace(connection, kind, namespace, target, new_rules)
+    details = {"rules": [f"{_holder(rule)} {rule.level.name.capitalize()}" for rule in new_rules]}
+    await audit.record(connection, actor, update_event(kind), subject_of(kind, target.name), org_id=actor.org_id, details=details)
 
 
-async def _get(connection: Connection, kind: Kind, namespace: str, name: str, number: int | None = None) -> ProtectedObject:
-    guarded = await access.find(connection, kind, namespace, name, number)
-    if guarded is None:
-        raise NotFound(_MISSING[kind])
-    return guarded
+async def _get(connection: Connection, kind: Kind, namespace: str, name: str, numeric_id: int | None = None) -> ProtectedObject:
+    target = await access.find(connection, kind, namespace, name, numeric_id)
+    if target is None:
+        raise NotFound(_NOT_FOUND_MESSAGES[kind])
+    return target
 
 
-def _check(view: View, verb: str, kind: Kind, guarded: ProtectedObject) -> None:
+def _require_permission(view: AccessView, verb: str, kind: Kind, target: ProtectedObject) -> None:
     action = f"{kind.area}.permissions:{verb}"
-    if not view.may(action, kind, guarded.name, guarded.folder):
+    if not view.may(action, kind, target.name, target.folder):
         raise permission_denied(action)
 
 
-async def _check_holders(connection: Connection, org_id: int, wanted: Rules) -> None:
-    users = {rule.user_id for rule in wanted if rule.user_id}
-    if users and users - await access.hold_members(connection, org_id, users):
+async def _check_holders(connection: Connection, org_id: int, rules: Rules) -> None:
+    """Raise BadRequest if a user or team of the rules does not belong to the organization."""
+    user_ids = {rule.user_id for rule in rules if rule.user_id}
+    if user_ids and user_ids - await access.lock_members(connection, org_id, user_ids):
         raise BadRequest("user not found")
-    teams = {rule.team_id for rule in wanted if rule.team_id}
-    if teams and teams - await access.hold_teams(connection, org_id, teams):
+    team_ids = {rule.team_id for rule in rules if rule.team_id}
+    if team_ids and team_ids - await access.lock_teams(connection, org_id, team_ids):
         raise BadRequest("team not found")
 
 
-def _rule_text(rule: Rule) -> str:
-    """Return a rule as text, such as ``team:7 Edit``."""
-    whom = f"role:{rule.role}" if rule.role is not None else f"team:{rule.team_id}" if rule.team_id else f"user:{rule.user_id}"
-    return f"{whom} {rule.level.name.capitalize()}"
+def _holder(rule: Rule) -> str:
+    """Return the user, team or role of a rule, such as ``team:7``."""
+    if rule.role is not None:
+        return f"role:{rule.role}"
+    return f"team:{rule.team_id}" if rule.team_id else f"user:{rule.user_id}"

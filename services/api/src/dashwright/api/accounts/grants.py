@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from dashwright.api.accounts.rights import Rights
-from dashwright.api.domain.access.assignment import not_assignable
-from dashwright.api.domain.access.metadata import Subject
-from dashwright.api.domain.access.scopes import KNOWN, Grant, alias_of
+from dashwright.api.accounts.rights import RightsTransactions
+from dashwright.api.domain.access.assignment import unassignable_grants
+from dashwright.api.domain.access.metadata import ScopedType
+from dashwright.api.domain.access.scopes import ACTIONS, Grant, data_source_alias
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import audit, grants
 from dashwright.common.database.pool import Connection
@@ -20,37 +20,48 @@ UPDATE: Final = "permission.update"
 class Grants:
     """Changes to the grants of accounts."""
 
-    def __init__(self, rights: Rights) -> None:
-        self._rights = rights
+    def __init__(self, transactions: RightsTransactions) -> None:
+        self._transactions = transactions
 
     async def replace(
-        self, actor: Actor, caller: Identity, holder: str, account_id: int, org_id: int, wanted: Sequence[Grant], *, unknown: NotFound
+        self,
+        actor: Actor,
+        caller: Identity,
+        audit_target: str,
+        account_id: int,
+        org_id: int,
+        requested_grants: Sequence[Grant],
+        *,
+        unknown_account: NotFound,
     ) -> None:
-        """Replace the account's grants in an organization (0: everywhere and globally).
+        """Replace the account's grants in an organization (0: those for the server and for all organizations).
 
-        ``caller`` is the caller as a member of that organization, ``holder`` the account as the audit names it. A data source given by
-        id or name is stored by its uid, which survives renaming. Raises ``unknown`` for an unknown account, Forbidden with the
-        first added or removed grant that the caller does not have, and BadRequest for an unknown data source.
+        ``caller`` is the caller as a member of that organization, ``audit_target`` the account's name in the audit log. Grants on data
+        sources by id or name are stored by uid, which does not change. Raises ``unknown_account`` if the account does not exist,
+        Forbidden if the caller lacks a grant that is added or removed, and BadRequest for an unknown data source.
         """
-        async with self._rights.changing(f"user:{account_id}") as connection:
+        async with self._transactions.invalidating(f"user:{account_id}") as connection:
             if not await grants.lock(connection, account_id, org_id):
-                raise unknown
-            wanted = sorted({await _by_uid(connection, org_id, grant) for grant in wanted})
+                raise unknown_account
+            new_grants = sorted({await _with_uid(connection, org_id, grant) for grant in requested_grants})
             # Stored grants of unknown actions permit nothing, so any caller may remove them.
-            before = {Grant(*pair) for pair in await grants.of_account(connection, account_id, org_id) if pair[0] in KNOWN}
-            if refused := not_assignable(caller, sorted(before.symmetric_difference(wanted))):
-                action, scope = refused[0]
+            stored_grants = await grants.of_account(connection, account_id, org_id)
+            current_grants = {grant for grant in stored_grants if grant.action in ACTIONS}
+            if forbidden_grants := unassignable_grants(caller, sorted(current_grants.symmetric_difference(new_grants))):
+                action, scope = forbidden_grants[0]
                 raise Forbidden(f"You do not hold {action} on {scope} yourself, and so can neither grant nor revoke it")
-            await grants.replace(connection, account_id, org_id, wanted, actor=actor.uid)
-            details = {"permissions": [f"{action} {scope}" for action, scope in wanted]}
-            await audit.record(connection, actor, UPDATE, holder, org_id=org_id, details=details)
+            await grants.replace(connection, account_id, org_id, new_grants, actor=actor.uid)
+            details = {"permissions": [f"{action} {scope}" for action, scope in new_grants]}
+            await audit.record(connection, actor, UPDATE, audit_target, org_id=org_id, details=details)
 
 
-async def _by_uid(connection: Connection, org_id: int, grant: Grant) -> Grant:
-    number, name = alias_of(grant.scope)
-    if number is None and name is None:
+async def _with_uid(connection: Connection, org_id: int, grant: Grant) -> Grant:
+    source_id, name = data_source_alias(grant.scope)
+    if source_id is None and name is None:
         return grant
-    found = await data_sources.get(connection, org_id, number=number, name=name)
-    if found is None:
-        raise BadRequest(f"There is no data source {grant.scope} in this organization; name it by its uid: {Subject.DATA_SOURCE.prefix}UID")
-    return Grant(grant.action, f"{Subject.DATA_SOURCE.prefix}{found.uid}")
+    data_source = await data_sources.get(connection, org_id, source_id=source_id, name=name)
+    if data_source is None:
+        raise BadRequest(
+            f"There is no data source {grant.scope} in this organization; name it by its uid: {ScopedType.DATA_SOURCE.prefix}UID"
+        )
+    return Grant(grant.action, f"{ScopedType.DATA_SOURCE.prefix}{data_source.uid}")

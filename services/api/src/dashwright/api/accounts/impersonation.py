@@ -1,8 +1,8 @@
-"""Checks before a caller gets control of an account: they could act as that account, so it may not have more rights than they do."""
+"""Checks before a caller gets control of an account. The caller could act as the account, and so needs all of its rights."""
 
 from typing import Final
 
-from dashwright.api.domain.access.assignment import Reach, first_missing
+from dashwright.api.domain.access.assignment import ScopesByOrganization, first_missing_grant
 from dashwright.api.domain.access.roles import permissions_of
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.stores import access, users
@@ -10,44 +10,45 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.identity import Identity, Role, org_of
 from dashwright.common.kinds.registry import FOLDER
 
-_SETS_RULES: Final = f"{FOLDER.area}.permissions:write"
+_SET_RULES_ACTION: Final = f"{FOLDER.area}.permissions:write"
 
 
-async def require_cover(connection: Connection, caller: Identity, account_id: int) -> None:
-    """Raise Forbidden with the first permission that the account has in some organization and the caller does not have there.
+async def require_permissions_of(connection: Connection, caller: Identity, account_id: int) -> None:
+    """Raise Forbidden with the first permission that the account has in some organization and the caller lacks there.
 
-    An account that access rules name may see more than its role permits. Controlling it needs the right to set all rules.
+    An account that is named in access rules may have more rights than its role. The caller then needs permission to set all rules.
     """
     if caller.is_server_admin:
         return
-    own = await _reach(connection, caller)
-    _require(own, await users.reach(connection, account_id))
-    named = {org_of(namespace) or 0 for namespace in await access.namespaces_of(connection, account_id)}
-    _require(own, {org_id: {_SETS_RULES: frozenset({"*"})} for org_id in named})
+    caller_permissions = await _permissions_by_org(connection, caller)
+    _require_all(caller_permissions, await users.permissions_by_org(connection, account_id))
+    org_ids = {org_of(namespace) or 0 for namespace in await access.namespaces_of(connection, account_id)}
+    _require_all(caller_permissions, {org_id: {_SET_RULES_ACTION: frozenset({"*"})} for org_id in org_ids})
 
 
-async def require_rules(connection: Connection, caller: Identity, team_id: int) -> None:
-    """Raise Forbidden if access rules name a team, and the caller may not set all rules in its organization."""
-    if caller.is_server_admin or caller.may(_SETS_RULES):
+async def require_rules_permission(connection: Connection, caller: Identity, team_id: int) -> None:
+    """Raise Forbidden if a team is named in access rules, and the caller may not set all rules in its organization."""
+    if caller.is_server_admin or caller.may(_SET_RULES_ACTION):
         return
-    if await access.names_team(connection, team_id):
-        raise permission_denied(_SETS_RULES)
+    if await access.is_team_referenced(connection, team_id):
+        raise permission_denied(_SET_RULES_ACTION)
 
 
-async def require_all(connection: Connection, caller: Identity) -> None:
-    """Raise Forbidden with the first permission that a server admin has and the caller does not have everywhere."""
+async def require_server_admin_permissions(connection: Connection, caller: Identity) -> None:
+    """Raise Forbidden with the first permission of server admins that the caller lacks in some organization."""
     if not caller.is_server_admin:
-        _require(await _reach(connection, caller), {0: permissions_of(Role.ADMIN, is_server_admin=True)})
+        # Permissions in organization 0 apply globally and in all organizations.
+        _require_all(await _permissions_by_org(connection, caller), {0: permissions_of(Role.ADMIN, is_server_admin=True)})
 
 
-async def _reach(connection: Connection, caller: Identity) -> Reach:
+async def _permissions_by_org(connection: Connection, caller: Identity) -> ScopesByOrganization:
     """Return the caller's permissions by organization.
 
-    Those of the current organization are taken from the identity: a legacy key has rights without having an account.
+    Permissions in the current organization are taken from the identity, since a legacy key has permissions but no account.
     """
-    return {**await users.reach(connection, caller.user_id), caller.org_id: caller.permissions}
+    return {**await users.permissions_by_org(connection, caller.user_id), caller.org_id: caller.permissions}
 
 
-def _require(caller: Reach, other: Reach) -> None:
-    if (lacking := first_missing(caller, other)) is not None:
-        raise permission_denied(lacking.action)
+def _require_all(caller_permissions: ScopesByOrganization, required_permissions: ScopesByOrganization) -> None:
+    if (missing := first_missing_grant(caller_permissions, required_permissions)) is not None:
+        raise permission_denied(missing.action)

@@ -16,7 +16,8 @@ UPDATE: Final = "preferences.update"
 
 THEMES: Final = frozenset({"light", "dark", "system"})
 _SPECIAL_ZONES: Final = frozenset({"utc", "browser"})
-_EXTRA: Final = ("language", "queryHistory", "navbar")
+_EXTRA_NAMES: Final = ("language", "queryHistory", "navbar")
+"""Names of the preferences that are stored together as JSON, without columns of their own."""
 
 
 class PreferenceChanges:
@@ -30,56 +31,57 @@ class PreferenceChanges:
         self._database = database
         self._timezones = timezones
 
-    async def put(self, actor: Actor, owner: PreferencesOwner, given: Mapping[str, Any], *, keep: bool) -> None:
-        """Set the ``given`` preferences, by their names in the API; an empty text resets one. ``keep`` the others, or reset them.
+    async def update(self, actor: Actor, owner: PreferencesOwner, changes: Mapping[str, Any], *, keep_others: bool) -> None:
+        """Set preferences by their names in the API. An empty string resets a preference.
 
-        Raises BadRequest for an unknown theme or time zone, and NotFound for an unknown dashboard or team.
+        Preferences that are not in ``changes`` are reset, too, unless ``keep_others`` is set. Raises BadRequest for an unknown theme or
+        time zone, and NotFound for an unknown dashboard or team.
         """
-        await self._check(given)
+        await self._check_values(changes)
         async with self._database.transaction() as connection:
-            if owner.team_id and not await teams.hold(connection, owner.org_id, owner.team_id):
+            if owner.team_id and not await teams.lock(connection, owner.org_id, owner.team_id):
                 raise team_not_found()
-            await preferences.hold(connection, owner)
-            before = await preferences.get(connection, owner) if keep else Preferences()
-            home = await _home(connection, owner.org_id, given, before.home_dashboard_uid)
-            extra = dict(before.extra) | {name: given[name] for name in _EXTRA if name in given}
-            wanted = Preferences(
-                home,
-                given.get("theme", before.theme) or None,
-                given.get("timezone", before.timezone) or None,
-                given.get("weekStart", before.week_start) or None,
+            await preferences.lock(connection, owner)
+            current = await preferences.get(connection, owner) if keep_others else Preferences()
+            home_dashboard_uid = await _home_dashboard_uid(connection, owner.org_id, changes, current.home_dashboard_uid)
+            extra = dict(current.extra) | {name: changes[name] for name in _EXTRA_NAMES if name in changes}
+            updated = Preferences(
+                home_dashboard_uid,
+                changes.get("theme", current.theme) or None,
+                changes.get("timezone", current.timezone) or None,
+                changes.get("weekStart", current.week_start) or None,
                 {name: value for name, value in extra.items() if value != ""},
             )
-            await preferences.put(connection, owner, wanted)
-            details = {"given": sorted(given), "replaced": not keep}
-            await audit.record(connection, actor, UPDATE, _object(owner), org_id=owner.org_id, details=details)
+            await preferences.replace(connection, owner, updated)
+            details = {"given": sorted(changes), "replaced": not keep_others}
+            await audit.record(connection, actor, UPDATE, _audit_target(owner), org_id=owner.org_id, details=details)
 
-    async def _check(self, given: Mapping[str, Any]) -> None:
-        if given.get("theme") and given["theme"] not in THEMES:
+    async def _check_values(self, changes: Mapping[str, Any]) -> None:
+        if changes.get("theme") and changes["theme"] not in THEMES:
             raise BadRequest("Invalid theme")
-        zone = given.get("timezone")
+        zone = changes.get("timezone")
         if zone and zone not in _SPECIAL_ZONES:
-            known = await asyncio.to_thread(self._timezones)
-            if known and zone not in known:
+            time_zones = await asyncio.to_thread(self._timezones)
+            if time_zones and zone not in time_zones:
                 raise BadRequest("Invalid timezone")
 
 
-async def _home(connection: Connection, org_id: int, given: Mapping[str, Any], before: str | None) -> str | None:
-    """Return the uid of the home dashboard. A uid has precedence over a number; 0 means that there is no home dashboard."""
-    if "homeDashboardUID" in given:
-        uid: str = given["homeDashboardUID"]
+async def _home_dashboard_uid(connection: Connection, org_id: int, changes: Mapping[str, Any], current_uid: str | None) -> str | None:
+    """Return the uid of the home dashboard after the changes. A uid has precedence over an id; id 0 removes the dashboard."""
+    if "homeDashboardUID" in changes:
+        uid: str = changes["homeDashboardUID"]
         if uid and not await preferences.dashboard_exists(connection, org_id, uid):
             raise NotFound("Dashboard not found")
         return uid or None
-    if number := given.get("homeDashboardId"):
-        found = await titles.name_by_number(connection, DASHBOARD, org_id, number)
-        if found is None:
+    if dashboard_id := changes.get("homeDashboardId"):
+        stored_uid = await titles.name_by_numeric_id(connection, DASHBOARD, org_id, dashboard_id)
+        if stored_uid is None:
             raise NotFound("Dashboard not found")
-        return found
-    return None if "homeDashboardId" in given else before
+        return stored_uid
+    return None if "homeDashboardId" in changes else current_uid
 
 
-def _object(owner: PreferencesOwner) -> str:
+def _audit_target(owner: PreferencesOwner) -> str:
     if owner.user_id:
         return f"user:{owner.user_id}"
     return f"team:{owner.team_id}" if owner.team_id else f"org:{owner.org_id}"

@@ -1,9 +1,9 @@
-"""Use cases for teams and their members. Access rules name teams, so membership is part of a caller's identity."""
+"""Use cases for teams and their members. Access rules name teams, so the teams of a caller are part of the identity."""
 
 from typing import Final
 
-from dashwright.api.accounts.impersonation import require_rules
-from dashwright.api.accounts.rights import Rights
+from dashwright.api.accounts.impersonation import require_rules_permission
+from dashwright.api.accounts.rights import RightsTransactions
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import audit, teams
 from dashwright.common.database.pool import Connection, Database
@@ -17,43 +17,46 @@ ADD_MEMBER: Final = "team.member.add"
 UPDATE_MEMBER: Final = "team.member.update"
 REMOVE_MEMBER: Final = "team.member.remove"
 
-_SET_PASSWORDS: Final = "users.password:write"
+_SET_PASSWORDS_ACTION: Final = "users.password:write"
 
 MEMBER: Final = 0
+"""Grafana's number for the permission of an ordinary member."""
 ADMIN: Final = 4
+"""Grafana's number for the permission of a member who may change the team."""
 
 
 class Teams:
     """Changes to the teams of the actor's current organization."""
 
-    def __init__(self, database: Database, rights: Rights) -> None:
+    def __init__(self, database: Database, transactions: RightsTransactions) -> None:
         self._database = database
-        self._rights = rights
+        self._transactions = transactions
 
-    async def create(self, actor: Actor, name: str, email: str, *, creator: int) -> tuple[int, str]:
-        """Create a team and return its id and uid. The user with the id ``creator`` (0: no user) becomes its admin.
+    async def create(self, actor: Actor, name: str, email: str, *, creator_id: int) -> tuple[int, str]:
+        """Create a team and return its id and uid. The user with ``creator_id`` (0: the caller is not a user) becomes its admin.
 
         Raises AlreadyExists for a name that is in use.
         """
         name_in_use = AlreadyExists("Team name taken")
-        async with self._rights.changing(_subject(creator)) as connection:
-            team_id, uid = await teams.insert(connection, actor.org_id, name, email, taken=name_in_use)
-            if creator:
-                await teams.insert_member(connection, actor.org_id, team_id, creator, ADMIN, taken=name_in_use)
+        async with self._transactions.invalidating(_invalidation_subject(creator_id)) as connection:
+            team_id, uid = await teams.insert(connection, actor.org_id, name, email, taken_error=name_in_use)
+            if creator_id:
+                await teams.insert_member(connection, actor.org_id, team_id, creator_id, ADMIN, taken_error=name_in_use)
             await audit.record(connection, actor, CREATE, _audit_target(team_id), org_id=actor.org_id, details={"name": name})
         return team_id, uid
 
     async def change(self, actor: Actor, team_id: int, name: str | None, email: str | None) -> None:
         """Change the name or e-mail of a team; None keeps it. Raises NotFound, and BadRequest for a name that is in use."""
         async with self._database.transaction() as connection:
-            if not await teams.change(connection, actor.org_id, team_id, name, email, taken=BadRequest("Team name taken")):
+            if not await teams.change(connection, actor.org_id, team_id, name, email, taken_error=BadRequest("Team name taken")):
                 raise not_found()
-            details = {key: text for key, text in {"name": name, "email": email}.items() if text is not None}
+            details = {key: value for key, value in {"name": name, "email": email}.items() if value is not None}
             await audit.record(connection, actor, UPDATE, _audit_target(team_id), org_id=actor.org_id, details=details)
 
     async def remove(self, actor: Actor, team_id: int) -> None:
         """Remove a team. Raises NotFound."""
-        async with self._rights.changing(f"org:{actor.org_id}") as connection:
+        # All members lose the rights of the team, so the identities of the organization are invalidated.
+        async with self._transactions.invalidating(f"org:{actor.org_id}") as connection:
             name = await teams.delete(connection, actor.org_id, team_id)
             if name is None:
                 raise not_found()
@@ -66,12 +69,12 @@ class Teams:
         the caller would gain access that they may not grant. ``actor`` is for the audit log, ``caller`` for the check of rights.
         """
         already_member = BadRequest("User is already added to this team")
-        async with self._rights.changing(_subject(user_id)) as connection:
+        async with self._transactions.invalidating(_invalidation_subject(user_id)) as connection:
             await _lock(connection, actor.org_id, team_id)
-            # A caller who may set passwords could log in as the new member, and so gain the team's access.
-            if caller.user_id == user_id or caller.holds(_SET_PASSWORDS):
-                await require_rules(connection, caller, team_id)
-            if not await teams.insert_member(connection, actor.org_id, team_id, user_id, permission, taken=already_member):
+            # A caller who may set passwords could log in as the new member, and so gain the access of the team.
+            if caller.user_id == user_id or caller.has_action(_SET_PASSWORDS_ACTION):
+                await require_rules_permission(connection, caller, team_id)
+            if not await teams.insert_member(connection, actor.org_id, team_id, user_id, permission, taken_error=already_member):
                 raise NotFound("User not found")
             details = {"user": user_id, "permission": permission}
             await audit.record(connection, actor, ADD_MEMBER, _audit_target(team_id), org_id=actor.org_id, details=details)
@@ -87,7 +90,7 @@ class Teams:
 
     async def remove_member(self, actor: Actor, team_id: int, user_id: int) -> None:
         """Remove a member. Raises NotFound."""
-        async with self._rights.changing(_subject(user_id)) as connection:
+        async with self._transactions.invalidating(_invalidation_subject(user_id)) as connection:
             await _lock(connection, actor.org_id, team_id)
             if not await teams.delete_member(connection, team_id, user_id):
                 raise NotFound("Team member not found")
@@ -99,7 +102,7 @@ def not_found() -> NotFound:
     return NotFound("Team not found")
 
 
-def _subject(user_id: int) -> str:
+def _invalidation_subject(user_id: int) -> str:
     return f"user:{user_id}"
 
 
@@ -108,5 +111,5 @@ def _audit_target(team_id: int) -> str:
 
 
 async def _lock(connection: Connection, org_id: int, team_id: int) -> None:
-    if not await teams.hold(connection, org_id, team_id):
+    if not await teams.lock(connection, org_id, team_id):
         raise not_found()

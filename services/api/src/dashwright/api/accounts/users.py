@@ -1,7 +1,7 @@
-"""Use cases on users. The server never loses its last server admin by them, nor an organization its last Admin.
+"""Use cases on users. None of them removes the last server admin, or the last Admin of an organization.
 
-A caller who sets a user's password can act as that user, and so needs all of the user's permissions. Making and changing server
-admins needs all permissions of a server admin.
+A caller who sets a user's password can act as that user, and so needs all of the user's permissions. To make a user a server admin,
+the caller needs all permissions of a server admin.
 """
 
 from collections.abc import AsyncIterator
@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.api.accounts.impersonation import require_all, require_cover
-from dashwright.api.accounts.rights import Rights
+from dashwright.api.accounts.impersonation import require_permissions_of, require_server_admin_permissions
+from dashwright.api.accounts.rights import RightsTransactions
 from dashwright.api.auth.passwords import Passwords
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import audit, members, orgs, persons
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Conflict, NotFound, PreconditionFailed, Unauthorized
-from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.identity import CallerType, Identity, Role
 from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.password_policy import MAX_PASSWORD_BYTES, PasswordPolicy
 from dashwright.common.stores import quotas
@@ -29,12 +29,12 @@ ENABLE: Final = "user.enable"
 DISABLE: Final = "user.disable"
 DELETE: Final = "user.delete"
 LOGOUT: Final = "user.logout"
-SWITCH: Final = "user.org.switch"
+SWITCH_ORGANIZATION: Final = "user.org.switch"
 
 
 @dataclass(frozen=True, slots=True)
 class NewUser:
-    """The data of a user to create."""
+    """A user to create."""
 
     login: str
     email: str
@@ -44,107 +44,116 @@ class NewUser:
 
 
 class Users:
-    """Changes to users. The id of a service account is unknown here.
+    """Changes to users. Service accounts are not users, so their ids are unknown here.
 
-    ``caller`` is the caller in the global view, or the user themselves. Methods raise Forbidden if they would let the caller act as
-    a user with more permissions, and for a server admin that the caller may not change.
+    ``caller`` is the caller's identity for the whole server (organization 0), or the user's own. Changes that would let the caller act
+    as the user, and changes of a server admin, raise Forbidden if the caller lacks a permission of the user.
     """
 
-    def __init__(self, database: Database, rights: Rights, passwords: Passwords, rules: QuotaRules, policy: PasswordPolicy) -> None:
-        self._policy = policy
+    def __init__(
+        self,
+        database: Database,
+        transactions: RightsTransactions,
+        passwords: Passwords,
+        quota_rules: QuotaRules,
+        password_policy: PasswordPolicy,
+    ) -> None:
+        self._password_policy = password_policy
         self._database = database
-        self._rights = rights
+        self._transactions = transactions
         self._passwords = passwords
-        self._rules = rules
+        self._quota_rules = quota_rules
 
-    def check_password(self, password: str, *names: str, short: str) -> None:
-        """Raise BadRequest for a password that may not be set; ``short`` is the text for one with too few characters."""
-        if self._policy.is_short(password):
-            raise BadRequest(short)
+    def check_password(self, password: str, *names: str, too_short_message: str) -> None:
+        """Raise BadRequest for a password that is too short, too long or common, or that is one of the user's ``names``.
+
+        ``too_short_message`` is the message for too few characters.
+        """
+        if self._password_policy.is_short(password):
+            raise BadRequest(too_short_message)
         if len(password.encode()) > MAX_PASSWORD_BYTES:
             raise BadRequest(f"New password is longer than {MAX_PASSWORD_BYTES} bytes")
-        if self._policy.is_common(password, *names):
+        if self._password_policy.is_common(password, *names):
             raise BadRequest("New password is too common; choose one that is harder to guess")
 
-    async def create(self, actor: Actor, wanted: NewUser) -> tuple[int, str]:
+    async def create(self, actor: Actor, new_user: NewUser) -> tuple[int, str]:
         """Create a user who is a Viewer in ``org_id``, and return their id and uid.
 
         Raises BadRequest for an unknown organization, PreconditionFailed for a login or e-mail in use, and QuotaReached.
         """
-        hashed = await self._passwords.hash(wanted.password)
-        taken = PreconditionFailed(f"User with email '{wanted.email}' or username '{wanted.login}' already exists")
-        async with self._rights.changing() as connection:
-            if await orgs.get(connection, wanted.org_id) is None:
-                raise _no_organization()
-            if await persons.is_taken(connection, wanted.login, wanted.email):
-                raise taken
+        password_hash = await self._passwords.hash(new_user.password)
+        name_in_use = PreconditionFailed(f"User with email '{new_user.email}' or username '{new_user.login}' already exists")
+        async with self._transactions.invalidating() as connection:
+            if await orgs.get(connection, new_user.org_id) is None:
+                raise _unknown_organization()
+            if await persons.is_taken(connection, new_user.login, new_user.email):
+                raise name_in_use
             claims = (
                 quotas.Claim(Scope.GLOBAL, 0, "user"),
-                quotas.Claim(Scope.ORG, wanted.org_id, "org_user"),
+                quotas.Claim(Scope.ORG, new_user.org_id, "org_user"),
                 quotas.Claim(Scope.USER, 0, "org_user"),  # The new user has no id yet, so only the default limit applies.
             )
-            await quotas.reserve(connection, self._rules, *claims)
+            await quotas.reserve(connection, self._quota_rules, *claims)
             await persons.lock_logins(connection)
-            # Checked again under the lock: another transaction may have taken the login or e-mail since.
-            if await persons.is_taken(connection, wanted.login, wanted.email):
-                raise taken
+            # Checked again under the lock, since another transaction may have inserted the login or e-mail.
+            if await persons.is_taken(connection, new_user.login, new_user.email):
+                raise name_in_use
             # Locked until the commit, since the organization may be removed concurrently.
-            if not await orgs.hold(connection, wanted.org_id):
-                raise _no_organization()
+            if not await orgs.lock(connection, new_user.org_id):
+                raise _unknown_organization()
             user_id, uid = await persons.insert(
                 connection,
-                login=wanted.login,
-                email=wanted.email,
-                name=wanted.name,
-                password=hashed,
-                org_id=wanted.org_id,
-                taken=taken,
+                login=new_user.login,
+                email=new_user.email,
+                name=new_user.name,
+                password_hash=password_hash,
+                org_id=new_user.org_id,
+                taken_error=name_in_use,
             )
-            await members.insert(connection, wanted.org_id, user_id, Role.VIEWER, if_exists=taken)
-            details = {"login": wanted.login, "org": wanted.org_id}
+            await members.insert(connection, new_user.org_id, user_id, Role.VIEWER, exists_error=name_in_use)
+            details = {"login": new_user.login, "org": new_user.org_id}
             await audit.record(connection, actor, CREATE, f"user:{user_id}", org_id=None, details=details)
         return user_id, uid
 
     async def change(self, actor: Actor, caller: Identity, user_id: int, changes: persons.PersonChanges) -> None:
         """Change a user. Raises NotFound, and Conflict for a login or e-mail in use."""
-        taken = Conflict("Update would result in user login conflict")
-        async with self._rights.changing(f"user:{user_id}") as connection:
+        name_in_use = Conflict("Update would result in user login conflict")
+        async with self._transactions.invalidating(f"user:{user_id}") as connection:
             await persons.lock_logins(connection)
-            before = await persons.get(connection, user_id)
-            if before is None:
+            current = await persons.get(connection, user_id)
+            if current is None:
                 raise not_found()
-            await _check_server_admin(connection, caller, before)
-            login, email = changes.login or before.login, changes.email or before.email
-            if await persons.is_taken(connection, login, email, but=user_id):
-                raise taken
-            await persons.change(connection, user_id, changes, taken=taken)
-            details = {"login": login} if login == before.login else {"login": login, "before": before.login}
+            await _require_permissions_of_admin(connection, caller, current)
+            login, email = changes.login or current.login, changes.email or current.email
+            if await persons.is_taken(connection, login, email, except_user_id=user_id):
+                raise name_in_use
+            await persons.change(connection, user_id, changes, taken_error=name_in_use)
+            details = {"login": login} if login == current.login else {"login": login, "before": current.login}
             await audit.record(connection, actor, UPDATE, f"user:{user_id}", org_id=None, details=details)
 
     async def set_password(self, actor: Actor, caller: Identity, user_id: int, password: str) -> None:
         """Set the password of a user. Raises NotFound."""
-        hashed = await self._passwords.hash(password)
-        async with self._rights.changing(f"user:{user_id}") as connection:
-            if not await persons.set_password(connection, user_id, hashed):
+        password_hash = await self._passwords.hash(password)
+        async with self._transactions.invalidating(f"user:{user_id}") as connection:
+            if not await persons.set_password(connection, user_id, password_hash):
                 raise not_found()
-            await _require_cover_of_other(
-                connection, caller, user_id
-            )  # Checked under the lock of the user's row, which granting takes, too.
+            # Checked under the lock of the user's row, so that no permission is granted concurrently.
+            await _require_permissions_of_other(connection, caller, user_id)
             await audit.record(connection, actor, PASSWORD, f"user:{user_id}", org_id=None)
 
-    async def fits(self, user_id: int, password: str) -> bool:
+    async def verify_password(self, user_id: int, password: str) -> bool:
         """Return whether this is the user's password. Raises TooManyRequests."""
         async with self._database.connection() as connection:
-            stored = await persons.password(connection, user_id)
-        hashed, salt = stored or (None, None)
-        return await self._passwords.verify(hashed, password, salt=salt)
+            hash_and_salt = await persons.password_hash_and_salt(connection, user_id)
+        password_hash, salt = hash_and_salt or (None, None)
+        return await self._passwords.verify(password_hash, password, salt=salt)
 
     async def set_server_admin(self, actor: Actor, caller: Identity, user_id: int, *, is_admin: bool) -> None:
-        """Make a user a server admin, or revoke that. Raises NotFound, and BadRequest for the last server admin."""
-        async with self._demoting(caller, user_id) as connection:
-            await _require_cover_of_other(connection, caller, user_id)
+        """Make a user a server admin, or an ordinary user. Raises NotFound, and BadRequest for the last server admin."""
+        async with self._admin_transaction(caller, user_id) as connection:
+            await _require_permissions_of_other(connection, caller, user_id)
             if is_admin:
-                await require_all(connection, caller)
+                await require_server_admin_permissions(connection, caller)
             elif await persons.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot remove last grafana admin")
             await persons.set_server_admin(connection, user_id, is_admin=is_admin)
@@ -152,7 +161,7 @@ class Users:
 
     async def set_disabled(self, actor: Actor, caller: Identity, user_id: int, *, is_disabled: bool) -> None:
         """Disable or enable a user. Raises NotFound, and BadRequest for the last server admin."""
-        async with self._demoting(caller, user_id) as connection:
+        async with self._admin_transaction(caller, user_id) as connection:
             if is_disabled and await persons.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot disable last grafana admin")
             await persons.set_disabled(connection, user_id, is_disabled=is_disabled)
@@ -160,42 +169,42 @@ class Users:
 
     async def remove(self, actor: Actor, caller: Identity, user_id: int) -> None:
         """Remove a user. Raises NotFound, and BadRequest for the last server admin and for the only Admin of an organization."""
-        async with self._demoting(caller, user_id) as connection:
+        async with self._admin_transaction(caller, user_id) as connection:
             if await persons.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot delete last grafana admin")
-            if (org := await members.only_admin_of(connection, user_id)) is not None:
-                raise BadRequest(f'Cannot remove last organization admin: the organization "{org}" has no other; appoint one first')
-            person = await persons.get(connection, user_id)
+            if (org_name := await members.organization_with_only_admin(connection, user_id)) is not None:
+                raise BadRequest(f'Cannot remove last organization admin: the organization "{org_name}" has no other; appoint one first')
+            user = await persons.get(connection, user_id)
             await persons.delete(connection, user_id)
-            details = {} if person is None else {"login": person.login}
+            details = {} if user is None else {"login": user.login}
             await audit.record(connection, actor, DELETE, f"user:{user_id}", org_id=None, details=details)
 
     async def log_out(self, actor: Actor, caller: Identity, user_id: int) -> None:
-        """Make every gateway authenticate the user again. There are no sessions that could end. Raises NotFound."""
-        async with self._rights.changing(f"user:{user_id}") as connection:
+        """Make every gateway authenticate the user again; there are no sessions to end. Raises NotFound."""
+        async with self._transactions.invalidating(f"user:{user_id}") as connection:
             if await persons.get(connection, user_id) is None:
                 raise not_found()
-            await _require_cover_of_other(connection, caller, user_id)
+            await _require_permissions_of_other(connection, caller, user_id)
             await persons.notify_change(connection, user_id)
             await audit.record(connection, actor, LOGOUT, f"user:{user_id}", org_id=None)
 
-    async def switch(self, actor: Actor, user_id: int, org_id: int) -> None:
+    async def switch_organization(self, actor: Actor, user_id: int, org_id: int) -> None:
         """Change the current organization. Raises Unauthorized if the user is not a member of it, or either is unknown."""
-        async with self._rights.changing(f"user:{user_id}") as connection:
+        async with self._transactions.invalidating(f"user:{user_id}") as connection:
             if not await persons.set_org(connection, user_id, org_id):
                 raise Unauthorized("Unauthorized")
-            await audit.record(connection, actor, SWITCH, f"user:{user_id}", org_id=None, details={"org": org_id})
+            await audit.record(connection, actor, SWITCH_ORGANIZATION, f"user:{user_id}", org_id=None, details={"org": org_id})
 
     @asynccontextmanager
-    async def _demoting(self, caller: Identity, user_id: int) -> AsyncIterator[Connection]:
+    async def _admin_transaction(self, caller: Identity, user_id: int) -> AsyncIterator[Connection]:
         """Open a transaction that may remove an admin. Raises NotFound, and Forbidden for a server admin with more permissions."""
-        async with self._rights.changing(f"user:{user_id}") as connection:
-            # Two concurrent transactions could otherwise remove the last two admins, each relying on the other one.
+        async with self._transactions.invalidating(f"user:{user_id}") as connection:
+            # Otherwise two concurrent transactions could remove the last two admins, since each would still read the other admin.
             await members.lock_admins(connection)
-            person = await persons.get(connection, user_id)
-            if person is None:
+            user = await persons.get(connection, user_id)
+            if user is None:
                 raise not_found()
-            await _check_server_admin(connection, caller, person)
+            await _require_permissions_of_admin(connection, caller, user)
             yield connection
 
 
@@ -204,15 +213,17 @@ def not_found() -> NotFound:
     return NotFound("user not found")
 
 
-async def _check_server_admin(connection: Connection, caller: Identity, person: persons.Person) -> None:
-    if person.is_admin:
-        await _require_cover_of_other(connection, caller, person.id)
+async def _require_permissions_of_admin(connection: Connection, caller: Identity, user: persons.Person) -> None:
+    """Raise Forbidden if the user is a server admin, and has a permission that the caller lacks."""
+    if user.is_admin:
+        await _require_permissions_of_other(connection, caller, user.id)
 
 
-async def _require_cover_of_other(connection: Connection, caller: Identity, user_id: int) -> None:
-    if caller.kind is not Caller.USER or caller.user_id != user_id:
-        await require_cover(connection, caller, user_id)
+async def _require_permissions_of_other(connection: Connection, caller: Identity, user_id: int) -> None:
+    """Raise Forbidden if the user is not the caller, and has a permission that the caller lacks."""
+    if caller.kind is not CallerType.USER or caller.user_id != user_id:
+        await require_permissions_of(connection, caller, user_id)
 
 
-def _no_organization() -> BadRequest:
+def _unknown_organization() -> BadRequest:
     return BadRequest("organization not found")

@@ -9,7 +9,7 @@ from dashwright.api.auth.hashing import KeyHashes
 from dashwright.api.auth.identity_cache import IdentityCache
 from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
-from dashwright.api.auth.schemes import Schemes
+from dashwright.api.auth.schemes import SchemeAuthenticator
 from dashwright.api.housekeeping import LastUseTimes
 from dashwright.api.stores.key_lookup import KeyLookup
 from dashwright.api.stores.users import UserAccounts
@@ -18,48 +18,60 @@ from dashwright.common.database.pool import Database
 from dashwright.common.settings import Settings
 
 _CHANNEL = "identity"
-_TIMEOUT = 5.0
-"""Seconds to wait at startup for notifications of changed rights. Watches opened earlier are closed once notifications arrive."""
+"""The channel of the notifications of changed rights."""
+_LISTEN_TIMEOUT_SECONDS = 5.0
+"""Limit on waiting at startup until notifications of changed rights arrive.
+
+If they arrive later, the watches that were opened until then are closed.
+"""
 
 
 class Authentication:
     """Authentication of callers against the accounts and keys of one database."""
 
-    def __init__(self, settings: Settings, database: Database, clock: Clock, failed: FailedLoginObserver = ignore_failed_login) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, clock: Clock, on_failed_login: FailedLoginObserver = ignore_failed_login
+    ) -> None:
         self._database = database
-        self._listening = AsyncExitStack()
-        self.identities = IdentityCache(clock)  #: Use cases that change rights invalidate its entries.
+        self._listener_stack = AsyncExitStack()
+        self.identity_cache = IdentityCache(clock)  #: Use cases that change rights invalidate its entries.
         self.passwords = Passwords()
         self.key_hashes = KeyHashes()
         self.throttle = LoginThrottle(settings.login_attempts, settings.login_window_seconds)
-        self.last_used = LastUseTimes(database, clock)  #: Housekeeping writes these in batches.
+        self.last_use_times = LastUseTimes(database, clock)  #: Housekeeping writes these in batches.
         accounts = UserAccounts(database)
-        # A throttle of its own: unknown tokens from an address do not refuse the password logins from there.
-        unknown_tokens = LoginThrottle(settings.login_attempts, settings.login_window_seconds)
-        bearer = BearerAuthenticator(KeyLookup(database), self.key_hashes, unknown_tokens, self.identities, clock)
-        is_weak = settings.is_weak_password if settings.is_exposed else _is_never_weak
+        # Tokens have a throttle of their own, so that unknown tokens from an address do not block password logins from there.
+        token_throttle = LoginThrottle(settings.login_attempts, settings.login_window_seconds)
+        bearer = BearerAuthenticator(KeyLookup(database), self.key_hashes, token_throttle, self.identity_cache, clock)
+        is_weak = settings.is_weak_password if settings.refuses_weak_passwords else _is_never_weak
         basic = BasicAuthenticator(
-            accounts, self.passwords, self.throttle, tokens=bearer, is_open=settings.basic_auth, is_weak=is_weak, failed=failed
+            accounts,
+            self.passwords,
+            self.throttle,
+            bearer=bearer,
+            accepts_passwords=settings.basic_auth,
+            is_weak=is_weak,
+            on_failed_login=on_failed_login,
         )
-        self.authenticator = Schemes({"basic": basic, "bearer": bearer}, accounts, self.identities, self.last_used)
+        self.authenticator = SchemeAuthenticator({"basic": basic, "bearer": bearer}, accounts, self.identity_cache, self.last_use_times)
 
     async def start(self) -> None:
-        """Start listening for changed rights, and wait up to 5 seconds for the connection. Nothing is cached until it is open."""
-        begun = asyncio.Event()
+        """Start listening for changed rights, and wait up to 5 seconds for the connection. Identities are not cached before that."""
+        listening = asyncio.Event()
 
-        def begin() -> None:
-            self.identities.begin()
-            begun.set()
+        def resume() -> None:
+            self.identity_cache.resume()
+            listening.set()
 
-        listener = self._database.listen(_CHANNEL, self.identities.forget, begin, self.identities.suspend)
-        await self._listening.enter_async_context(listener)
+        listener = self._database.listen(_CHANNEL, self.identity_cache.invalidate, resume, self.identity_cache.suspend)
+        await self._listener_stack.enter_async_context(listener)
         with suppress(TimeoutError):
-            async with asyncio.timeout(_TIMEOUT):
-                await begun.wait()
+            async with asyncio.timeout(_LISTEN_TIMEOUT_SECONDS):
+                await listening.wait()
 
     async def stop(self) -> None:
-        """Stop listening and close the thread pools."""
-        await self._listening.aclose()
+        """Stop listening for changed rights, and close the thread pools."""
+        await self._listener_stack.aclose()
         self.passwords.close()
         self.key_hashes.close()
 

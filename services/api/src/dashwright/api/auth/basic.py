@@ -22,13 +22,14 @@ from dashwright.common.single_flight import SingleFlight
 log = structlog.get_logger()
 
 _TOKEN_LOGIN: Final = "api_key"  # noqa: S105
-_VERIFIED_SECONDS: Final = 300.0
+_VERIFIED_TTL_SECONDS: Final = 300.0
 """Seconds after its last use for which a verified password needs no new hash."""
+_MAX_CACHED_PASSWORDS: Final = 4096
 _MUST_CHANGE: Final = (
     "This password is too weak for a server that other hosts can reach; set another by PUT /api/user/password "
     '{"oldPassword": …, "newPassword": …}, and log in with that'
 )
-_LONGEST_LOGIN: Final = 190
+_MAX_LOGGED_LOGIN: Final = 190
 """Characters of a login that are logged; stored logins are not longer."""
 
 
@@ -73,19 +74,19 @@ class Accounts(Protocol):
         """Return the account with a login or e-mail, compared case-insensitively, in an organization (None: its current one)."""
         ...
 
-    async def replace_password(self, user_id: int, *, old: str, new: str) -> bool:
-        """Replace the hash ``old`` by ``new`` and clear the salt. Return False if ``old`` is not the stored hash any more."""
+    async def replace_password_hash(self, user_id: int, *, old_hash: str, new_hash: str) -> bool:
+        """Replace a hash by a new one, and clear the salt. Return False if ``old_hash`` is not the stored hash any more."""
         ...
 
 
 class FailedLoginObserver(Protocol):
-    """A callback for failed logins of one login from one address.
+    """A callback for failed logins, counted by login and address.
 
-    It is called for the first failure within the window, and for the failure after which further attempts are refused.
+    It is called for the first failure in a window, and for the failure after which further attempts are blocked.
     """
 
     def __call__(self, user_id: int | None, login: str, address: str, failures: int) -> None:
-        """Record the ``failures``-th failed login of a window; an unknown login has no ``user_id``."""
+        """Handle a failed login, the ``failures``-th of its window. An unknown login has no ``user_id``."""
 
 
 def ignore_failed_login(user_id: int | None, login: str, address: str, failures: int) -> None:
@@ -95,9 +96,9 @@ def ignore_failed_login(user_id: int | None, login: str, address: str, failures:
 class BasicAuthenticator:
     """Authenticator for logins with passwords.
 
-    A verified password is cached by digest for 5 minutes after its last use, and only as long as the account keeps that hash. No
-    password is stored. A cached credential needs no hash. The throttle does not apply to it at addresses where it was used lately.
-    A caller refused by the throttle gets the same response, in the same time, as for a wrong password.
+    A verified password is cached by digest for 5 minutes after its last use, so that it needs no new hash. The cache entry is ignored
+    once the account has another hash. The throttle does not apply to a cached password at addresses that used it within 5 minutes.
+    A throttled caller receives the same response as for a wrong password, after the same time.
     """
 
     def __init__(
@@ -106,115 +107,123 @@ class BasicAuthenticator:
         passwords: Passwords,
         throttle: LoginThrottle,
         *,
-        tokens: BearerAuthenticator | None = None,
-        is_open: bool = True,
+        bearer: BearerAuthenticator | None = None,
+        accepts_passwords: bool = True,
         is_weak: Callable[[str, str], bool] = lambda _password, _login: False,
-        failed: FailedLoginObserver = ignore_failed_login,
+        on_failed_login: FailedLoginObserver = ignore_failed_login,
     ) -> None:
         """Create the authenticator.
 
-        ``tokens`` checks tokens that are sent in place of passwords; without ``is_open`` only these are accepted. A password for
-        which ``is_weak(password, login)`` is true permits only its own change. ``failed`` is called for failed logins.
+        ``bearer`` identifies the holders of tokens that are sent in place of passwords; without ``accepts_passwords`` only tokens are
+        accepted. A caller whose password is weak, by ``is_weak(password, login)``, may only change that password.
         """
         self._is_weak = is_weak
-        self._failed = failed
+        self._on_failed_login = on_failed_login
         self._accounts = accounts
         self._passwords = passwords
         self._throttle = throttle
-        self._tokens = tokens
-        self._is_open = is_open
+        self._bearer = bearer
+        self._accepts_passwords = accepts_passwords
         self._digests = Digests()
-        self._verified: TtlCache[bytes, str] = TtlCache(4096, _VERIFIED_SECONDS)
-        self._used_at: TtlCache[bytes, bool] = TtlCache(4096, _VERIFIED_SECONDS)
-        self._checks: SingleFlight[tuple[bytes, str | None], bool] = SingleFlight()
+        #: Stored hashes that matched a password, by digest of login and password.
+        self._verified_hashes: TtlCache[bytes, str] = TtlCache(_MAX_CACHED_PASSWORDS, _VERIFIED_TTL_SECONDS)
+        #: Digests of client network, login and password that were accepted recently.
+        self._accepted_clients: TtlCache[bytes, bool] = TtlCache(_MAX_CACHED_PASSWORDS, _VERIFIED_TTL_SECONDS)
+        #: Running verifications, by digest of client network, login and password, and by stored hash.
+        self._verifications: SingleFlight[tuple[bytes, str | None], bool] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
         """Return the caller with these credentials.
 
-        Raises Unauthorized for wrong ones, Forbidden for a weak password that must be changed, TooManyRequests and Unavailable.
+        Raises Unauthorized for wrong credentials, Forbidden for a weak password that must be changed, TooManyRequests and Unavailable.
         """
-        decoded = _decode(credentials.authorization)
-        if decoded is not None and decoded[0] == _TOKEN_LOGIN and self._tokens is not None:
-            return await self._tokens.check(decoded[1], credentials.address, org_id)
-        if not self._is_open:
+        login_and_password = _decode_login_and_password(credentials.authorization)
+        if login_and_password is not None and login_and_password[0] == _TOKEN_LOGIN and self._bearer is not None:
+            return await self._bearer.identify_holder(login_and_password[1], credentials.address, org_id)
+        if not self._accepts_passwords:
             raise Unauthorized("Unauthorized")
-        if decoded is None:
-            raise _refused()
-        login, password = decoded
+        if login_and_password is None:
+            raise _wrong_password_error()
+        login, password = login_and_password
         account = await self._accounts.find(login, org_id)
-        digest = self._digests.of(f"{login}:{password}")
-        place = self._digests.of(f"{client_network(credentials.address)} {login}:{password}")
-        # Login and e-mail of one account share their failures, or guessing by both would double the attempts.
-        counted_login = login if account is None else account.login
-        # The throttle applies at other addresses even to a verified password, or a login in use could be guessed without limit.
-        if account is None or not self._knows(account, digest) or not self._may_try(counted_login, credentials.address, place):
-            stored = None if account is None else account.password_hash
-            guess = partial(self._guess, account, counted_login, password, credentials.address, digest)
-            if not await self._checks.once((place, stored), guess):
-                raise _refused()
+        password_digest = self._digests.digest(f"{login}:{password}")
+        client_digest = self._digests.digest(f"{client_network(credentials.address)} {login}:{password}")
+        # Login and e-mail of one account share their failures. Otherwise a client could guess twice as often by using both.
+        throttled_login = login if account is None else account.login
+        # At other addresses the throttle applies even to a cached password. Otherwise a password in use could be guessed there.
+        is_cached = account is not None and self._use_cached_verification(account, password_digest)
+        if not is_cached or not self._may_log_in_from(throttled_login, credentials.address, client_digest):
+            password_hash = None if account is None else account.password_hash
+            verify = partial(self._verify_throttled, account, throttled_login, password, credentials.address, password_digest)
+            if not await self._verifications.run((client_digest, password_hash), verify):
+                raise _wrong_password_error()
         assert account is not None
-        self._used_at.put(place, True)
-        if self._is_weak(password, account.login) and not credentials.may_be_weak:
+        self._accepted_clients.put(client_digest, True)
+        if self._is_weak(password, account.login) and not credentials.accepts_weak_password:
             raise Forbidden(_MUST_CHANGE, message_id="password-auth.must-change")
         if account.identity is None:
             raise not_a_member()
         return account.identity
 
-    def _knows(self, account: Account, digest: bytes) -> bool:
-        stored = account.password_hash
-        if stored is None or account.is_disabled or self._verified.get(digest) != stored:
+    def _use_cached_verification(self, account: Account, password_digest: bytes) -> bool:
+        """Return whether the password was verified against the account's current hash, and extend its time in the cache."""
+        password_hash = account.password_hash
+        if password_hash is None or account.is_disabled or self._verified_hashes.get(password_digest) != password_hash:
             return False
-        self._verified.put(digest, stored)
+        self._verified_hashes.put(password_digest, password_hash)
         return True
 
-    def _may_try(self, login: str, address: str, place: bytes) -> bool:
-        return not self._throttle.refuses(login, address) or self._used_at.get(place) is not None
+    def _may_log_in_from(self, login: str, address: str, client_digest: bytes) -> bool:
+        return not self._throttle.is_blocked(login, address) or self._accepted_clients.get(client_digest) is not None
 
-    async def _guess(self, account: Account | None, login: str, password: str, address: str, digest: bytes) -> bool:
-        """Return whether the password fits an account that may log in. Raises TooManyRequests."""
-        is_suspect = self._throttle.suspects(address)
-        is_refused = self._throttle.refuses(login, address)
-        # Counted as failed before the check: otherwise concurrent guesses would all pass the throttle.
-        failures = None if is_refused else self._throttle.failed(login, address)
-        possible = None if account is None or account.is_disabled or is_refused else account
+    async def _verify_throttled(self, account: Account | None, login: str, password: str, address: str, password_digest: bytes) -> bool:
+        """Verify a password, and count the failures of the login and address. Raises TooManyRequests."""
+        is_suspect = self._throttle.is_suspect(address)
+        is_blocked = self._throttle.is_blocked(login, address)
+        # Counted as a failure before the check: otherwise concurrent guesses would all pass the throttle.
+        failures = None if is_blocked else self._throttle.record_failure(login, address)
+        usable_account = None if account is None or account.is_disabled or is_blocked else account
         try:
-            fits = await self._check(possible, password, digest, is_suspect=is_suspect)
+            is_correct = await self._verify(usable_account, password, password_digest, is_suspect=is_suspect)
         except (TooManyRequests, Unavailable):
-            if not is_refused:
-                self._throttle.take_back(login, address)
+            if not is_blocked:
+                self._throttle.retract_failure(login, address)
             raise
-        if fits:
-            self._throttle.succeeded(login, address)
-        else:
-            if failures in (1, self._throttle.attempts):
-                self._failed(None if account is None else account.user_id, login if account is None else account.login, address, failures)
-            log.warning("login_failed", login=login[:_LONGEST_LOGIN], address=address, failures=failures)
-        return fits
+        if is_correct:
+            self._throttle.record_success(login, address)
+            return True
+        # Only the first failure and the one that blocks the login are reported, so that guesses do not fill the audit log.
+        if failures in (1, self._throttle.max_failures):
+            user_id, reported_login = (None, login) if account is None else (account.user_id, account.login)
+            self._on_failed_login(user_id, reported_login, address, failures)
+        log.warning("login_failed", login=login[:_MAX_LOGGED_LOGIN], address=address, failures=failures)
+        return False
 
-    async def _check(self, account: Account | None, password: str, digest: bytes, *, is_suspect: bool) -> bool:
-        """Return whether the password fits, in the same time for every account and without one."""
-        stored, salt = (None, None) if account is None else (account.password_hash, account.salt)
-        fits = await self._passwords.verify(stored, password, salt=salt, is_suspect=is_suspect)
-        if not fits or account is None or stored is None:
+    async def _verify(self, account: Account | None, password: str, password_digest: bytes, *, is_suspect: bool) -> bool:
+        """Return whether the password is correct, and cache a correct one. This takes the same time for every account, and without one."""
+        password_hash, salt = (None, None) if account is None else (account.password_hash, account.salt)
+        is_correct = await self._passwords.verify(password_hash, password, salt=salt, is_suspect=is_suspect)
+        if not is_correct or account is None or password_hash is None:
             return False
-        self._verified.put(digest, await self._current_hash(account, stored, password))
+        self._verified_hashes.put(password_digest, await self._renewed_hash(account, password_hash, password))
         return True
 
-    async def _current_hash(self, account: Account, stored: str, password: str) -> str:
-        """Return the hash stored from now on: a new one if the old one was imported or made with weaker settings."""
-        if not self._passwords.is_outdated(stored):
-            return stored
+    async def _renewed_hash(self, account: Account, password_hash: str, password: str) -> str:
+        """Replace a hash that was imported or computed with weaker settings, and return the hash that is stored now."""
+        if not self._passwords.is_outdated(password_hash):
+            return password_hash
         try:
-            hashed = await self._passwords.hash(password)
-            is_replaced = await self._accounts.replace_password(account.user_id, old=stored, new=hashed)
+            new_hash = await self._passwords.hash(password)
+            is_replaced = await self._accounts.replace_password_hash(account.user_id, old_hash=password_hash, new_hash=new_hash)
         except (TooManyRequests, Unavailable) as error:
             log.info("password_hash_not_renewed", user_id=account.user_id, error=error.message)
-            return stored
+            return password_hash
         log.info("password_hash_renewed", user_id=account.user_id)
-        return hashed if is_replaced else stored
+        return new_hash if is_replaced else password_hash
 
 
-def _decode(authorization: str) -> tuple[str, str] | None:
+def _decode_login_and_password(authorization: str) -> tuple[str, str] | None:
+    """Return the login and the password in an ``Authorization`` header, or None if it is invalid."""
     encoded = authorization.partition(" ")[2].strip()
     try:
         login, colon, password = base64.b64decode(encoded, validate=True).decode().partition(":")
@@ -223,5 +232,5 @@ def _decode(authorization: str) -> tuple[str, str] | None:
     return (login, password) if colon and "\0" not in login else None
 
 
-def _refused() -> Unauthorized:
+def _wrong_password_error() -> Unauthorized:
     return Unauthorized("Invalid username or password", message_id="password-auth.failed")

@@ -1,4 +1,4 @@
-"""Bearer authentication: service-account tokens, and legacy API keys in the format of existing clients."""
+"""Bearer authentication: service-account tokens, and legacy API keys in the format of Grafana."""
 
 import hmac
 from typing import Final, Protocol
@@ -19,19 +19,21 @@ from dashwright.common.single_flight import SingleFlight
 
 log = structlog.get_logger()
 
-_HASH_SECONDS: Final = 300.0
-"""Seconds for which the hash of a known credential is cached."""
+_HASH_TTL_SECONDS: Final = 300.0
+"""Seconds after its last use for which the hash of a known credential is cached."""
 
-_UNKNOWN_SECONDS: Final = 60.0
+_UNKNOWN_TTL_SECONDS: Final = 60.0
 """Seconds for which an unknown credential is refused without a query."""
+
+_MAX_CACHED_CREDENTIALS: Final = 4096
 
 
 class Key(Protocol):
     """A stored key or token."""
 
     @property
-    def stored(self) -> str:
-        """The stored hash."""
+    def secret_hash(self) -> str:
+        """The stored hash of the secret, as ``key_material.hash_secret`` returns it."""
         ...
 
     @property
@@ -53,71 +55,75 @@ class Key(Protocol):
 class Keys(Protocol):
     """The store of keys and tokens."""
 
-    async def by_hash(self, stored: str) -> Key | None:
-        """Return the token with a stored hash."""
+    async def by_hash(self, secret_hash: str) -> Key | None:
+        """Return the token with a stored hash, or None for an unknown one."""
         ...
 
     async def by_name(self, org_id: int, name: str) -> Key | None:
-        """Return the legacy key with a name in an organization, also if it was migrated to a service account."""
+        """Return the legacy key with a name in an organization, even if the key was migrated to a service account."""
         ...
 
 
 class BearerAuthenticator:
     """Authenticator for tokens and legacy keys.
 
-    The hash of a known credential is cached for 5 minutes after its last use, so that only its row is read again. An unknown one is
-    refused without a query until some right changes, for a minute at most. Hashing is the cost of an unknown token. An address that
-    has sent too many of them gets 429 before the hash is computed, except for credentials whose hash is cached.
+    The hash of a known credential is cached for 5 minutes after its last use, so that later requests only read its row. An unknown
+    credential is refused without a query for a minute, or until any right changes. An address that sent too many unknown tokens receives
+    429 before another hash is computed, since hashing is slow. Credentials with a cached hash are still accepted from there.
     """
 
-    def __init__(self, keys: Keys, hashes: KeyHashes, throttle: LoginThrottle, identities: IdentityCache, clock: Clock) -> None:
+    def __init__(self, keys: Keys, key_hashes: KeyHashes, throttle: LoginThrottle, identity_cache: IdentityCache, clock: Clock) -> None:
         self._keys = keys
-        self._hashes = hashes
+        self._key_hashes = key_hashes
         self._throttle = throttle
-        self._identities = identities
+        self._identity_cache = identity_cache
         self._clock = clock
         self._digests = Digests()
-        self._found: TtlCache[bytes, str] = TtlCache(4096, _HASH_SECONDS)
-        self._unknown: TtlCache[bytes, int] = TtlCache(4096, _UNKNOWN_SECONDS)
-        self._hashing: SingleFlight[bytes, str] = SingleFlight()
+        self._known_hashes: TtlCache[bytes, str] = TtlCache(_MAX_CACHED_CREDENTIALS, _HASH_TTL_SECONDS)
+        #: Epochs of the identity cache in which a lookup found no key, by digest of the credential.
+        self._unknown_at_epoch: TtlCache[bytes, int] = TtlCache(_MAX_CACHED_CREDENTIALS, _UNKNOWN_TTL_SECONDS)
+        self._running_hashes: SingleFlight[bytes, str] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
-        """Return the holder of the token in the ``Authorization`` header. Raises what ``check`` raises."""
-        return await self.check(credentials.authorization.partition(" ")[2].strip(), credentials.address, org_id)
+        """Return the holder of the token in the ``Authorization`` header. Raises what ``identify_holder`` raises."""
+        return await self.identify_holder(credentials.authorization.partition(" ")[2].strip(), credentials.address, org_id)
 
-    async def check(self, text: str, address: str, org_id: int | None) -> Identity:
-        """Return the holder of a key or token. Raises Unauthorized, whose message id gives the reason, or TooManyRequests."""
-        material = key_material.read(text)
-        digest = self._digests.of(text)
-        # Read before the query: a key created while it runs moves the epoch, and is then not taken for unknown.
-        epoch = self._identities.epoch
-        if material is None or (self._identities.is_listening and self._unknown.get(digest) == epoch):
-            raise _invalid()
-        stored = self._found.get(digest) or await self._hash(material, digest, address)
-        key = await self._find(material, stored)
+    async def identify_holder(self, credential: str, address: str, org_id: int | None) -> Identity:
+        """Return the holder of a key or token. Raises Unauthorized with the reason as message id, and TooManyRequests."""
+        material = key_material.parse(credential)
+        digest = self._digests.digest(credential)
+        # Read before the query: a key that is created while the query runs increases the epoch, so it is not cached as unknown.
+        epoch = self._identity_cache.epoch
+        if material is None or (self._identity_cache.is_listening and self._unknown_at_epoch.get(digest) == epoch):
+            raise _invalid_key_error()
+        secret_hash = self._known_hashes.get(digest) or await self._hash(material, digest, address)
+        key = await self._find(material, secret_hash)
         if key is None:
-            self._unknown.put(digest, epoch)
-            self._throttle.failed_at(address)
+            self._unknown_at_epoch.put(digest, epoch)
+            self._throttle.record_address_failure(address)
             log.info("token_unknown", address=address)
-            raise _invalid()
-        self._found.put(digest, stored)
-        return self._admit(key, org_id)
+            raise _invalid_key_error()
+        self._known_hashes.put(digest, secret_hash)
+        return self._usable_holder(key, org_id)
 
     async def _hash(self, material: Material, digest: bytes, address: str) -> str:
-        if self._throttle.refuses_address(address):
+        if self._throttle.is_address_blocked(address):
             raise TooManyRequests("Too many unknown tokens came from this address; try again in some minutes", retry_after=60)
-        is_suspect = self._throttle.suspects(address)
-        return await self._hashing.once(digest, lambda: self._hashes.stored(material.secret, material.salt, is_suspect=is_suspect))
+        is_suspect = self._throttle.is_suspect(address)
+        return await self._running_hashes.run(
+            digest, lambda: self._key_hashes.hash_secret(material.secret, material.salt, is_suspect=is_suspect)
+        )
 
-    async def _find(self, material: Material, stored: str) -> Key | None:
+    async def _find(self, material: Material, secret_hash: str) -> Key | None:
         if isinstance(material, LegacyKeyMaterial):
             key = await self._keys.by_name(material.org_id, material.name)
         else:
-            key = await self._keys.by_hash(stored)
+            key = await self._keys.by_hash(secret_hash)
         # Legacy keys are found by name, so only this comparison, in constant time, verifies their secret.
-        return key if key is not None and hmac.compare_digest(key.stored.encode(), stored.encode()) else None
+        return key if key is not None and hmac.compare_digest(key.secret_hash.encode(), secret_hash.encode()) else None
 
-    def _admit(self, key: Key, org_id: int | None) -> Identity:
+    def _usable_holder(self, key: Key, org_id: int | None) -> Identity:
+        """Return the holder of a verified key. Raises Unauthorized if the key may not be used now, or not in the organization."""
         identity = key.identity
         refusal = None
         if identity.expires_at is not None and identity.expires_at <= self._clock.seconds():
@@ -134,5 +140,5 @@ class BearerAuthenticator:
         return identity
 
 
-def _invalid() -> Unauthorized:
+def _invalid_key_error() -> Unauthorized:
     return Unauthorized("Invalid API key", message_id="api-key.invalid")

@@ -1,58 +1,62 @@
-"""Hashes of credentials: the expensive ones in bounded thread pools off the event loop, and keyed digests for cache keys."""
+"""Hashes of credentials: slow ones for verification, computed in bounded thread pools, and fast digests for cache keys."""
 
 import asyncio
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from dashwright.api.auth import key_material
 from dashwright.common.errors import TooManyRequests
 
 Result = TypeVar("Result")
 
+_SUSPECT_DIVISOR: Final = 4
+
 
 class BoundedThreads:
-    """A thread pool that refuses work when too much of it is running or queued.
+    """A thread pool that refuses tasks when too many are running or queued.
 
-    Work for suspect addresses gets at most a quarter of the places: a flood of wrong credentials leaves room for other callers.
+    Tasks for suspect addresses, which are those with recent failures, are limited to a quarter of ``max_pending``. Many wrong credentials
+    then do not block other callers.
     """
 
-    def __init__(self, what: str, *, threads: int, waiting: int) -> None:
-        """Create the pool. ``waiting`` limits running and queued work; ``what`` names that work in refusals."""
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=what.partition(" ")[0])
-        self._what = what
-        self._waiting = waiting
-        self._under_way = 0
-        self._of_suspects = 0
+    def __init__(self, items: str, *, threads: int, max_pending: int) -> None:
+        """Create the pool. ``max_pending`` limits running and queued tasks; ``items`` is the plural of what the tasks check, for errors."""
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=items.partition(" ")[0])
+        self._items = items
+        self._max_pending = max_pending
+        self._max_pending_of_suspects = max(1, max_pending // _SUSPECT_DIVISOR)
+        self._pending = 0
+        self._pending_of_suspects = 0
 
-    async def run(self, work: Callable[[], Result], *, is_suspect: bool = False) -> Result:
-        """Return the result of ``work``, run in a thread. Raises TooManyRequests if the pool is full."""
-        if self._under_way >= self._waiting or (is_suspect and self._of_suspects >= max(1, self._waiting // 4)):
-            raise TooManyRequests(f"Too many {self._what} are being checked concurrently; try again in a moment", retry_after=1)
-        self._under_way += 1
-        self._of_suspects += is_suspect
+    async def run(self, task: Callable[[], Result], *, is_suspect: bool = False) -> Result:
+        """Run ``task`` in a thread and return its result. Raises TooManyRequests if the pool is full."""
+        if self._pending >= self._max_pending or (is_suspect and self._pending_of_suspects >= self._max_pending_of_suspects):
+            raise TooManyRequests(f"Too many {self._items} are being checked concurrently; try again in a moment", retry_after=1)
+        self._pending += 1
+        self._pending_of_suspects += is_suspect
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, task)
         finally:
-            self._under_way -= 1
-            self._of_suspects -= is_suspect
+            self._pending -= 1
+            self._pending_of_suspects -= is_suspect
 
     def close(self) -> None:
-        """Stop the threads after their current work; drop queued work."""
+        """Stop the threads after their current tasks, and discard queued tasks."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class KeyHashes:
-    """Hashes of keys and tokens, computed in a pool of their own so that they do not wait for passwords, nor passwords for them."""
+    """Hashes of keys and tokens, computed in a thread pool apart from that of passwords, so that neither waits for the other."""
 
-    def __init__(self, threads: int = 2, waiting: int = 128) -> None:
-        self._threads = BoundedThreads("keys and tokens", threads=threads, waiting=waiting)
+    def __init__(self, threads: int = 2, max_pending: int = 128) -> None:
+        self._threads = BoundedThreads("keys and tokens", threads=threads, max_pending=max_pending)
 
-    async def stored(self, secret: str, salt: str, *, is_suspect: bool = False) -> str:
-        """Return ``key_material.stored`` of a secret. Raises TooManyRequests."""
-        return await self._threads.run(lambda: key_material.stored(secret, salt), is_suspect=is_suspect)
+    async def hash_secret(self, secret: str, salt: str, *, is_suspect: bool = False) -> str:
+        """Return the stored hash of a secret, as ``key_material.hash_secret`` does. Raises TooManyRequests."""
+        return await self._threads.run(lambda: key_material.hash_secret(secret, salt), is_suspect=is_suspect)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -60,11 +64,11 @@ class KeyHashes:
 
 
 class Digests:
-    """Digests of texts under a random key of this process, so that cache keys reveal no credential and are useless elsewhere."""
+    """Digests under a random key of this process. Cache keys made of them reveal no credential."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
-    def of(self, text: str) -> bytes:
-        """Return the 16-byte digest of a text."""
-        return blake2b(text.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16).digest()
+    def digest(self, value: str) -> bytes:
+        """Return the 16-byte digest of a string."""
+        return blake2b(value.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16).digest()

@@ -11,11 +11,11 @@ from typing import Final, NamedTuple, Protocol
 from dashwright.common.clock import Clock
 from dashwright.common.identity import Identity
 
-EVERYBODY: Final = "all"
+ALL_SUBJECTS: Final = "all"
 """The subject of an invalidation of all identities."""
 
-_SIZE: Final = 10_000
-_SECONDS: Final = 5.0
+_MAX_ENTRIES: Final = 10_000
+_TTL_SECONDS: Final = 5.0
 
 
 class IdentityInvalidation(Protocol):
@@ -24,98 +24,99 @@ class IdentityInvalidation(Protocol):
     Other gateways are notified by the database.
     """
 
-    def forget(self, subject: str) -> None:
-        """Drop the identities of a subject: ``user:5`` (also a service account), ``key:7``, ``org:2`` or ``all``."""
+    def invalidate(self, subject: str) -> None:
+        """Discard the identities of a subject: ``user:5`` (also a service account), ``key:7``, ``org:2`` or ``all``."""
 
 
 class _Entry(NamedTuple):
-    until: float  #: End of the entry, by the monotonic clock.
+    expires_at: float  #: Expiry of the entry, by the monotonic clock in seconds.
     identity: Identity
-    subjects: tuple[str, ...]  #: Subjects whose invalidation drops the entry.
+    subjects: tuple[str, ...]  #: Subjects whose invalidation discards the entry.
 
 
 class IdentityCache:
-    """A cache of identities by digest of their credentials, each for at most ``seconds``.
+    """A cache of identities by digest of their credentials, each for at most ``ttl_seconds``.
 
-    It caches only while change notifications arrive, that is between ``begin`` and ``suspend``. Entries that were cached before
-    ``suspend`` are available from ``last_known`` for the rest of their time, for use while the database is unavailable.
+    It caches only while change notifications arrive, that is between ``resume`` and ``suspend``. Entries cached before ``suspend``
+    remain available from ``last_known`` until they expire, for use while the database is unavailable.
     """
 
     def __init__(
-        self, clock: Clock, *, size: int = _SIZE, seconds: float = _SECONDS, monotonic: Callable[[], float] = time.monotonic
+        self, clock: Clock, *, size: int = _MAX_ENTRIES, ttl_seconds: float = _TTL_SECONDS, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Create an empty cache. ``clock`` decides the expiry of keys, ``monotonic`` the age of entries in seconds."""
+        """Create an empty cache. ``clock`` decides the expiry of keys, ``monotonic`` that of entries."""
         self._clock = clock
         self._size = size
-        self._seconds = seconds
+        self._ttl_seconds = ttl_seconds
         self._monotonic = monotonic
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
-        self._by_subject: dict[str, set[bytes]] = {}
-        self._forgotten: list[Callable[[str], None]] = []
-        #: Moves with every invalidation. A lookup that began in an earlier epoch may have read a right that has changed since.
+        self._digests_by_subject: dict[str, set[bytes]] = {}
+        self._callbacks: list[Callable[[str], None]] = []
+        #: Increased by every invalidation. A lookup that began in an earlier epoch may have read rights that have changed since.
         self.epoch = 0
+        #: Whether notifications of changed rights arrive.
         self.is_listening = False
 
     def get(self, digest: bytes) -> Identity | None:
-        """Return the cached identity, or None; also None if its key has expired since."""
-        return self._fresh(digest) if self.is_listening else None
+        """Return the cached identity, or None if it is missing or its key has expired."""
+        return self._unexpired(digest) if self.is_listening else None
 
     def last_known(self, digest: bytes) -> Identity | None:
-        """Return the cached identity even while no notifications arrive. Call it only after a lookup failed with Unavailable."""
-        return self._fresh(digest)
+        """Return the cached identity even while no notifications arrive. Call this only after a lookup failed with Unavailable."""
+        return self._unexpired(digest)
 
     def put(self, digest: bytes, identity: Identity, *, epoch: int) -> None:
-        """Cache the result of a lookup that began in ``epoch``, unless something was invalidated since."""
-        self.drop(digest)
+        """Cache the result of a lookup that began in ``epoch``, unless any subject was invalidated since then."""
+        self.discard(digest)
         if epoch != self.epoch or not self.is_listening:
             return
         if len(self._entries) >= self._size:
-            self.drop(next(iter(self._entries)))
+            self.discard(next(iter(self._entries)))
         subjects = _subjects(identity)
-        self._entries[digest] = _Entry(self._monotonic() + self._seconds, identity, subjects)
+        self._entries[digest] = _Entry(self._monotonic() + self._ttl_seconds, identity, subjects)
         for subject in subjects:
-            self._by_subject.setdefault(subject, set()).add(digest)
+            self._digests_by_subject.setdefault(subject, set()).add(digest)
 
-    def drop(self, digest: bytes) -> None:
-        """Drop one entry."""
+    def discard(self, digest: bytes) -> None:
+        """Discard the entry of a digest, if there is one."""
         entry = self._entries.pop(digest, None)
         if entry is None:
             return
         for subject in entry.subjects:
-            digests = self._by_subject[subject]
+            digests = self._digests_by_subject[subject]
             digests.discard(digest)
             if not digests:
-                del self._by_subject[subject]
+                del self._digests_by_subject[subject]
 
-    def on_forgotten(self, callback: Callable[[str], None]) -> None:
-        """Call ``callback`` with each invalidated subject, cached or not."""
-        self._forgotten.append(callback)
+    def on_invalidation(self, callback: Callable[[str], None]) -> None:
+        """Register ``callback``. It is called with each invalidated subject, even if none of its identities is cached."""
+        self._callbacks.append(callback)
 
-    def forget(self, subject: str) -> None:
-        """Drop every identity that the subject is part of."""
-        if subject == EVERYBODY:
-            self.forget_all()
+    def invalidate(self, subject: str) -> None:
+        """Discard every cached identity of a subject."""
+        if subject == ALL_SUBJECTS:
+            self.invalidate_all()
             return
         self.epoch += 1
         self._notify(subject)
-        for digest in tuple(self._by_subject.get(subject, ())):
-            self.drop(digest)
+        for digest in tuple(self._digests_by_subject.get(subject, ())):
+            self.discard(digest)
 
-    def forget_all(self) -> None:
-        """Drop all identities."""
+    def invalidate_all(self) -> None:
+        """Discard all identities."""
         self.epoch += 1
-        self._notify(EVERYBODY)
+        self._notify(ALL_SUBJECTS)
         self._entries.clear()
-        self._by_subject.clear()
+        self._digests_by_subject.clear()
 
-    def begin(self) -> None:
-        """Start caching: notifications arrive from now on."""
+    def resume(self) -> None:
+        """Start caching, since notifications arrive from now on."""
         # Notifications sent before the connection opened were missed.
-        self.forget_all()
+        self.invalidate_all()
         self.is_listening = True
 
     def suspend(self) -> None:
-        """Stop caching: notifications do not arrive any more."""
+        """Stop caching, since notifications do not arrive any more."""
         # Entries are kept for ``last_known``. Lookups in progress may miss an invalidation from now on, so they are not cached.
         self.is_listening = False
         self.epoch += 1
@@ -124,16 +125,17 @@ class IdentityCache:
         return len(self._entries)
 
     def _notify(self, subject: str) -> None:
-        for callback in self._forgotten:
+        for callback in self._callbacks:
             callback(subject)
 
-    def _fresh(self, digest: bytes) -> Identity | None:
+    def _unexpired(self, digest: bytes) -> Identity | None:
         entry = self._entries.get(digest)
         if entry is None:
             return None
         identity = entry.identity
-        if entry.until <= self._monotonic() or (identity.expires_at is not None and identity.expires_at <= self._clock.seconds()):
-            self.drop(digest)
+        is_key_expired = identity.expires_at is not None and identity.expires_at <= self._clock.seconds()
+        if is_key_expired or entry.expires_at <= self._monotonic():
+            self.discard(digest)
             return None
         return identity
 

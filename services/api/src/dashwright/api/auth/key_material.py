@@ -1,6 +1,6 @@
-"""Formats of legacy API keys and service-account tokens, as existing clients and databases have them. Pure.
+"""Formats of legacy API keys and service-account tokens, which are those of Grafana. Pure.
 
-``stored`` hashes three kinds of secrets: that of a legacy key (the salt is the key's name), that of a token (the salt is its
+``hash_secret`` hashes three kinds of secrets: that of a legacy key (the salt is the key's name), that of a token (the salt is its
 checksum) and the password of a user from an imported database (the salt is in the user's row).
 """
 
@@ -15,16 +15,16 @@ from typing import Final, TypeAlias, TypeGuard
 
 import orjson
 
-LONGEST: Final = 1024
-"""Characters of a credential that is parsed; valid ones are far shorter."""
+MAX_CREDENTIAL_LENGTH: Final = 1024
+"""Characters. Longer credentials are invalid without parsing; valid ones are much shorter."""
 
-_PREFIX: Final = "glsa"
+_TOKEN_PREFIX: Final = "glsa"  # noqa: S105
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 _SECRET_LENGTH: Final = 32
-_ROUNDS: Final = 10_000
-_BYTES: Final = 50
-_STORED: Final = re.compile(r"[0-9a-f]{100}")
-_LARGEST_ID: Final = 2**63
+_PBKDF2_ROUNDS: Final = 10_000
+_HASH_BYTES: Final = 50
+_HASH_PATTERN: Final = re.compile(r"[0-9a-f]{100}")
+_ORG_ID_BOUND: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,53 +57,62 @@ class LegacyKeyMaterial:
 Material: TypeAlias = TokenMaterial | LegacyKeyMaterial
 
 
-def read(text: str) -> Material | None:
-    """Return the token or key that a client sent after ``Bearer``, or None if the text is neither. Computes no hash."""
-    if len(text) > LONGEST or not text.isascii():
+def parse(credential: str) -> Material | None:
+    """Return the token or key that a client sent after ``Bearer``, or None if it is neither. Computes no hash."""
+    if len(credential) > MAX_CREDENTIAL_LENGTH or not credential.isascii():
         return None
-    return _token(text) if text.startswith("gl") else _legacy(text)
+    # Grafana distinguishes the two formats by these two letters.
+    return _parse_token(credential) if credential.startswith("gl") else _parse_legacy_key(credential)
 
 
 def new_token() -> str:
     """Return a new random service-account token."""
     secret = "".join(secrets.choice(_ALPHANUMERIC) for _ in range(_SECRET_LENGTH))
-    return f"{_PREFIX}_{secret}_{checksum(secret)}"
+    return f"{_TOKEN_PREFIX}_{secret}_{checksum(secret)}"
 
 
 def checksum(secret: str) -> str:
     """Return the CRC-32 of ``glsa_SECRET`` in hexadecimal, little-endian."""
-    return binascii.crc32(f"{_PREFIX}_{secret}".encode()).to_bytes(4, "little").hex()
+    return binascii.crc32(f"{_TOKEN_PREFIX}_{secret}".encode()).to_bytes(4, "little").hex()
 
 
-def stored(secret: str, salt: str) -> str:
-    """Return the stored hash of a secret: 100 hexadecimal digits. Takes about 4 ms of a core, so call it off the event loop."""
-    return hashlib.pbkdf2_hmac("sha256", secret.encode(), salt.encode(), _ROUNDS, _BYTES).hex()
+def hash_secret(secret: str, salt: str) -> str:
+    """Return the stored hash of a secret: 100 hexadecimal digits. It takes about 4 ms of a core, so call it off the event loop."""
+    return hashlib.pbkdf2_hmac("sha256", secret.encode(), salt.encode(), _PBKDF2_ROUNDS, _HASH_BYTES).hex()
 
 
-def is_stored(text: str) -> bool:
-    """Return whether a text has the format of a hash by ``stored``."""
-    return _STORED.fullmatch(text) is not None
+def is_secret_hash(value: str) -> bool:
+    """Return whether a string has the format of a hash by ``hash_secret``."""
+    return _HASH_PATTERN.fullmatch(value) is not None
 
 
-def _token(text: str) -> TokenMaterial | None:
-    parts = text.split("_")
-    if len(parts) != 3 or parts[0] != _PREFIX or not parts[1] or "\0" in text or checksum(parts[1]) != parts[2]:
+def _parse_token(credential: str) -> TokenMaterial | None:
+    parts = credential.split("_")
+    if len(parts) != 3 or "\0" in credential:
         return None
-    return TokenMaterial(parts[1], parts[2])
+    prefix, secret, sent_checksum = parts
+    if prefix != _TOKEN_PREFIX or not secret or checksum(secret) != sent_checksum:
+        return None
+    return TokenMaterial(secret, sent_checksum)
 
 
-def _legacy(text: str) -> LegacyKeyMaterial | None:
+def _parse_legacy_key(credential: str) -> LegacyKeyMaterial | None:
     try:
-        value = orjson.loads(base64.b64decode(text, validate=True))
+        members = orjson.loads(base64.b64decode(credential, validate=True))
     except ValueError:  # invalid Base64 or JSON
         return None
-    if not isinstance(value, dict):
+    if not isinstance(members, dict):
         return None
-    secret, name, org_id = value.get("k"), value.get("n"), value.get("id")
-    if not _is_text(secret) or not _is_text(name) or type(org_id) is not int or not -_LARGEST_ID <= org_id < _LARGEST_ID:
+    secret, name, org_id = members.get("k"), members.get("n"), members.get("id")
+    if (
+        not _is_usable_string(secret)
+        or not _is_usable_string(name)
+        or type(org_id) is not int
+        or not -_ORG_ID_BOUND <= org_id < _ORG_ID_BOUND
+    ):
         return None
     return LegacyKeyMaterial(secret, name, org_id)
 
 
-def _is_text(value: object) -> TypeGuard[str]:
+def _is_usable_string(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and value != "" and "\0" not in value

@@ -1,4 +1,4 @@
-"""A limit on failed logins that stops guessing without locking the owner out."""
+"""Limits on failed logins, by login and address, so that attackers are refused but the owner of the login is not."""
 
 import time
 from collections import OrderedDict
@@ -9,77 +9,83 @@ from dashwright.api.http.addresses import client_network
 
 Key = TypeVar("Key", bound=Hashable)
 
-_SIZE: Final = 10_000
-_ADDRESS_FACTOR: Final = 10
-"""Factor from the limit of one login at an address to the limit of the address over all logins."""
+_MAX_WINDOWS: Final = 10_000
+_ADDRESS_LIMIT_FACTOR: Final = 10
+"""Failures that an address may have over all logins, as a multiple of those of one login."""
 
 
 class LoginThrottle:
-    """A count of failed logins per pair of login and address, and per address over all logins.
+    """Counts of failed logins per pair of login and address, and per address over all logins.
 
-    A guessing client is blocked by its address; the owner of the login can still log in from another address. A window of
-    ``seconds`` begins with its first failure. With an empty address (a message queue, or a proxy that names no client) only the
-    login counts. IPv6 addresses count by their /64 network, since one client usually controls a whole /64.
+    A client that guesses passwords is blocked by its address; the owner of the login can still log in from another address. A window
+    of ``window_seconds`` begins with its first failure. With an empty address (a message queue, or a proxy that names no client) the
+    limit of the address does not apply. IPv6 addresses are counted by their /64 network, since one client usually controls a complete /64.
     """
 
     def __init__(
-        self, attempts: int = 5, seconds: float = 300, *, size: int = _SIZE, monotonic: Callable[[], float] = time.monotonic
+        self,
+        max_failures: int = 5,
+        window_seconds: float = 300,
+        *,
+        size: int = _MAX_WINDOWS,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._attempts = attempts
-        self._by_pair: _Windows[tuple[str, str]] = _Windows(size, seconds, monotonic)
-        self._by_address: _Windows[str] = _Windows(size, seconds, monotonic)
+        """Create a throttle without failures. ``size`` limits the windows of logins, and those of addresses."""
+        self._max_failures = max_failures
+        self._login_windows: _FailureWindows[tuple[str, str]] = _FailureWindows(size, window_seconds, monotonic)
+        self._address_windows: _FailureWindows[str] = _FailureWindows(size, window_seconds, monotonic)
 
     @property
-    def attempts(self) -> int:
-        """The number of failures after which a login from an address is refused."""
-        return self._attempts
+    def max_failures(self) -> int:
+        """The number of failures after which a login from an address is blocked."""
+        return self._max_failures
 
-    def refuses(self, login: str, address: str) -> bool:
-        """Return whether a login from an address is refused regardless of its password."""
-        return self._by_pair.count(_pair(login, address)) >= self._attempts or self.refuses_address(address)
+    def is_blocked(self, login: str, address: str) -> bool:
+        """Return whether logins to this account from this address are refused regardless of their password."""
+        return self._login_windows.count(_login_and_network(login, address)) >= self._max_failures or self.is_address_blocked(address)
 
-    def refuses_address(self, address: str) -> bool:
-        """Return whether an address has reached its limit of failures over all logins."""
-        return address != "" and self._by_address.count(client_network(address)) >= self._attempts * _ADDRESS_FACTOR
+    def is_address_blocked(self, address: str) -> bool:
+        """Return whether the address has reached its limit of failures over all logins."""
+        return address != "" and self._address_windows.count(client_network(address)) >= self._max_failures * _ADDRESS_LIMIT_FACTOR
 
-    def suspects(self, address: str) -> bool:
-        """Return whether the address has a failure in its window. Its password checks then get a smaller share of the hashing queue."""
-        return self._by_address.count(client_network(address)) > 0
+    def is_suspect(self, address: str) -> bool:
+        """Return whether the address has a recent failure. Verifications for it then have a smaller share of the hashing queue."""
+        return self._address_windows.count(client_network(address)) > 0
 
-    def failed(self, login: str, address: str) -> int:
-        """Count a failed login, and return how many this login had from this address."""
-        self.failed_at(address)
-        return self._by_pair.add(_pair(login, address))
+    def record_failure(self, login: str, address: str) -> int:
+        """Count a failed login, and return the failures of this login from this address in its window."""
+        self.record_address_failure(address)
+        return self._login_windows.increment(_login_and_network(login, address))
 
-    def failed_at(self, address: str) -> None:
-        """Count a failure without a login: an unknown token."""
-        self._by_address.add(client_network(address))
+    def record_address_failure(self, address: str) -> None:
+        """Count a failure without a login, such as an unknown token."""
+        self._address_windows.increment(client_network(address))
 
-    def take_back(self, login: str, address: str) -> None:
-        """Remove a failure that was counted in advance, because the password was never checked."""
-        self._by_pair.take_back(_pair(login, address))
-        self._by_address.take_back(client_network(address))
+    def retract_failure(self, login: str, address: str) -> None:
+        """Remove the failure that ``record_failure`` counted before a verification that did not happen."""
+        self._login_windows.decrement(_login_and_network(login, address))
+        self._address_windows.decrement(client_network(address))
 
-    def succeeded(self, login: str, address: str) -> None:
-        """Remove the failure counted in advance at the address, and all failures of this login from there."""
-        self._by_address.take_back(client_network(address))
-        self._by_pair.clear(_pair(login, address))
+    def record_success(self, login: str, address: str) -> None:
+        """Remove the failure that was counted before the verification, and all other failures of this login from this address."""
+        self._address_windows.decrement(client_network(address))
+        self._login_windows.clear(_login_and_network(login, address))
 
 
 class _Window(NamedTuple):
-    until: float
+    ends_at: float  #: By the monotonic clock, in seconds.
     failures: int
 
 
-class _Windows(Generic[Key]):
+class _FailureWindows(Generic[Key]):
     """Failure counts by key, each in a fixed window that starts with its first failure.
 
-    The oldest window is evicted when there are too many.
+    The oldest window is evicted when there are more than ``size``.
     """
 
-    def __init__(self, size: int, seconds: float, monotonic: Callable[[], float]) -> None:
+    def __init__(self, size: int, window_seconds: float, monotonic: Callable[[], float]) -> None:
         self._size = size
-        self._seconds = seconds
+        self._window_seconds = window_seconds
         self._monotonic = monotonic
         self._windows: OrderedDict[Key, _Window] = OrderedDict()
 
@@ -87,22 +93,22 @@ class _Windows(Generic[Key]):
         window = self._windows.get(key)
         if window is None:
             return 0
-        if window.until <= self._monotonic():
+        if window.ends_at <= self._monotonic():
             del self._windows[key]
             return 0
         return window.failures
 
-    def add(self, key: Key) -> int:
+    def increment(self, key: Key) -> int:
         count = self.count(key) + 1
         if count > 1:
             self._windows[key] = self._windows[key]._replace(failures=count)
             return count
         if len(self._windows) >= self._size:
             self._windows.popitem(last=False)
-        self._windows[key] = _Window(self._monotonic() + self._seconds, 1)
+        self._windows[key] = _Window(self._monotonic() + self._window_seconds, 1)
         return 1
 
-    def take_back(self, key: Key) -> None:
+    def decrement(self, key: Key) -> None:
         count = self.count(key) - 1
         if count > 0:
             self._windows[key] = self._windows[key]._replace(failures=count)
@@ -113,5 +119,5 @@ class _Windows(Generic[Key]):
         self._windows.pop(key, None)
 
 
-def _pair(login: str, address: str) -> tuple[str, str]:
+def _login_and_network(login: str, address: str) -> tuple[str, str]:
     return login.lower(), client_network(address)

@@ -10,36 +10,41 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from dashwright.api.auth import key_material
 from dashwright.api.auth.hashing import BoundedThreads
 
-# The smallest of the OWASP cheat sheet's equivalent argon2id settings that keeps two verifications within the gateway's memory goal.
+# The OWASP cheat sheet lists equivalent argon2id settings. These keep two concurrent verifications within the gateway's memory goal.
 _HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
 
 class Passwords:
     """Hashes of passwords: argon2id, and PBKDF2 with a separate salt from imported databases.
 
-    Every verification computes both, so that its duration reveals neither if the account exists nor where its hash came from.
+    Every verification computes a hash by each algorithm. Its duration then reveals neither whether the account exists nor whether it was
+    imported.
     """
 
-    def __init__(self, threads: int = 2, waiting: int = 32) -> None:
-        """Create the thread pool; ``waiting`` limits running and queued verifications."""
-        self._threads = BoundedThreads("passwords", threads=threads, waiting=waiting)
+    def __init__(self, threads: int = 2, max_pending: int = 32) -> None:
+        """Create the thread pool; ``max_pending`` limits running and queued verifications."""
+        self._threads = BoundedThreads("passwords", threads=threads, max_pending=max_pending)
         self._dummy_hash = _dummy_hash()
 
     async def hash(self, password: str) -> str:
         """Return the hash to store, which includes its salt. Raises TooManyRequests."""
         return await self._threads.run(lambda: _HASHER.hash(password))
 
-    async def verify(self, stored: str | None, password: str, *, salt: str | None = None, is_suspect: bool = False) -> bool:
-        """Return whether ``password`` matches the stored hash. None (no such account) takes the same time. Raises TooManyRequests."""
-        return await self._threads.run(lambda: _verify(stored, salt, password, self._dummy_hash), is_suspect=is_suspect)
+    async def verify(self, stored_hash: str | None, password: str, *, salt: str | None = None, is_suspect: bool = False) -> bool:
+        """Return whether ``password`` matches the stored hash. Without a hash this takes the same time. Raises TooManyRequests.
+
+        ``salt`` belongs to an imported hash; argon2id hashes include their salt. Verifications with ``is_suspect`` share a quarter of
+        the queue.
+        """
+        return await self._threads.run(lambda: _verify(stored_hash, salt, password, self._dummy_hash), is_suspect=is_suspect)
 
     @staticmethod
-    def is_outdated(stored: str) -> bool:
+    def is_outdated(stored_hash: str) -> bool:
         """Return whether a verified hash should be replaced by a new one of the same password."""
-        if key_material.is_stored(stored):
+        if key_material.is_secret_hash(stored_hash):
             return True
         try:
-            return _HASHER.check_needs_rehash(stored)
+            return _HASHER.check_needs_rehash(stored_hash)
         except InvalidHashError:
             return False
 
@@ -50,21 +55,23 @@ class Passwords:
 
 @cache
 def _dummy_hash() -> str:
-    """Return the hash that a password is compared with if the account does not exist."""
+    """Return the hash that a password is compared with if there is no argon2id hash of an account."""
     return _HASHER.hash("no account has this password")
 
 
-def _verify(stored: str | None, salt: str | None, password: str, dummy_hash: str) -> bool:
-    imported = stored if stored is not None and salt is not None and key_material.is_stored(stored) else None
-    own = stored if stored is not None and stored.startswith("$argon2") else None
-    # Both hashes are computed before one is chosen: the time must not depend on the kind of the stored hash.
-    computed = key_material.stored(password, salt or "no salt")
-    fits = _fits_argon2(own or dummy_hash, password)
-    return hmac.compare_digest(computed, imported) if imported is not None else fits and own is not None
+def _verify(stored_hash: str | None, salt: str | None, password: str, dummy_hash: str) -> bool:
+    is_imported = stored_hash is not None and salt is not None and key_material.is_secret_hash(stored_hash)
+    is_argon2 = stored_hash is not None and stored_hash.startswith("$argon2")
+    # Both hashes are computed before one is chosen: the time must not depend on the algorithm of the stored hash.
+    pbkdf2_hash = key_material.hash_secret(password, salt or "no salt")
+    matches_argon2 = _matches_argon2(stored_hash if stored_hash is not None and is_argon2 else dummy_hash, password)
+    if stored_hash is not None and is_imported:
+        return hmac.compare_digest(pbkdf2_hash, stored_hash)
+    return matches_argon2 and is_argon2
 
 
-def _fits_argon2(stored: str, password: str) -> bool:
+def _matches_argon2(stored_hash: str, password: str) -> bool:
     try:
-        return _HASHER.verify(stored, password)
+        return _HASHER.verify(stored_hash, password)
     except (Argon2Error, InvalidHashError):
         return False

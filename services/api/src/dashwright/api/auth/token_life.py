@@ -10,25 +10,25 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class LifeLimits:
-    """The longest life of a token. With either limit set, every token must expire."""
+    """The limits on the life of a token, which apply independently. If one of them is set, every token must expire."""
 
-    seconds: int | None = None
-    days: int | None = None
+    max_seconds: int | None = None  #: ``API_KEY_MAX_SECONDS_TO_LIVE``; None: no limit.
+    max_days: int | None = None  #: ``TOKEN_EXPIRATION_DAY_LIMIT``; None: no limit.
 
 
-def token_end(seconds_to_live: int, now: int, limits: LifeLimits) -> int | None:
+def token_expiry(seconds_to_live: int, now: int, limits: LifeLimits) -> int | None:
     """Return the expiry in Unix seconds, or None for a token that never expires (0 seconds to live).
 
-    Raises BadRequest, in the words that existing clients know, for a negative or too long life, for no expiry despite a limit, and
-    for an expiry after the year 9999.
+    ``now`` is in Unix seconds. Raises BadRequest for a negative or too long life, for no expiry despite a limit, and for an expiry after
+    the year 9999. The messages are Grafana's, except that for ``max_days``.
     """
-    if seconds_to_live < 0 or now + seconds_to_live > times.LAST:
+    if seconds_to_live < 0 or now + seconds_to_live > times.MAX_SECONDS:
         raise BadRequest("invalid SecondsToLive value", message_id="serviceaccounts.ErrInvalidInput")
-    if limits.seconds is not None:
+    if limits.max_seconds is not None:
         if seconds_to_live == 0:
             raise BadRequest("Number of seconds before expiration should be set")
-        if seconds_to_live > limits.seconds:
+        if seconds_to_live > limits.max_seconds:
             raise BadRequest("Number of seconds before expiration is greater than the global limit")
-    if limits.days is not None and not 0 < seconds_to_live <= limits.days * _DAY_SECONDS:
-        raise BadRequest(f"A token ends within {limits.days} days here; give secondsToLive from 1 to {limits.days * _DAY_SECONDS}")
+    if limits.max_days is not None and not 0 < seconds_to_live <= limits.max_days * _DAY_SECONDS:
+        raise BadRequest(f"A token ends within {limits.max_days} days here; give secondsToLive from 1 to {limits.max_days * _DAY_SECONDS}")
     return now + seconds_to_live if seconds_to_live else None

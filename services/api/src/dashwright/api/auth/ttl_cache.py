@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class TtlCache(Generic[Key, Value]):
-    """A cache of at most ``size`` values, each kept for ``seconds``. The oldest entry is evicted first."""
+    """A cache of at most ``size`` values. Each expires after ``seconds``; the oldest entry is evicted first."""
 
     def __init__(self, size: int, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._size = size
@@ -23,20 +23,21 @@ class TtlCache(Generic[Key, Value]):
         entry = self._entries.get(key)
         if entry is None:
             return None
-        if entry[0] <= self._monotonic():
+        expires_at, value = entry
+        if expires_at <= self._monotonic():
             del self._entries[key]
             return None
-        return entry[1]
+        return value
 
     def put(self, key: Key, value: Value) -> None:
-        """Store a value; its lifetime starts now, also if the key exists."""
+        """Store a value. Its lifetime starts now, even if the key is cached already."""
         self._entries.pop(key, None)
         if len(self._entries) >= self._size:
             self._entries.popitem(last=False)
         self._entries[key] = (self._monotonic() + self._seconds, value)
 
     def clear(self) -> None:
-        """Drop all values."""
+        """Discard all values."""
         self._entries.clear()
 
     def __len__(self) -> int:

@@ -1,1 +1,1 @@
-"""Change streams of objects and jobs: what watches wait for."""
+"""Change streams of objects and jobs, which wake the watches of a gateway."""

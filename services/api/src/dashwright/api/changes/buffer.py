@@ -1,55 +1,63 @@
-"""A bounded buffer of the newest changes, for watchers that are a little behind."""
+"""A bounded log of the newest changes, for watchers that are a little behind."""
 
 from collections import deque
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Final
+from typing import Final, NamedTuple
 
 from dashwright.common.stores.changes import Change, ObjectState
 
-_CHANGES: Final = 4096
-_BYTES: Final = 16 * 1024 * 1024
-_OBJECTS: Final = 700
-"""Estimated memory of one change without its strings, in bytes."""
+_MAX_CHANGES: Final = 4096
+_MAX_BYTES: Final = 16 * 1024 * 1024
+_OVERHEAD_BYTES: Final = 700
+"""Estimated memory of one change in addition to its strings."""
+
+
+class _BufferedChange(NamedTuple):
+    stream_index: int
+    change: Change
+    size: int  #: Estimated memory, in bytes.
 
 
 class ChangeBuffer:
-    """All changes of a stream above version ``start``, limited by number and bytes.
+    """The newest changes of a stream in the order in which the stream read them, limited by number and bytes.
 
-    A full buffer drops its oldest changes, and ``start`` advances to the last dropped version.
+    Changes are numbered from 1 by their index. A full buffer discards its oldest changes, but never uses an index twice.
     """
 
-    def __init__(self, *, changes: int = _CHANGES, size: int = _BYTES) -> None:
-        """Create an empty buffer of at most ``changes`` changes and ``size`` bytes in total."""
-        self.start = 0
-        self._changes: deque[tuple[Change, int]] = deque()
-        self._most = changes
-        self._room = size
+    def __init__(self, *, max_changes: int = _MAX_CHANGES, max_bytes: int = _MAX_BYTES) -> None:
+        """Create an empty buffer with these limits."""
+        #: Index of the newest change.
+        self.last_index = 0
+        self._changes: deque[_BufferedChange] = deque()
+        self._max_changes = max_changes
+        self._free_bytes = max_bytes
 
-    def clear(self, start: int) -> None:
-        """Drop all changes and continue after version ``start``."""
-        self._room += sum(size for _, size in self._changes)
+    def clear(self) -> None:
+        """Discard all changes. The next index is skipped, so that cursors at earlier indexes read from the database."""
+        self._free_bytes += sum(buffered.size for buffered in self._changes)
         self._changes.clear()
-        self.start = start
+        self.last_index += 1
 
     def append(self, change: Change) -> None:
-        """Add the newest change, and drop the oldest ones until the buffer is within its limits."""
-        size = _OBJECTS + _size(change.state) + (0 if change.old is None else _size(change.old)) + len(change.spec or "")
-        self._changes.append((change, size))
-        self._room -= size
-        while self._room < 0 or len(self._changes) > self._most:
-            dropped, size = self._changes.popleft()
-            self._room += size
-            self.start = dropped.resource_version
+        """Add the newest change, and discard the oldest changes until the buffer is within its limits."""
+        old_size = 0 if change.old is None else _state_size(change.old)
+        size = _OVERHEAD_BYTES + _state_size(change.state) + old_size + len(change.spec or "")
+        self.last_index += 1
+        self._changes.append(_BufferedChange(self.last_index, change, size))
+        self._free_bytes -= size
+        while self._free_bytes < 0 or len(self._changes) > self._max_changes:
+            self._free_bytes += self._changes.popleft().size
 
-    def after(self, version: int, *, until: int) -> Sequence[Change] | None:
-        """Return the changes above ``version`` up to ``until``, in order, or None if the buffer does not reach back to ``version``."""
-        if version < self.start:
+    def changes_after(self, index: int, *, until: int) -> Sequence[Change] | None:
+        """Return the changes after ``index``, up to and including ``until``, or None if some of them were discarded."""
+        newest_discarded_index = self.last_index - len(self._changes)
+        if newest_discarded_index > index:
             return None
         # Search backwards from the newest, so that the cost depends on how far the watcher is behind, not on the size of the buffer.
-        newer = [change for change, _ in takewhile(lambda held: held[0].resource_version > version, reversed(self._changes))]
-        return [change for change in reversed(newer) if change.resource_version <= until]
+        newer_changes = takewhile(lambda buffered: buffered.stream_index > index, reversed(self._changes))
+        return [buffered.change for buffered in reversed(list(newer_changes)) if buffered.stream_index <= until]
 
 
-def _size(state: ObjectState) -> int:
+def _state_size(state: ObjectState) -> int:
     return len(state.metadata) + len(state.status or "") + len(state.labels)

@@ -1,4 +1,4 @@
-"""The change feed of one gateway process: the streams of objects and jobs, their watches, and callbacks for changed access."""
+"""The change feed of one gateway process: the streams of objects and jobs, their watches, and callbacks for access changes."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,33 +11,37 @@ from dashwright.api.changes.cursor import Cursor
 from dashwright.api.changes.stream import ChangeStream
 from dashwright.api.changes.timers import WatchTimers
 from dashwright.api.changes.watchers import WatchersByIdentity
+from dashwright.common.database.notifier import CHANNEL
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.observability import metrics
+from dashwright.common.stores import changes
 from dashwright.common.stores.changes import StreamName, stream_of
 
 log = structlog.get_logger()
 
-_CHANNEL: Final = "change"
-_ACCESS: Final = "access:"
-_STREAM_NAMES: Final = {"resource": StreamName.OBJECTS, "job": StreamName.JOBS}
+_ACCESS_PREFIX: Final = "access:"
+_STREAMS_BY_PAYLOAD: Final = {"resource": StreamName.OBJECTS, "job": StreamName.JOBS}
 
-_POLL_LISTENING, _POLL_DEAF = 5.0, 1.0
-"""Seconds between two polls: a notification may be lost, and none arrives while the connection is down."""
+_POLL_SECONDS: Final = 1.0
+"""Seconds between two polls of a watched stream. They find changes whose notification was lost."""
 
 _BATCH_SECONDS: Final = 0.01
 """Seconds to wait after a notification, so that a burst of changes is read in one batch."""
 
 _RETRY_SECONDS: Final = 1.0
 
+_UPGRADE_POLL_SECONDS: Final = 10.0
+"""Seconds between two checks for gateways of an older version."""
+
 
 class Feed:
-    """A follower of the change feed: it reads changes from the database and wakes the watches that they concern.
+    """The change feed as this gateway follows it: it reads changes from the database and wakes the watchers that they affect.
 
-    A notification only triggers a read and contains no changes. While ``is_listening`` is false, caches that rely on the feed for
-    invalidation must not be used.
+    A notification only triggers a read and contains no changes. While ``is_listening`` is false, caches that the feed invalidates
+    must not be used.
     """
 
     def __init__(self, database: Database) -> None:
@@ -46,68 +50,94 @@ class Feed:
         self._streams = {stream_name: ChangeStream(database, stream_name) for stream_name in StreamName}
         self._timers = WatchTimers()
         self._watchers = WatchersByIdentity()
-        self._running = AsyncExitStack()
-        self._count = 0
+        self._exit_stack = AsyncExitStack()
+        self._watch_count = 0
         self.is_listening = False
-        self.epoch = 0  #: Incremented whenever something changes that may affect which objects a caller sees.
+        self.epoch = 0  #: Incremented by every change that may affect which objects a caller can read.
 
     @property
-    def watchers(self) -> int:
+    def watch_count(self) -> int:
         """The number of open watches."""
-        return self._count
+        return self._watch_count
 
-    def watches_of(self, caller: Identity) -> int:
+    def watch_count_of(self, caller: Identity) -> int:
         """Return the number of the caller's open watches."""
         return self._watchers.count(caller.uid)
 
-    def on_access(self, callback: Callable[[str | None], None]) -> None:
-        """Call ``callback`` with each namespace whose folders or access rules changed, or with None if the namespaces are unknown."""
+    def on_access_change(self, callback: Callable[[str | None], None]) -> None:
+        """Register ``callback``. It is called with each namespace whose folders or access rules changed, or with None for any namespace."""
         self._access_callbacks.append(callback)
 
-    def forget(self, subject: str) -> None:
+    def end_watches(self, subject: str) -> None:
         """End the watches of callers whose rights may have changed: ``user:5``, ``key:7``, ``org:2`` or ``all``."""
         self._watchers.relist(subject)
 
     def watch(self, kind: Kind, namespace: str, name: str | None, caller: Identity, *, seconds: float, bookmarks: bool) -> Cursor:
-        """Return a cursor for a watch of ``seconds``. Call ``leave`` with it at the end of the watch."""
+        """Return a cursor for a watch of one object (``name`` None: of all objects) that times out after ``seconds``.
+
+        Call ``leave`` with the cursor when the watch ends.
+        """
         cursor = self._streams[stream_of(kind)].join(kind, namespace, name, caller)
         self._timers.add(cursor, seconds=seconds, bookmarks=bookmarks)
         self._watchers.add(cursor)
-        self._count += 1
-        metrics.watches.set(self._count)
+        self._watch_count += 1
+        metrics.watches.set(self._watch_count)
         return cursor
+
+    def index(self, kind: Kind) -> int | None:
+        """Return the index of the newest change that a kind's stream has read, or None while the stream is not followed.
+
+        A watch may start at this index together with a version, provided that two things hold: the index was read first, and then the
+        database had no change of the namespace above that version.
+        """
+        stream = self._streams[stream_of(kind)]
+        return stream.index if stream.is_following else None
 
     def leave(self, cursor: Cursor) -> None:
         """Remove a watch."""
-        self._count -= 1
-        metrics.watches.set(self._count)
+        self._watch_count -= 1
+        metrics.watches.set(self._watch_count)
         self._watchers.remove(cursor)
         self._timers.remove(cursor)
         cursor.close()
 
     async def start(self) -> None:
         """Start listening for notifications and reading changes."""
-        listener = self._database.listen(_CHANNEL, self._on_notification, self._on_listening, self._on_lost)
-        await self._running.enter_async_context(listener)
+        listener = self._database.listen(CHANNEL, self._on_notification, self._on_listening, self._on_connection_lost)
+        await self._exit_stack.enter_async_context(listener)
         for stream in self._streams.values():
             task = asyncio.create_task(self._follow(stream), name=f"changes of {stream.stream_name.name.lower()}")
-            self._running.push_async_callback(_finished, task)
-            self._running.callback(task.cancel)
+            self._exit_stack.push_async_callback(_wait_until_done, task)
+            self._exit_stack.callback(task.cancel)
+        task = asyncio.create_task(self._order_by_namespace(), name="order of changes")
+        self._exit_stack.push_async_callback(_wait_until_done, task)
+        self._exit_stack.callback(task.cancel)
 
     async def stop(self) -> None:
         """Stop reading changes. The HTTP server ends the responses of watches."""
         self._timers.close()
-        await self._running.aclose()
+        await self._exit_stack.aclose()
+
+    async def _order_by_namespace(self) -> None:
+        """Wait until no gateway of an older version is left, then let namespaces write concurrently."""
+        while True:
+            try:
+                async with self._database.transaction() as connection:
+                    if await changes.order_by_namespace(connection):
+                        return
+            except DashwrightError as error:
+                log.info("order_of_changes_unknown", error=error.message)
+            await asyncio.sleep(_UPGRADE_POLL_SECONDS)
 
     async def _follow(self, stream: ChangeStream) -> None:
         while True:
-            await self._wait_for_news(stream)
-            stream.has_news.clear()
+            await self._wait_for_changes(stream)
+            stream.change_event.clear()
             if not stream.is_watched:
-                stream.rest()
+                stream.stop_following()
                 continue
             try:
-                moved = await stream.advance()
+                changed_namespaces = await stream.advance()
             except DashwrightError as error:
                 log.warning("change_stream_delayed", stream=stream.stream_name.name.lower(), error=error.message)
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -115,43 +145,43 @@ class Feed:
                 log.exception("change_stream_delayed", stream=stream.stream_name.name.lower())
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
-                self._report_access(moved)
+                self._report_access_changes(changed_namespaces)
 
-    async def _wait_for_news(self, stream: ChangeStream) -> None:
+    async def _wait_for_changes(self, stream: ChangeStream) -> None:
         """Wait for a notification or the next poll. A stream without watchers does not poll: it waits until a watcher joins."""
-        seconds = (_POLL_LISTENING if self.is_listening else _POLL_DEAF) if stream.is_watched else None
+        seconds = _POLL_SECONDS if stream.is_watched else None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await stream.has_news.wait()
+                await stream.change_event.wait()
         await asyncio.sleep(_BATCH_SECONDS)
 
     def _on_notification(self, payload: str) -> None:
-        if payload.startswith(_ACCESS):
-            self._access_changed(payload.removeprefix(_ACCESS))
-        elif (stream_name := _STREAM_NAMES.get(payload)) is not None:
-            self._streams[stream_name].has_news.set()
+        if payload.startswith(_ACCESS_PREFIX):
+            self._notify_access_change(payload.removeprefix(_ACCESS_PREFIX))
+        elif (stream_name := _STREAMS_BY_PAYLOAD.get(payload)) is not None:
+            self._streams[stream_name].change_event.set()
 
     def _on_listening(self) -> None:
         self.is_listening = True
-        self._access_changed(None)
+        self._notify_access_change(None)
         for stream in self._streams.values():
-            stream.has_news.set()
+            stream.change_event.set()
 
-    def _on_lost(self) -> None:
+    def _on_connection_lost(self) -> None:
         self.is_listening = False
-        self._access_changed(None)
+        self._notify_access_change(None)
 
-    def _report_access(self, moved: set[str] | None) -> None:
-        """Report changed access as soon as it is read, since its notification may arrive later."""
-        for namespace in (None,) if moved is None else moved:
-            self._access_changed(namespace)
+    def _report_access_changes(self, namespaces: set[str] | None) -> None:
+        """Report access changes in ``namespaces`` (None: in any) as soon as they are read: their notifications may arrive later."""
+        for namespace in (None,) if namespaces is None else namespaces:
+            self._notify_access_change(namespace)
 
-    def _access_changed(self, namespace: str | None) -> None:
+    def _notify_access_change(self, namespace: str | None) -> None:
         self.epoch += 1
         for callback in self._access_callbacks:
             callback(namespace)
 
 
-async def _finished(task: asyncio.Task[None]) -> None:
+async def _wait_until_done(task: asyncio.Task[None]) -> None:
     with suppress(asyncio.CancelledError):
         await task

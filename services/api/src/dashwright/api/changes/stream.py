@@ -1,4 +1,4 @@
-"""A change stream as this gateway follows it: the newest changes in memory, and the cursors of its watchers.
+"""A change stream in this gateway: the newest changes in memory, and the cursors of its watchers.
 
 There is one stream for objects and one for jobs. A stream reads each change once, however many clients watch, appends it to its
 buffer and wakes the cursors that select it. A cursor then reads from the buffer, or from the database if it is further behind.
@@ -9,41 +9,57 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dashwright.api.changes.buffer import ChangeBuffer
-from dashwright.api.changes.cursor import Cursor, Wake
-from dashwright.common.database.pool import Database
-from dashwright.common.errors import Gone
+from dashwright.api.changes.cursor import Cursor, WakeReason
+from dashwright.common.database.pool import Connection, Database
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores import changes
-from dashwright.common.stores.changes import Change, StreamName
+from dashwright.common.stores.changes import MAX_TRANSACTION_AGE, Change, Snapshot, StreamName
 
-PAGE: Final = 500
-"""Changes that one query reads."""
+PAGE_SIZE: Final = 500
+"""Limit on the changes that one query reads."""
+
+_SETTLE_SECONDS: Final = 10.0
+"""Seconds between two checks for namespaces without a writer. Their bookmarks then advance although nothing changes."""
+
+_MAX_GAP_SECONDS: Final = MAX_TRANSACTION_AGE.total_seconds() / 2
+"""Seconds after which the stream does not continue from its last snapshot: changes may have been dropped since then."""
 
 _DATABASE_READERS: Final = 4
-"""Watchers that may read from the database concurrently; the others wait, so that they leave connections to requests."""
+"""Limit on the watchers that read from the database concurrently, so that requests find free connections."""
 
 WatchKey = tuple[str, str, str]
 """API group, plural of the kind, and namespace."""
 
 
 class ChangeStream:
-    """A stream that wakes the watchers that a change concerns.
+    """A stream of changes that wakes the watchers that a change affects.
 
-    ``boundary`` is the newest resource version read so far. It is always the end of a transaction, and advances only after every
-    change below it is buffered and its watchers are woken. Without watchers it does not advance.
+    Each ``advance`` reads the changes of the transactions that the previous snapshot did not contain. Within a namespace they arrive
+    in the order of their versions; docs/decisions/0012-change-feed-by-namespace.md explains why. ``index`` advances only after all
+    changes of a snapshot are buffered and their watchers are woken. Without watchers the stream does not advance.
     """
 
     def __init__(self, database: Database, stream_name: StreamName) -> None:
         self._database = database
         self.stream_name = stream_name
-        self._cursors: dict[WatchKey, dict[str | None, set[Cursor]]] = {}  #: By key, then by name of the object; None: all objects.
+        #: By key, then by the name of the watched object, or None for all objects.
+        self._cursors: dict[WatchKey, dict[str | None, set[Cursor]]] = {}
         self._database_readers = asyncio.Semaphore(_DATABASE_READERS)
-        self._newcomers: set[Cursor] = set()  #: Cursors that joined since the last ``advance`` began.
-        self._is_following = False  #: False while nothing is read: the next ``advance`` skips to the newest version.
-        self.has_news = asyncio.Event()
+        self._new_cursors: set[Cursor] = set()  #: Cursors that joined since the last ``advance`` began.
+        self._snapshot: Snapshot | None = None  #: Snapshot of the last read; None: the next ``advance`` skips to the newest one.
+        self._read_at = 0.0  #: Time of the last read, by the clock of the loop.
+        self._settled_at = 0.0  #: Time of the last check for namespaces without a writer, by the clock of the loop.
+        #: By watched namespace, the newest version up to which all changes were read.
+        self._boundaries: dict[str, int] = {}
+        self.change_event = asyncio.Event()
         self.buffer = ChangeBuffer()
-        self.boundary = 0
+        self.index = 0
+
+    @property
+    def is_following(self) -> bool:
+        """True if cursors can read; false until the first ``advance`` after the first cursor joined."""
+        return self._snapshot is not None
 
     @property
     def is_watched(self) -> bool:
@@ -51,119 +67,164 @@ class ChangeStream:
         return bool(self._cursors)
 
     def join(self, kind: Kind, namespace: str, name: str | None, caller: Identity) -> Cursor:
-        """Return a new cursor. The caller sets its version."""
-        cursor = Cursor(self, kind, namespace, name, caller)
+        """Return a new cursor. Call ``Cursor.start`` to set its position."""
+        cursor, was_watched = Cursor(self, kind, namespace, name, caller), self.is_watched
         self._cursors.setdefault(_watch_key(kind, namespace), {}).setdefault(name, set()).add(cursor)
-        self._newcomers.add(cursor)
-        if not self._is_following:
-            # Without this the first watcher would wait for the next change or poll before anything is read.
-            self.has_news.set()
+        self._new_cursors.add(cursor)
+        self._boundaries.setdefault(namespace, 0)
+        if not (was_watched and self.is_following):
+            # Without watchers the stream does not poll. Without this, the first one would wait for the next notification.
+            self.change_event.set()
         return cursor
 
     def leave(self, cursor: Cursor) -> None:
         """Remove a cursor."""
-        self._newcomers.discard(cursor)
+        self._new_cursors.discard(cursor)
         key = _watch_key(cursor.kind, cursor.namespace)
-        by_name = self._cursors.get(key, {})
-        watching = by_name.get(cursor.name, set())
-        watching.discard(cursor)
-        if not watching:
-            by_name.pop(cursor.name, None)
-        if not by_name:
+        cursors_by_name = self._cursors.get(key, {})
+        cursors = cursors_by_name.get(cursor.name, set())
+        cursors.discard(cursor)
+        if not cursors:
+            cursors_by_name.pop(cursor.name, None)
+        if not cursors_by_name:
             self._cursors.pop(key, None)
+            if not any(namespace == cursor.namespace for _, _, namespace in self._cursors):
+                self._boundaries.pop(cursor.namespace, None)
 
-    def rest(self) -> None:
-        """Stop following, for a stream without watchers."""
-        self._is_following = False
-        self.buffer.clear(self.boundary)
+    def boundary(self, namespace: str) -> int:
+        """Return the newest version up to which the stream has read all changes of a watched namespace."""
+        return self._boundaries.get(namespace, 0)
+
+    def stop_following(self) -> None:
+        """Stop reading changes and discard the buffered ones. Call it when the stream has no watchers."""
+        if self.is_following:
+            self._snapshot = None
+            self.buffer.clear()
+            self.index = self.buffer.last_index
 
     async def advance(self) -> set[str] | None:
-        """Read the changes since the boundary, and wake the cursors that they concern.
+        """Read the changes since the last snapshot, and wake the cursors that they affect.
 
-        Returns the namespaces in which folders or access rules changed, or None if some changes were skipped and any may have.
-        Raises Unavailable; then the boundary has not moved.
+        Returns the namespaces in which folders or access rules changed, or None for any namespace if changes were skipped.
+        Raises Unavailable without a change of the index.
         """
-        # A cursor that joins while pages are read was not matched against the earlier ones. It is woken in any case.
-        self._newcomers.clear()
+        # A cursor that joins during the reads was not matched against the earlier changes, so it is always woken.
+        self._new_cursors.clear()
         async with self._database.connection() as connection:
-            head = await changes.head(connection, self.stream_name)
-            if head == self.boundary and self._is_following:
-                return set()
-            if head < self.boundary:
-                # Versions only grow, so the database was restored to an older state.
-                self._restart_watchers()
-            moved: set[str] = set()
-            concerned: set[Cursor] = set()
-            version = self.boundary
-            try:
-                while self._is_following:
-                    page = await changes.after(connection, self.stream_name, version, until=head, limit=PAGE)
-                    for change in page:
-                        self.buffer.append(change)
-                        concerned.update(self._cursors_concerned(change))
-                        if change.alters_tree:
-                            moved.add(change.namespace)
-                    if len(page) < PAGE:
-                        break
-                    version = page[-1].resource_version
-            except Gone:
-                self._is_following = False
-            except BaseException:
-                # Changes above the boundary are read again next time; a second copy in the buffer would be sent twice.
-                self.buffer.clear(self.boundary)
-                raise
-        if not self._is_following:
-            self._pass_over(head)
-            return None
-        # Waking comes first: it sets the version of a waiting cursor to the old boundary, from which the cursor reads on.
-        for cursor in concerned | self._newcomers:
-            cursor.wake(Wake.CHANGES)
-        self.boundary = head
-        return moved
+            settled_versions = await self._settled_versions(connection)
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                snapshot = await changes.snapshot(connection)
+                previous_snapshot = self._readable_predecessor(snapshot)
+                if previous_snapshot is None:
+                    self._skip_to(snapshot)
+                    changed_namespaces = None
+                else:
+                    changed_namespaces = await self._read(connection, previous_snapshot, snapshot)
+        for namespace, version in settled_versions.items():
+            self._raise_boundary(namespace, version)
+        return changed_namespaces
 
-    async def look_back(self, cursor: Cursor, until: int) -> tuple[Sequence[Change], int]:
-        """Return a page of the changes that a cursor selects, from the database, and the cursor's version after them."""
+    def _readable_predecessor(self, snapshot: Snapshot) -> Snapshot | None:
+        """Return the snapshot of the last read, or None if the changes between it and ``snapshot`` cannot be read."""
+        previous_snapshot = self._snapshot
+        if previous_snapshot is None:
+            return None
+        if snapshot.latest < previous_snapshot.latest:
+            # Versions only increase, so the database was restored to an older state.
+            for cursor in self._all_cursors():
+                cursor.wake(WakeReason.RELIST)
+            return None
+        is_recent = asyncio.get_running_loop().time() - self._read_at < _MAX_GAP_SECONDS
+        return previous_snapshot if is_recent and snapshot.horizon <= previous_snapshot.latest else None
+
+    async def _read(self, connection: Connection, previous_snapshot: Snapshot, snapshot: Snapshot) -> set[str]:
+        """Read the changes between two snapshots and wake the cursors that they affect.
+
+        Returns the namespaces in which folders or access rules changed.
+        """
+        changed_namespaces: set[str] = set()
+        affected_cursors: set[Cursor] = set()
+        newest_versions: dict[str, int] = {}
+        try:
+            async for change in changes.list_since(connection, self.stream_name, previous_snapshot, page=PAGE_SIZE):
+                self.buffer.append(change)
+                affected_cursors.update(self._cursors_affected_by(change))
+                if change.changes_trees:
+                    changed_namespaces.add(change.namespace)
+                newest_versions[change.namespace] = change.resource_version
+        except BaseException:
+            # The next ``advance`` reads these changes again. Without this, watchers would receive them twice.
+            self.buffer.clear()
+            self.index = self.buffer.last_index
+            raise
+        # Before the index changes: ``wake`` sets the position of a waiting cursor to the old index.
+        for cursor in affected_cursors | self._new_cursors:
+            cursor.wake(WakeReason.CHANGES)
+        self._move_to(snapshot)
+        for namespace, version in newest_versions.items():
+            self._raise_boundary(namespace, version)
+        return changed_namespaces
+
+    def _skip_to(self, snapshot: Snapshot) -> None:
+        """Continue after a snapshot. Watchers read the skipped changes from the database."""
+        for cursor in self._all_cursors():
+            cursor.wake(WakeReason.CHANGES)
+        self.buffer.clear()
+        self._move_to(snapshot)
+
+    def _move_to(self, snapshot: Snapshot) -> None:
+        # Set together, because a cursor that reads the database relies on the snapshot to contain exactly the changes up to the index.
+        self._snapshot, self.index = snapshot, self.buffer.last_index
+        self._read_at = asyncio.get_running_loop().time()
+
+    def _raise_boundary(self, namespace: str, version: int) -> None:
+        if version > self._boundaries.get(namespace, version):
+            self._boundaries[namespace] = version
+
+    async def _settled_versions(self, connection: Connection) -> dict[str, int]:
+        """Return versions by namespace: once the next snapshot is read, all changes up to these versions are read.
+
+        The result is empty within ``_SETTLE_SECONDS`` of the last check.
+        """
+        now = asyncio.get_running_loop().time()
+        if now - self._settled_at < _SETTLE_SECONDS:
+            return {}
+        self._settled_at = now
+        version, namespaces = await changes.settled_version(connection, self.stream_name, self._boundaries)
+        return dict.fromkeys(namespaces, version)
+
+    async def read_from_database(self, cursor: Cursor) -> tuple[Sequence[Change], int | None]:
+        """Return a page of the changes that a cursor selects, and the index up to which it has read the stream after them."""
+        snapshot, index = self._snapshot, self.index
+        assert snapshot is not None, "a cursor reads only what the stream has read"
         async with self._database_readers, self._database.connection() as connection:
-            found = await changes.after(
+            page = await changes.list_after(
                 connection,
                 self.stream_name,
                 cursor.version,
-                until=until,
-                limit=PAGE,
+                snapshot=snapshot,
+                limit=PAGE_SIZE,
                 kind=cursor.kind,
                 namespace=cursor.namespace,
                 name=cursor.name,
             )
-        return found, found[-1].resource_version if len(found) == PAGE else until
-
-    def _restart_watchers(self) -> None:
-        """Make all watchers list again."""
-        for cursor in self._all_cursors():
-            cursor.wake(Wake.RELIST)
-        self._is_following = False
-
-    def _pass_over(self, head: int) -> None:
-        """Continue at the newest version. Watchers read the skipped changes from the database."""
-        for cursor in self._all_cursors():
-            cursor.wake(Wake.CHANGES)
-        self.buffer.clear(head)
-        self.boundary = head
-        self._is_following = True
+        return page, None if len(page) == PAGE_SIZE else index
 
     def _all_cursors(self) -> Iterator[Cursor]:
-        return (cursor for by_name in self._cursors.values() for watching in by_name.values() for cursor in watching)
+        return (cursor for cursors_by_name in self._cursors.values() for cursors in cursors_by_name.values() for cursor in cursors)
 
-    def _cursors_concerned(self, change: Change) -> Iterator[Cursor]:
+    def _cursors_affected_by(self, change: Change) -> Iterator[Cursor]:
+        """Yield the cursors that select a change, and those whose view of objects it may change. A cursor may occur twice."""
         if change.kind is not None:
-            by_name = self._cursors.get(_watch_key(change.kind, change.namespace))
-            if by_name is not None:
-                yield from by_name.get(None, ())
-                yield from by_name.get(change.name, ())
-        if change.moves_access:
-            for (_, _, namespace), by_name in self._cursors.items():
+            cursors_by_name = self._cursors.get(_watch_key(change.kind, change.namespace))
+            if cursors_by_name is not None:
+                yield from cursors_by_name.get(None, ())
+                yield from cursors_by_name.get(change.name, ())
+        if change.changes_access:
+            for (_, _, namespace), cursors_by_name in self._cursors.items():
                 if namespace == change.namespace:
-                    for watching in by_name.values():
-                        yield from (cursor for cursor in watching if cursor.looks_for(change))
+                    for cursors in cursors_by_name.values():
+                        yield from (cursor for cursor in cursors if cursor.is_affected_by(change))
 
 
 def _watch_key(kind: Kind, namespace: str) -> WatchKey:

@@ -1,55 +1,55 @@
-"""Bookmarks and timeouts of watches, driven by one timer: a timer for each of thousands of watches would be expensive."""
+"""Bookmarks and timeouts of all watches, from one timer: a timer for each of thousands of watches would be expensive."""
 
 import asyncio
 from itertools import count
 from typing import Final
 
-from dashwright.api.changes.cursor import Cursor, Wake
+from dashwright.api.changes.cursor import Cursor, WakeReason
 
 BOOKMARK_SECONDS: Final = 60
 """Seconds between two bookmarks of a watch that requested them."""
 
 GRACE_SECONDS: Final = 60
-"""Seconds after its timeout for which a watch may still be sending; a client that reads nothing would keep it open permanently."""
+"""Seconds after its timeout until a watch is cancelled: a client that does not read would keep the watch open permanently."""
 
 
 class WatchTimers:
     """The timer wheel of all watches.
 
-    Each second it wakes one sixtieth of the watches with bookmarks, and those that time out. A watch that is still open 60 seconds
-    after its timeout is cancelled. The timer is off while there are no watches.
+    Each second it wakes one sixtieth of the watches with bookmarks, and the watches that time out. A watch that is still open
+    ``GRACE_SECONDS`` after its timeout is cancelled. The timer is off while there are no watches.
     """
 
     def __init__(self) -> None:
-        self._bookmarked: list[set[Cursor]] = [set() for _ in range(BOOKMARK_SECONDS)]
-        self._ending: dict[int, set[Cursor]] = {}
-        self._next_turn = count()  #: Spreads the bookmarks evenly over the seconds of a minute.
-        self._count = 0
+        self._bookmark_slots: list[set[Cursor]] = [set() for _ in range(BOOKMARK_SECONDS)]
+        self._cursors_by_end: dict[int, set[Cursor]] = {}
+        self._bookmark_counter = count()  #: Spreads the bookmarks evenly over the seconds of a minute.
+        self._watch_count = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._second = 0
+        self._handled_second = 0  #: Second of the loop's clock that was handled last.
 
     def add(self, cursor: Cursor, *, seconds: float, bookmarks: bool) -> None:
         """Add a watch that times out after ``seconds``."""
         loop = asyncio.get_running_loop()
-        self._count += 1
+        self._watch_count += 1
         if self._timer is None:
-            self._second = int(loop.time())
+            self._handled_second = int(loop.time())
             self._timer = loop.call_later(1, self._tick, loop)
-        self._end(cursor, int(loop.time() + max(1.0, seconds)))
+        self._schedule_end(cursor, int(loop.time() + max(1.0, seconds)))
         if bookmarks:
-            cursor.turn = next(self._next_turn) % BOOKMARK_SECONDS
-            self._bookmarked[cursor.turn].add(cursor)
+            cursor.bookmark_second = next(self._bookmark_counter) % BOOKMARK_SECONDS
+            self._bookmark_slots[cursor.bookmark_second].add(cursor)
 
     def remove(self, cursor: Cursor) -> None:
         """Remove a watch."""
-        self._count -= 1
-        if (ending := self._ending.get(cursor.ends_at)) is not None:
-            ending.discard(cursor)
-            if not ending:
-                del self._ending[cursor.ends_at]
-        if cursor.turn is not None:
-            self._bookmarked[cursor.turn].discard(cursor)
-        if not self._count:
+        self._watch_count -= 1
+        if (cursors := self._cursors_by_end.get(cursor.ends_at)) is not None:
+            cursors.discard(cursor)
+            if not cursors:
+                del self._cursors_by_end[cursor.ends_at]
+        if cursor.bookmark_second is not None:
+            self._bookmark_slots[cursor.bookmark_second].discard(cursor)
+        if not self._watch_count:
             self.close()
 
     def close(self) -> None:
@@ -61,19 +61,19 @@ class WatchTimers:
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         now = int(loop.time())
         # A late tick handles each second that it missed.
-        for second in range(self._second + 1, now + 1):
-            for cursor in self._ending.pop(second, ()):
+        for second in range(self._handled_second + 1, now + 1):
+            for cursor in self._cursors_by_end.pop(second, ()):
                 if cursor.is_overdue:
-                    cursor.break_off()
+                    cursor.cancel_task()
                 else:
                     cursor.is_overdue = True
-                    cursor.wake(Wake.TIME)
-                    self._end(cursor, second + GRACE_SECONDS)
-            for cursor in self._bookmarked[second % BOOKMARK_SECONDS]:
-                cursor.wake(Wake.BOOKMARK)
-        self._second = now
+                    cursor.wake(WakeReason.TIMEOUT)
+                    self._schedule_end(cursor, second + GRACE_SECONDS)
+            for cursor in self._bookmark_slots[second % BOOKMARK_SECONDS]:
+                cursor.wake(WakeReason.BOOKMARK)
+        self._handled_second = now
         self._timer = loop.call_later(1, self._tick, loop)
 
-    def _end(self, cursor: Cursor, second: int) -> None:
+    def _schedule_end(self, cursor: Cursor, second: int) -> None:
         cursor.ends_at = second
-        self._ending.setdefault(second, set()).add(cursor)
+        self._cursors_by_end.setdefault(second, set()).add(cursor)

@@ -1,4 +1,7 @@
-"""Annotations: notes on moments or spans of time, of a dashboard or of the organization. Those of a dashboard follow its access."""
+"""Use cases on annotations, which are notes on a time or time range of a dashboard or of the organization.
+
+The access rules of a dashboard also apply to its annotations.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,24 +25,23 @@ CREATE: Final = "annotations:create"
 WRITE: Final = "annotations:write"
 DELETE: Final = "annotations:delete"
 
-LONGEST_TEXT: Final = 64 * 1024
-LARGEST_DATA: Final = 64 * 1024
-"""Bytes."""
+MAX_TEXT_BYTES: Final = 64 * 1024
+MAX_DATA_BYTES: Final = 64 * 1024
 
-MOST_TAGS: Final = 100
-LONGEST_TAG: Final = 190
-"""Characters."""
+MAX_TAGS: Final = 100
+MAX_TAG_LENGTH: Final = 190
+"""Limit on the characters of a tag."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The place of an annotation: a dashboard by uid, or else by number; without both it is of the organization."""
+class AnnotationTarget:
+    """The dashboard and panel that an annotation belongs to. Without a dashboard it belongs to the organization."""
 
-    #: Takes precedence over the number.
+    #: Takes precedence over ``dashboard_id``.
     dashboard_uid: str = ""
-    #: 0 if not given.
+    #: 0 if missing.
     dashboard_id: int = 0
-    #: 0 if not given.
+    #: 0: no panel.
     panel_id: int = 0
 
 
@@ -53,86 +55,91 @@ class Annotations:
 
     async def find(self, caller: Identity, query: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
         """Return the annotations that the caller may read, the newest first. Raises BadRequest for an unknown dashboard uid."""
-        readable = await self._readable(caller, query)
+        readable_query = await self._restrict_to_readable(caller, query)
         async with self._database.connection() as connection:
-            if query.dashboard is not None:
-                await _dashboard(connection, caller, Place(query.dashboard))
-            return await annotations.find(connection, readable, limit=limit)
+            if query.dashboard is not None:  # Raises BadRequest for an unknown dashboard.
+                await _find_dashboard(connection, caller, AnnotationTarget(query.dashboard))
+            return await annotations.find(connection, readable_query, limit=limit)
 
-    async def tags(self, caller: Identity, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
-        """Return the tags of annotations that the caller may read, and the number of annotations of each."""
-        readable = await self._readable(caller, AnnotationQuery(caller.org_id))
+    async def tags(self, caller: Identity, substring: str, *, limit: int) -> Sequence[tuple[str, int]]:
+        """Return the tags with ``substring`` of the annotations that the caller may read, each with the number of its annotations."""
+        readable_query = await self._restrict_to_readable(caller, AnnotationQuery(caller.org_id))
         async with self._database.connection() as connection:
-            return await annotations.tags(connection, readable, containing, limit=limit)
+            return await annotations.tags(connection, readable_query, substring, limit=limit)
 
-    async def get(self, caller: Identity, number: int) -> Annotation:
+    async def get(self, caller: Identity, annotation_id: int) -> Annotation:
         """Return one annotation. Raises NotFound and Forbidden."""
-        return await self._one(caller, READ, number)
+        return await self._get_permitted(caller, READ, annotation_id)
 
-    async def create(self, actor: Actor, caller: Identity, place: Place, content: AnnotationContent) -> int:
-        """Create an annotation and return its number. Raises BadRequest for an unknown dashboard, and Forbidden."""
+    async def create(self, actor: Actor, caller: Identity, target: AnnotationTarget, content: AnnotationContent) -> int:
+        """Create an annotation and return its id. Raises BadRequest for an unknown dashboard, and Forbidden."""
         async with self._database.connection() as connection:
-            on = await _dashboard(connection, caller, place)
-        uid, name, folder = (None, None, None) if on is None else (on.uid, on.name, on.folder)
-        await self._demand(caller, CREATE, name, folder)
+            dashboard = await _find_dashboard(connection, caller, target)
+        object_uid, dashboard_uid, folder = (None, None, None) if dashboard is None else (dashboard.uid, dashboard.name, dashboard.folder)
+        await self._require_permission(caller, CREATE, dashboard_uid, folder)
         async with self._database.transaction() as connection:
-            number = await annotations.insert(
+            annotation_id = await annotations.insert(
                 connection,
                 caller.org_id,
-                uid,
-                place.panel_id,
+                object_uid,
+                target.panel_id,
                 caller.user_id,
                 content,
                 now=self._clock.milliseconds(),
             )
-            if number is None:
-                raise _no_dashboard("UID")
-            details = {} if name is None else {"dashboard": name}
-            await audit.record(connection, actor, "annotation.create", _subject(number), org_id=caller.org_id, details=details)
-        return number
+            if annotation_id is None:  # The dashboard was deleted since it was found.
+                raise _dashboard_error("UID")
+            details = {} if dashboard_uid is None else {"dashboard": dashboard_uid}
+            await audit.record(connection, actor, "annotation.create", _audit_target(annotation_id), org_id=caller.org_id, details=details)
+        return annotation_id
 
-    async def change(self, actor: Actor, caller: Identity, number: int, content: AnnotationContent) -> None:
+    async def change(self, actor: Actor, caller: Identity, annotation_id: int, content: AnnotationContent) -> None:
         """Change an annotation. Raises NotFound and Forbidden."""
-        await self._one(caller, WRITE, number)
+        await self._get_permitted(caller, WRITE, annotation_id)
         async with self._database.transaction() as connection:
-            if not await annotations.change(connection, caller.org_id, number, content, now=self._clock.milliseconds()):
+            if not await annotations.change(connection, caller.org_id, annotation_id, content, now=self._clock.milliseconds()):
                 raise _not_found()
-            await audit.record(connection, actor, "annotation.update", _subject(number), org_id=caller.org_id)
+            await audit.record(connection, actor, "annotation.update", _audit_target(annotation_id), org_id=caller.org_id)
 
-    async def delete(self, actor: Actor, caller: Identity, number: int) -> None:
+    async def delete(self, actor: Actor, caller: Identity, annotation_id: int) -> None:
         """Delete an annotation. Raises NotFound and Forbidden."""
-        await self._one(caller, DELETE, number)
+        await self._get_permitted(caller, DELETE, annotation_id)
         async with self._database.transaction() as connection:
-            if not await annotations.delete(connection, caller.org_id, number):
+            if not await annotations.delete(connection, caller.org_id, annotation_id):
                 raise _not_found()
-            await audit.record(connection, actor, "annotation.delete", _subject(number), org_id=caller.org_id)
+            await audit.record(connection, actor, "annotation.delete", _audit_target(annotation_id), org_id=caller.org_id)
 
-    async def delete_of_panel(self, actor: Actor, caller: Identity, place: Place) -> None:
+    async def delete_of_panel(self, actor: Actor, caller: Identity, target: AnnotationTarget) -> None:
         """Delete all annotations of a panel. Raises BadRequest for an unknown dashboard, and Forbidden."""
         async with self._database.connection() as connection:
-            on = await _dashboard(connection, caller, place)
-        if on is None:
-            raise _no_dashboard("ID")
-        await self._demand(caller, DELETE, on.name, on.folder)
+            dashboard = await _find_dashboard(connection, caller, target)
+        if dashboard is None:
+            raise _dashboard_error("ID")
+        await self._require_permission(caller, DELETE, dashboard.name, dashboard.folder)
         async with self._database.transaction() as connection:
-            count = await annotations.delete_of_panel(connection, caller.org_id, on.uid, place.panel_id)
+            count = await annotations.delete_of_panel(connection, caller.org_id, dashboard.uid, target.panel_id)
             if count:
-                details = {"panel": place.panel_id, "count": count}
-                await audit.record(connection, actor, "annotation.delete", f"dashboard:{on.name}", org_id=caller.org_id, details=details)
+                details = {"panel": target.panel_id, "count": count}
+                await audit.record(
+                    connection, actor, "annotation.delete", f"dashboard:{dashboard.name}", org_id=caller.org_id, details=details
+                )
 
-    async def _readable(self, caller: Identity, query: AnnotationQuery) -> AnnotationQuery:
+    async def _restrict_to_readable(self, caller: Identity, query: AnnotationQuery) -> AnnotationQuery:
         view = await self._policy.view(caller, caller.namespace)
-        return replace(query, of_organization=caller.may(READ, ORGANIZATION_ANNOTATIONS), dashboards=view.scope_of(DASHBOARD, READ))
+        return replace(
+            query, include_organization=caller.may(READ, ORGANIZATION_ANNOTATIONS), dashboards=view.scope_for_action(DASHBOARD, READ)
+        )
 
-    async def _one(self, caller: Identity, action: str, number: int) -> Annotation:
+    async def _get_permitted(self, caller: Identity, action: str, annotation_id: int) -> Annotation:
         async with self._database.connection() as connection:
-            found = await annotations.find(connection, AnnotationQuery(caller.org_id, id=number), limit=1)
-        if not found:
+            matches = await annotations.find(connection, AnnotationQuery(caller.org_id, id=annotation_id), limit=1)
+        if not matches:
             raise _not_found()
-        await self._demand(caller, action, found[0].dashboard, found[0].folder)
-        return found[0]
+        annotation = matches[0]
+        await self._require_permission(caller, action, annotation.dashboard, annotation.folder)
+        return annotation
 
-    async def _demand(self, caller: Identity, action: str, dashboard: str | None, folder: str | None) -> None:
+    async def _require_permission(self, caller: Identity, action: str, dashboard: str | None, folder: str | None) -> None:
         if dashboard is None:
             is_allowed = caller.may(action, ORGANIZATION_ANNOTATIONS)
         else:
@@ -143,45 +150,45 @@ class Annotations:
 
 
 def normalized_tags(tags: Sequence[str]) -> Sequence[str]:
-    """Return tags without surrounding blanks, empty tags and duplicates."""
+    """Return the tags without empty ones and duplicates, and without blanks at their ends."""
     return list(dict.fromkeys(stripped for tag in tags if (stripped := tag.strip())))
 
 
-def check_content(content: AnnotationContent, fault: str) -> None:
-    """Raise BadRequest for content beyond the limits. ``fault`` is the message; the reason is in addition to it."""
-    if content.text is not None and len(content.text.encode()) > LONGEST_TEXT:
-        raise annotation_error(fault, f"the text is longer than {LONGEST_TEXT} bytes")
-    if content.data is not None and len(content.data.encode()) > LARGEST_DATA:
-        raise annotation_error(fault, f"the data is larger than {LARGEST_DATA} bytes")
-    if content.tags is not None and len(content.tags) > MOST_TAGS:
-        raise annotation_error(fault, f"there are more than {MOST_TAGS} tags")
-    if content.tags is not None and any(len(tag) > LONGEST_TAG for tag in content.tags):
-        raise annotation_error(fault, f"a tag is longer than {LONGEST_TAG} characters")
+def check_content(content: AnnotationContent, message: str) -> None:
+    """Raise BadRequest with ``message``, and the reason in ``error``, if the content exceeds a limit."""
+    if content.text is not None and len(content.text.encode()) > MAX_TEXT_BYTES:
+        raise annotation_error(message, f"the text is longer than {MAX_TEXT_BYTES} bytes")
+    if content.data is not None and len(content.data.encode()) > MAX_DATA_BYTES:
+        raise annotation_error(message, f"the data is larger than {MAX_DATA_BYTES} bytes")
+    if content.tags is not None and len(content.tags) > MAX_TAGS:
+        raise annotation_error(message, f"there are more than {MAX_TAGS} tags")
+    if content.tags is not None and any(len(tag) > MAX_TAG_LENGTH for tag in content.tags):
+        raise annotation_error(message, f"a tag is longer than {MAX_TAG_LENGTH} characters")
 
 
-def annotation_error(fault: str, reason: str) -> BadRequest:
-    """Return the error of a faulty annotation, with the reason in its ``error`` member."""
-    return BadRequest(fault, extra={"error": reason})
+def annotation_error(message: str, reason: str) -> BadRequest:
+    """Return the error for an invalid annotation. The reason is in the ``error`` member of the response."""
+    return BadRequest(message, extra={"error": reason})
 
 
-async def _dashboard(connection: Connection, caller: Identity, place: Place) -> ProtectedObject | None:
-    """Return the dashboard of a place, or None without one. Raises BadRequest if it does not exist."""
-    uid, number = place.dashboard_uid, None if place.dashboard_uid else place.dashboard_id
-    if not uid and not number:
+async def _find_dashboard(connection: Connection, caller: Identity, target: AnnotationTarget) -> ProtectedObject | None:
+    """Return the dashboard of a target, or None for the organization. Raises BadRequest for an unknown dashboard."""
+    uid, dashboard_id = target.dashboard_uid, None if target.dashboard_uid else target.dashboard_id
+    if not uid and not dashboard_id:
         return None
-    found = await access.find(connection, DASHBOARD, caller.namespace, uid, number)
-    if found is None:
-        raise _no_dashboard("UID" if uid else "ID")
-    return found
+    dashboard = await access.find(connection, DASHBOARD, caller.namespace, uid, dashboard_id)
+    if dashboard is None:
+        raise _dashboard_error("UID" if uid else "ID")
+    return dashboard
 
 
-def _no_dashboard(by: str) -> BadRequest:
-    return BadRequest(f"Invalid dashboard {by} in annotation request")
+def _dashboard_error(identifier: str) -> BadRequest:
+    return BadRequest(f"Invalid dashboard {identifier} in annotation request")
 
 
 def _not_found() -> NotFound:
     return NotFound("Annotation not found")
 
 
-def _subject(number: int) -> str:
-    return f"annotation:{number}"
+def _audit_target(annotation_id: int) -> str:
+    return f"annotation:{annotation_id}"

@@ -1,4 +1,4 @@
-"""Common parts of the classic API: the folder that a body names, and desired objects made from classic bodies."""
+"""Common functions of the classic API: finding the folder that a body names, and creating desired objects from bodies."""
 
 import secrets
 from typing import Any, Final
@@ -16,66 +16,67 @@ from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
-MANAGER: Final = "classic-api"
+FIELD_MANAGER: Final = "classic-api"
 """The field manager of writes through this API."""
 
-VERSION: Final = "v0alpha1"
-"""The version in which bodies of this API are stored."""
+CLASSIC_VERSION: Final = "v0alpha1"
+"""The API version under which bodies in the format of the classic API are stored."""
 
-_ROOT: Final = frozenset({"", "general"})
-"""Names of the root folder in bodies."""
+ROOT_NAMES: Final = frozenset({"", "general"})
+"""Names of the root folder in requests."""
 
 
 class VersionMismatch(PreconditionFailed):
-    """The object exists, but not in the version that the caller wants to replace."""
+    """The stored object has another generation than the one to replace."""
 
 
-async def find_folder(connection: Connection, org_id: int, uid: str | None, number: int | None) -> str | None:
-    """Return the name of the folder that a body gives by uid, or else by number; an empty text is the root.
+async def find_folder(connection: Connection, org_id: int, uid: str | None, folder_id: int | None) -> str | None:
+    """Return the name of the folder with ``uid``, or with ``folder_id`` if the uid is missing. The root's name is empty.
 
-    Return None if neither is given. Raises NotFound.
+    Returns None if both are missing. Raises NotFound for an unknown folder.
     """
-    if uid is None and number is None:
+    if uid is None and folder_id is None:
         return None
-    if uid in _ROOT or (uid is None and number == 0):
+    if uid in ROOT_NAMES or (uid is None and folder_id == 0):
         return ""
-    name = uid if uid is not None else await titles.name_by_number(connection, FOLDER, org_id, number or 0)
+    name = uid if uid is not None else await titles.name_by_numeric_id(connection, FOLDER, org_id, folder_id or 0)
     if name is None or not await resources.get_many(connection, FOLDER, namespace_of(org_id), [name]):
         raise NotFound("folder not found")
     return name
 
 
 def new_object(
-    kind: Kind, name: str, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any
+    kind: Kind, name: str, api_version: str, spec: dict[str, Any], *, folder: str, message: str = "", **fields: Any
 ) -> DesiredObject:
-    """Return a new desired object. ``folder`` is empty at the root."""
-    return DesiredObject(kind, name, version, spec, annotations=_annotations({}, folder, message), is_body=True, **members)
+    """Return the desired object for a new object. ``folder`` is empty at the root."""
+    return DesiredObject(kind, name, api_version, spec, annotations=_annotations({}, folder, message), is_stored_body=True, **fields)
 
 
 def replacement(
-    stored: StoredObject, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any
+    current: StoredObject, api_version: str, spec: dict[str, Any], *, folder: str, message: str = "", **fields: Any
 ) -> DesiredObject:
-    """Return a stored object with another spec and folder. Labels and other metadata that this API does not know are kept."""
-    metadata = orjson.loads(stored.metadata)
+    """Return the desired object that replaces spec and folder of the stored object ``current``. Labels and other metadata are kept."""
+    metadata = orjson.loads(current.metadata)
     return DesiredObject(
-        stored.kind,
-        stored.name,
-        version,
+        current.kind,
+        current.name,
+        api_version,
         spec,
         labels=metadata.get("labels") or {},
         annotations=_annotations(metadata.get("annotations") or {}, folder, message),
         finalizers=metadata.get("finalizers") or (),
         owner_references=metadata.get("ownerReferences") or (),
-        is_body=True,
-        **members,
+        is_stored_body=True,
+        **fields,
     )
 
 
 def new_uid() -> str:
-    """Return a random uid."""
+    """Return a random uid of 14 hexadecimal digits."""
     return secrets.token_hex(7)
 
 
-def _annotations(kept: dict[str, str], folder: str, message: str) -> dict[str, str]:
-    given = {FOLDER_KEY: folder, MESSAGE: message}
-    return {key: text for key, text in kept.items() if key not in given} | {key: text for key, text in given.items() if text}
+def _annotations(current_annotations: dict[str, str], folder: str, message: str) -> dict[str, str]:
+    new_annotations = {FOLDER_KEY: folder, MESSAGE: message}
+    annotations = {key: value for key, value in current_annotations.items() if key not in new_annotations}
+    return annotations | {key: value for key, value in new_annotations.items() if value}

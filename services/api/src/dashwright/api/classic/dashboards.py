@@ -8,17 +8,17 @@ from typing import Any, Final
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.classic.common import VersionMismatch
-from dashwright.api.domain.access.view import deleter_of
+from dashwright.api.domain.access.view import deleted_by_filter
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.errors import permission_denied
-from dashwright.api.resources.threads import run_sized
+from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.writing.desired_object import DesiredObject, Preconditions, WriteContext
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
-from dashwright.common.document import read_json
 from dashwright.common.errors import AlreadyExists, NotFound, PreconditionFailed
 from dashwright.common.identity import Identity
+from dashwright.common.json_documents import read_json
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import histories, quotas, resources
 from dashwright.common.stores.histories import StoredVersion
@@ -27,7 +27,8 @@ from dashwright.common.stores.resources import StoredObject
 SAVE: Final = event_of(DASHBOARD, "save")
 RESTORE: Final = event_of(DASHBOARD, "restore")
 
-_MOST_DELETED: Final = 1000
+_IMPOSSIBLE_GENERATION: Final = -1
+_MAX_TRASH_ENTRIES: Final = 1000
 # The store has the current values; copies in the body would become outdated.
 _SET_BY_STORE: Final = frozenset({"id", "uid", "version"})
 
@@ -38,25 +39,29 @@ class SaveRequest:
 
     #: The body as it was sent.
     spec: Mapping[str, Any]
-    #: Empty if not given.
+    #: Empty if missing.
     uid: str
-    #: 0 if not given.
-    number: int
-    #: The version to replace; None: create, or replace with ``overwrite``.
+    #: 0 if missing. The uid takes precedence.
+    dashboard_id: int
+    #: The generation to replace. None: create a dashboard, or replace any generation if ``overwrite`` is set.
     version: int | None
-    #: None: use ``folder_number``; without both the folder is the root.
+    #: None: use ``folder_id``; without both, the dashboard is saved at the root.
     folder_uid: str | None
-    folder_number: int | None
-    #: Stored with the version.
+    folder_id: int | None
+    #: Message of the change, stored with the new version in the history.
     message: str
-    #: Replace any version.
+    #: Replace the dashboard whatever its generation.
     overwrite: bool
     #: Bytes of the request.
     size: int
 
 
 class Dashboards:
-    """The dashboards of a caller's current organization."""
+    """The dashboards of a caller's current organization.
+
+    The uid of a dashboard in the classic API, as in ``uid`` parameters, is the *name* of the stored object. ``StoredObject.uid`` is a UUID
+    that identifies the object in histories.
+    """
 
     def __init__(self, database: Database, policy: AccessPolicy, writer: Writer) -> None:
         self._database = database
@@ -66,81 +71,86 @@ class Dashboards:
     async def get(self, caller: Identity, uid: str) -> StoredObject:
         """Return a dashboard. Raises NotFound, and Forbidden if the caller may not read it."""
         async with self._database.connection() as connection:
-            found = await resources.get_many(connection, DASHBOARD, caller.namespace, [uid])
-        if not found:
+            matches = await resources.get_many(connection, DASHBOARD, caller.namespace, [uid])
+        if not matches:
             raise not_found()
-        view, action = await self._policy.view(caller, caller.namespace), DASHBOARD.actions["get"]
-        if not view.may(action, DASHBOARD, uid, found[0].folder):
+        dashboard, action = matches[0], DASHBOARD.actions["get"]
+        view = await self._policy.view(caller, caller.namespace)
+        if not view.may(action, DASHBOARD, uid, dashboard.folder):
             raise permission_denied(action)
-        return found[0]
+        return dashboard
 
-    async def name_of(self, caller: Identity, number: int) -> str:
-        """Return the uid of the dashboard with this number. Raises NotFound."""
+    async def uid_of(self, caller: Identity, dashboard_id: int) -> str:
+        """Return the uid of the dashboard with an id. Raises NotFound."""
         async with self._database.connection() as connection:
-            name = await titles.name_by_number(connection, DASHBOARD, caller.org_id, number)
-        if name is None:
+            uid = await titles.name_by_numeric_id(connection, DASHBOARD, caller.org_id, dashboard_id)
+        if uid is None:
             raise not_found()
-        return name
+        return uid
 
-    async def folder_of(self, caller: Identity, stored: StoredObject) -> StoredObject | None:
-        """Return the folder of a dashboard; None at the root, or if the caller may not read the folder."""
-        if not stored.folder:
+    async def visible_folder(self, caller: Identity, dashboard: StoredObject) -> StoredObject | None:
+        """Return the folder of a dashboard. Return None at the root, or if the caller may not read the folder."""
+        if not dashboard.folder:
             return None
         async with self._database.connection() as connection:
-            found = await resources.get_many(connection, FOLDER, caller.namespace, [stored.folder])
+            folders = await resources.get_many(connection, FOLDER, caller.namespace, [dashboard.folder])
         view = await self._policy.view(caller, caller.namespace)
-        return next((folder for folder in found if view.may(FOLDER.actions["get"], FOLDER, folder.name, folder.folder)), None)
+        return next((folder for folder in folders if view.may(FOLDER.actions["get"], FOLDER, folder.name, folder.folder)), None)
 
     async def save(self, context: WriteContext, request: SaveRequest) -> StoredObject:
         """Create or replace a dashboard and return it.
 
-        Raises BadRequest for an invalid title or uid, NotFound for an unknown folder or number, Forbidden without permission or if
-        a repository manages the dashboard, VersionMismatch, and QuotaReached.
+        Raises BadRequest for an invalid title or uid, NotFound for an unknown folder or id, VersionMismatch, and QuotaReached. Raises
+        Forbidden without permission, or if the repository that manages the dashboard allows no edits.
         """
         caller, context = context.identity, replace(context, event=SAVE)
         async with self._database.connection() as connection:
-            folder = await common.find_folder(connection, caller.org_id, request.folder_uid, request.folder_number) or ""
-            name = request.uid or (
-                await titles.name_by_number(connection, DASHBOARD, caller.org_id, request.number) if request.number else None
-            )
-            is_there = name is not None and await resources.version(connection, DASHBOARD, caller.namespace, name) is not None
-        if name is not None and is_there:
+            folder = await common.find_folder(connection, caller.org_id, request.folder_uid, request.folder_id) or ""
+            name = request.uid or None
+            if name is None and request.dashboard_id:
+                name = await titles.name_by_numeric_id(connection, DASHBOARD, caller.org_id, request.dashboard_id)
+            exists = name is not None and await resources.find_resource_version(connection, DASHBOARD, caller.namespace, name) is not None
+        if name is not None and exists:
             return await self._replace(context, name, request, folder)
-        if request.number:
+        if request.dashboard_id:
             raise not_found()
-        spec = _body(request.spec)
-        desired = common.new_object(DASHBOARD, name or common.new_uid(), _version(spec), spec, folder=folder, message=request.message)
+        spec = _spec_to_store(request.spec)
+        desired = common.new_object(DASHBOARD, name or common.new_uid(), _api_version(spec), spec, folder=folder, message=request.message)
         try:
             return await self._writer.create(desired, context, size=request.size)
-        except AlreadyExists:  # another client created it after the check
+        except AlreadyExists:  # Another client created the dashboard after the check.
             return await self._replace(context, desired.name, request, folder)
         except quotas.QuotaReached as error:
-            raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, text="Quota reached") from error
+            raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, message="Quota reached") from error
 
     async def delete(self, context: WriteContext, uid: str) -> StoredObject:
-        """Delete a dashboard and return it. Raises NotFound, and Forbidden without permission or if a repository manages it."""
+        """Delete a dashboard and return it.
+
+        Raises NotFound, and Forbidden without permission or if the repository that manages the dashboard allows no edits.
+        """
         try:
-            return (await self._writer.delete(DASHBOARD, context.identity.namespace, uid, context)).stored
+            return (await self._writer.delete(DASHBOARD, context.identity.namespace, uid, context)).stored_object
         except NotFound as error:
             raise not_found() from error
 
-    async def versions(self, stored: StoredObject, *, before: int | None, limit: int) -> Sequence[StoredVersion]:
-        """Return versions without their bodies, the newest first."""
+    async def versions(self, dashboard: StoredObject, *, before: int | None, limit: int) -> Sequence[StoredVersion]:
+        """Return up to ``limit`` versions older than ``before`` without their bodies, the newest first."""
         async with self._database.connection() as connection:
-            return await histories.versions(connection, stored.uid, before=before, limit=limit)
+            return await histories.versions(connection, dashboard.uid, before=before, limit=limit)
 
-    async def version(self, stored: StoredObject, generation: int) -> StoredVersion:
-        """Return one version. Raises NotFound."""
+    async def version(self, dashboard: StoredObject, generation: int) -> StoredVersion:
+        """Return one version with its body. Raises NotFound."""
         async with self._database.connection() as connection:
-            found = await histories.version(connection, stored.uid, generation) if 0 < generation < 2**63 else None
-        if found is None:
+            can_be_stored = 0 < generation < 2**63  # The type of the column is bigint.
+            version = await histories.version(connection, dashboard.uid, generation) if can_be_stored else None
+        if version is None:
             raise NotFound("Dashboard version not found")
-        return found
+        return version
 
-    async def restore(self, context: WriteContext, stored: StoredObject, generation: int) -> StoredObject:
-        """Make an older body the newest again. The folder and other metadata are kept. Raises NotFound."""
-        version = await self.version(stored, generation)
-        spec = await run_sized(len(version.spec), partial(read_json, version.spec))
+    async def restore(self, context: WriteContext, dashboard: StoredObject, generation: int) -> StoredObject:
+        """Save the body of an older version again, and return the dashboard. Folder and metadata are kept. Raises NotFound."""
+        version = await self.version(dashboard, generation)
+        spec = await run_in_thread_if_large(len(version.spec), partial(read_json, version.spec))
 
         def change(current: StoredObject) -> DesiredObject:
             return common.replacement(
@@ -153,47 +163,50 @@ class Dashboards:
             )
 
         context = replace(context, event=RESTORE)
-        return (await self._writer.update(DASHBOARD, context.identity.namespace, stored.name, change, context)).stored
+        return (await self._writer.update(DASHBOARD, context.identity.namespace, dashboard.name, change, context)).stored_object
 
     async def restore_deleted(self, context: WriteContext, uid: str, folder_uid: str | None) -> StoredObject:
-        """Restore a deleted dashboard with its history; of several with this uid the latest.
+        """Restore a deleted dashboard with its history, and return it. If several had this uid, restore the one deleted last.
 
-        Without ``folder_uid`` it returns to its old folder. Raises NotFound for the dashboard or the folder, AlreadyExists if
-        another dashboard has its uid now, Forbidden, and QuotaReached.
+        Without ``folder_uid`` the dashboard is restored into its former folder. Raises NotFound for the dashboard or the folder,
+        AlreadyExists if another dashboard has the uid now, Forbidden, and QuotaReached.
         """
         caller, context = context.identity, replace(context, event=RESTORE)
-        deleter = deleter_of(caller)
+        deleted_by = deleted_by_filter(caller)
         async with self._database.connection() as connection:
-            found = await histories.list_trash(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=deleter)
-            if not found:
+            deleted_dashboards = await histories.list_trash(
+                connection, DASHBOARD, caller.namespace, name=uid, limit=_MAX_TRASH_ENTRIES, deleted_by=deleted_by
+            )
+            if not deleted_dashboards:
                 raise not_found()
-            last = max(found, key=lambda stored: stored.resource_version)  # the latest of several deleted dashboards with this uid
-            version = await histories.version(connection, last.uid, last.generation)
-            folder = await common.find_folder(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
+            last_deleted = max(deleted_dashboards, key=lambda dashboard: dashboard.resource_version)
+            version = await histories.version(connection, last_deleted.uid, last_deleted.generation)
+            target_folder = (last_deleted.folder or "") if folder_uid is None else folder_uid
+            folder = await common.find_folder(connection, caller.org_id, target_folder, None)
         if version is None:
             raise not_found()
-        spec = await run_sized(len(version.spec), partial(read_json, version.spec))
+        spec = await run_in_thread_if_large(len(version.spec), partial(read_json, version.spec))
         desired = common.replacement(
-            last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid)
+            last_deleted, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last_deleted.uid)
         )
         return await self._writer.create(desired, context, size=len(version.spec))
 
     async def _replace(self, context: WriteContext, name: str, request: SaveRequest, folder: str) -> StoredObject:
-        spec = _body(request.spec)
+        spec = _spec_to_store(request.spec)
 
-        def change(stored: StoredObject) -> DesiredObject:
-            return common.replacement(stored, _version(spec), spec, folder=folder, message=request.message)
+        def change(current: StoredObject) -> DesiredObject:
+            return common.replacement(current, _api_version(spec), spec, folder=folder, message=request.message)
 
-        preconditions = (
-            Preconditions() if request.overwrite else Preconditions(generation=-1 if request.version is None else request.version)
-        )
+        # No dashboard has this generation, so a request without version replaces none.
+        expected_generation = _IMPOSSIBLE_GENERATION if request.version is None else request.version
+        preconditions = Preconditions() if request.overwrite else Preconditions(generation=expected_generation)
         try:
-            changed = await self._writer.update(
+            result = await self._writer.update(
                 DASHBOARD, context.identity.namespace, name, change, context, preconditions=preconditions, size=request.size
             )
         except PreconditionFailed as error:
             raise VersionMismatch(error.message) from error
-        return changed.stored
+        return result.stored_object
 
 
 def not_found() -> NotFound:
@@ -201,11 +214,13 @@ def not_found() -> NotFound:
     return NotFound("Dashboard not found")
 
 
-def _body(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body to store: a classic body without the members that the store sets."""
-    is_layout = DASHBOARD.extract(spec).layout
-    return {key: value for key, value in spec.items() if is_layout or key not in _SET_BY_STORE}
+def _spec_to_store(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec to store: one with elements and a layout unchanged, a classic one without the members that the store sets."""
+    if DASHBOARD.extract(spec).layout:
+        return dict(spec)
+    return {key: value for key, value in spec.items() if key not in _SET_BY_STORE}
 
 
-def _version(spec: Mapping[str, Any]) -> str:
-    return DASHBOARD.version if DASHBOARD.extract(spec).layout else common.VERSION
+def _api_version(spec: Mapping[str, Any]) -> str:
+    """Return the API version of a spec: a spec with elements and a layout is not classic."""
+    return DASHBOARD.version if DASHBOARD.extract(spec).layout else common.CLASSIC_VERSION

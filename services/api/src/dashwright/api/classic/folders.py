@@ -10,12 +10,12 @@ import orjson
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.classic.common import VersionMismatch
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import AccessView
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import access, titles
-from dashwright.api.stores import folders as tree
+from dashwright.api.stores import folders as folder_store
 from dashwright.api.stores.folders import KindCount
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound
@@ -24,22 +24,21 @@ from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
-_CHANGED: Final = "the folder has been changed by someone else"
-_ROOT: Final = frozenset({"", "general"})
+_CONFLICT_MESSAGE: Final = "the folder has been changed by someone else"
 
 
 @dataclass(frozen=True, slots=True)
 class FolderDetails:
-    """A folder with its surroundings, as one caller sees it."""
+    """A folder with the folders above it, as far as one caller may read them."""
 
     #: The folder itself.
-    stored: StoredObject
+    folder: StoredObject
     #: The caller's view of the namespace.
-    view: View
-    #: Folders above that the caller may read, the highest first.
-    above: Sequence[StoredObject]
-    #: Uids of these folders that have access rules of their own.
-    guarded: frozenset[uuid.UUID]
+    view: AccessView
+    #: The folders above it that the caller may read, the topmost first.
+    ancestors: Sequence[StoredObject]
+    #: Uids of the folder and the ancestors that have access rules of their own.
+    uids_with_rules: frozenset[uuid.UUID]
 
 
 class Folders:
@@ -52,91 +51,96 @@ class Folders:
 
     async def get(self, caller: Identity, uid: str) -> FolderDetails:
         """Return a folder. Raises NotFound."""
-        details = await self.details(caller, uid)
-        action, stored = FOLDER.actions["get"], details.stored
-        if not details.view.may(action, FOLDER, stored.name, stored.folder):
+        details = await self.get_unchecked(caller, uid)
+        action, folder = FOLDER.actions["get"], details.folder
+        if not details.view.may(action, FOLDER, folder.name, folder.folder):
             raise permission_denied(action)
         return details
 
-    async def details(self, caller: Identity, uid: str) -> FolderDetails:
-        """Return a folder that the caller has just written and may not be able to read. Raises NotFound."""
+    async def get_unchecked(self, caller: Identity, uid: str) -> FolderDetails:
+        """Return a folder without a check of permissions, for the response to a write. Raises NotFound."""
         view = await self._policy.view(caller, caller.namespace)
         async with self._database.connection() as connection:
-            way = await tree.ancestors(connection, caller.namespace, uid)
-            names = [step.name for step in way[:-1] if view.may(FOLDER.actions["get"], FOLDER, step.name, step.parent)]
-            found = {stored.name: stored for stored in await resources.get_many(connection, FOLDER, caller.namespace, [*names, uid])}
-            if uid not in found:
+            path = await folder_store.ancestors(connection, caller.namespace, uid)  # Ends with the folder itself.
+            names = [ancestor.name for ancestor in path[:-1] if view.may(FOLDER.actions["get"], FOLDER, ancestor.name, ancestor.parent)]
+            folders = await resources.get_many(connection, FOLDER, caller.namespace, [*names, uid])
+            folders_by_name = {folder.name: folder for folder in folders}
+            if uid not in folders_by_name:
                 raise not_found()
-            guarded = await access.uids_with_rules(connection, [stored.uid for stored in found.values()])
-        return FolderDetails(found[uid], view, [found[name] for name in names if name in found], guarded)
+            uids_with_rules = await access.uids_with_rules(connection, [folder.uid for folder in folders])
+        ancestors = [folders_by_name[name] for name in names if name in folders_by_name]
+        return FolderDetails(folders_by_name[uid], view, ancestors, uids_with_rules)
 
-    async def name_of(self, caller: Identity, number: int) -> str:
-        """Return the uid of the folder with this number. Raises NotFound."""
+    async def uid_of(self, caller: Identity, folder_id: int) -> str:
+        """Return the uid of the folder with an id. Raises NotFound."""
         async with self._database.connection() as connection:
-            name = await titles.name_by_number(connection, FOLDER, caller.org_id, number)
-        if name is None:
+            uid = await titles.name_by_numeric_id(connection, FOLDER, caller.org_id, folder_id)
+        if uid is None:
             raise not_found()
-        return name
+        return uid
 
     async def counts(self, caller: Identity, uid: str) -> Sequence[KindCount]:
         """Return the number of objects in a folder at any depth, by kind. Raises NotFound."""
         await self.get(caller, uid)
         async with self._database.connection() as connection:
-            return await tree.counts(connection, caller.namespace, uid)
+            return await folder_store.counts(connection, caller.namespace, uid)
 
     async def create(self, context: WriteContext, uid: str, title: str, description: str, parent: str) -> StoredObject:
         """Create a folder and return it.
 
-        Raises BadRequest for an invalid title or uid and for too many levels, NotFound for the parent, VersionMismatch for a used
-        uid.
+        Raises BadRequest for an invalid title or uid and for too many levels, NotFound for an unknown parent, and VersionMismatch for a
+        used uid.
         """
         _check_title(title)
         spec = {"title": title} | ({"description": description} if description else {})
-        desired = common.new_object(FOLDER, uid or common.new_uid(), FOLDER.version, spec, folder=_place(parent))
+        desired = common.new_object(FOLDER, uid or common.new_uid(), FOLDER.version, spec, folder=_stored_parent(parent))
         try:
             return await self._writer.create(desired, context)
         except AlreadyExists as error:
-            raise VersionMismatch(_CHANGED) from error
+            raise VersionMismatch(_CONFLICT_MESSAGE) from error
         except NotFound as error:
             raise not_found() from error
 
     async def change(
         self, context: WriteContext, uid: str, title: str | None, description: str | None, *, version: int | None, overwrite: bool
     ) -> StoredObject:
-        """Change title and description; None keeps the stored one.
+        """Change title and description, and return the folder. None keeps the stored value.
 
-        Raises NotFound, BadRequest, and VersionMismatch if the version differs and ``overwrite`` is not set.
+        Raises NotFound, BadRequest, and VersionMismatch if ``version`` is not the current generation and ``overwrite`` is not set.
         """
         if title is not None:
             _check_title(title)
-        given = {"title": title, "description": description}
-        members = {key: text for key, text in given.items() if text is not None}
+        requested_members = {"title": title, "description": description}
+        changes = {member: value for member, value in requested_members.items() if value is not None}
 
-        def changed(stored: StoredObject) -> DesiredObject:
-            if not overwrite and version != stored.generation:
-                raise VersionMismatch(_CHANGED)
-            return common.replacement(stored, FOLDER.version, orjson.loads(stored.spec) | members, folder=stored.folder or "")
+        def apply_changes(current: StoredObject) -> DesiredObject:
+            if not overwrite and version != current.generation:
+                raise VersionMismatch(_CONFLICT_MESSAGE)
+            return common.replacement(current, FOLDER.version, orjson.loads(current.spec) | changes, folder=current.folder or "")
 
-        return await self._update(context, uid, changed)
+        return await self._update(context, uid, apply_changes)
 
     async def move(self, context: WriteContext, uid: str, parent: str) -> StoredObject:
-        """Move a folder. Raises NotFound for either folder, and BadRequest for a place inside itself or too many levels."""
+        """Move a folder into ``parent``, and return it.
 
-        def moved(stored: StoredObject) -> DesiredObject:
-            return common.replacement(stored, FOLDER.version, orjson.loads(stored.spec), folder=_place(parent))
+        Raises NotFound for either folder, and BadRequest for a parent inside the folder or too many levels.
+        """
 
-        return await self._update(context, uid, moved)
+        def apply_move(current: StoredObject) -> DesiredObject:
+            return common.replacement(current, FOLDER.version, orjson.loads(current.spec), folder=_stored_parent(parent))
+
+        return await self._update(context, uid, apply_move)
 
     async def delete(self, context: WriteContext, uid: str) -> StoredObject:
-        """Delete a folder with its content and return it. Raises NotFound, and Forbidden if a repository manages any of it."""
+        """Delete a folder with its content, and return it. Raises NotFound, and Forbidden if a repository manages some of it."""
         try:
-            return (await self._writer.delete(FOLDER, context.identity.namespace, uid, context, cascade=True)).stored
+            return (await self._writer.delete(FOLDER, context.identity.namespace, uid, context, cascade=True)).stored_object
         except NotFound as error:
             raise not_found() from error
 
     async def _update(self, context: WriteContext, uid: str, change: Callable[[StoredObject], DesiredObject]) -> StoredObject:
         try:
-            return (await self._writer.update(FOLDER, context.identity.namespace, uid, change, context)).stored
+            return (await self._writer.update(FOLDER, context.identity.namespace, uid, change, context)).stored_object
         except NotFound as error:
             raise not_found() from error
 
@@ -146,9 +150,9 @@ def not_found() -> NotFound:
     return NotFound("folder not found")
 
 
-def _place(parent: str) -> str:
-    """Return a folder's name as objects store it; the root is an empty text."""
-    return "" if parent in _ROOT else parent
+def _stored_parent(parent: str) -> str:
+    """Return the name of the parent folder as it is stored: empty for the root."""
+    return "" if parent in common.ROOT_NAMES else parent
 
 
 def _check_title(title: str) -> None:

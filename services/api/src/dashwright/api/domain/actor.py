@@ -1,4 +1,4 @@
-"""The caller of one request, as the audit and ``created_by`` record it."""
+"""The caller of one request, as audit events and ``created_by`` record it."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class Actor:
     login: str
     #: The organization in which the request acts.
     org_id: int
-    #: The network address of the client; empty for a message of the queue.
+    #: The network address of the client; empty for a message from the queue.
     address: str
     request_id: str
     trace_id: str

@@ -1,40 +1,42 @@
-"""Permissions for an export. An export reveals all that it writes; an export to the synced branch also changes what is stored."""
+"""Permissions for an export. Every export reveals the exported objects; one to the synced branch also changes the stored objects."""
 
 from typing import Final
 
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import AccessView
 from dashwright.common.errors import Forbidden
-from dashwright.common.jobs.workflows import is_own
+from dashwright.common.jobs.workflows import is_synced_ref
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.provisioning import ExportJobOptions, RepositorySpec, SyncTarget
 
-_KINDS: Final = (FOLDER, DASHBOARD)
+_EXPORTED_KINDS: Final = (FOLDER, DASHBOARD)
 
 
-def demand_export(view: View, spec: RepositorySpec, options: ExportJobOptions, *, repository: str, above: str | None, login: str) -> None:
-    """Raise Forbidden if the caller may not export. ``above`` is the parent of the exported folder.
+def require_export_permission(
+    view: AccessView, spec: RepositorySpec, options: ExportJobOptions, *, repository: str, parent: str | None, login: str
+) -> None:
+    """Raise Forbidden if the caller may not export. ``parent`` is the name of the exported folder's parent, None at the root.
 
     An export needs read permission on everything that it may contain. An export to the synced branch also needs permission to
-    update these objects, and to create objects at the target of the sync.
+    update these objects, and to create objects in the folder that the repository is synced to.
     """
-    is_synced = is_own(spec, options.branch or "") and spec.sync.enabled
-    for kind in _KINDS:
+    is_synced = is_synced_ref(spec, options.branch or "") and spec.sync.enabled
+    for kind in _EXPORTED_KINDS:
         for verb in ("get", "update") if is_synced else ("get",):
             action = kind.actions[verb]
             if not options.folder:
-                may = view.scope_of(kind, action).everything
+                is_allowed = view.scope_for_action(kind, action).includes_everything
             elif kind is FOLDER:
-                may = view.may(action, kind, options.folder, above)
+                is_allowed = view.may(action, kind, options.folder, parent)
             else:
-                may = view.may(action, kind, "", options.folder)
-            if not may:
+                is_allowed = view.may(action, kind, "", options.folder)
+            if not is_allowed:
                 raise _forbidden(
                     login, action, f"folder {options.folder!r}" if options.folder else "all folders; or export a single folder"
                 )
-        into = repository if spec.sync.target is SyncTarget.FOLDER else None
-        if is_synced and not view.may(kind.actions["create"], kind, "", into):
-            raise _forbidden(login, kind.actions["create"], f"folder {into!r}" if into else "the root")
+        target_folder = repository if spec.sync.target is SyncTarget.FOLDER else None
+        if is_synced and not view.may(kind.actions["create"], kind, "", target_folder):
+            raise _forbidden(login, kind.actions["create"], f"folder {target_folder!r}" if target_folder else "the root")
 
 
-def _forbidden(login: str, action: str, where: str) -> Forbidden:
-    return Forbidden(f"export is forbidden: {login} needs {action} on {where}")
+def _forbidden(login: str, action: str, place: str) -> Forbidden:
+    return Forbidden(f"export is forbidden: {login} needs {action} on {place}")

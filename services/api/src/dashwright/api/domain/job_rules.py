@@ -5,70 +5,77 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dashwright.common.document import write_json
 from dashwright.common.errors import Cause
 from dashwright.common.job_actions import ACTIONS
+from dashwright.common.json_documents import write_json
 from dashwright.common.models.causes import causes_of
 from dashwright.common.models.provisioning import Action, JobSpec
 
-_BLOCKS: Final[Mapping[str, Action]] = {
-    word: action for action in sorted(ACTIONS) for word in (action.value, ACTIONS[action].later_word) if word
+_ACTION_BY_OPTIONS_NAME: Final[Mapping[str, Action]] = {
+    name: action for action in sorted(ACTIONS) for name in (action.value, ACTIONS[action].alias) if name
 }
-"""Blocks of options by their names and synonyms."""
+"""The action by the member of the spec that has its options: ``sync`` or its alias ``pull``, ``export`` or ``push``, and ``pr``."""
 
 
-def read(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], JobSpec | None]:
-    """Return the spec, or the causes of its refusal. The path of each cause begins with ``prefix``."""
-    if faults := list(_given_twice(value, prefix)):
-        return faults, None
+def read_job_spec(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], JobSpec | None]:
+    """Return no causes and the spec, or the causes of an invalid spec and None.
+
+    The field of each cause begins with ``prefix``. A spec without ``action`` takes it from its only member with options.
+    """
+    if causes := list(_duplicate_option_causes(value, prefix)):
+        return causes, None
     if value.get("action") in (None, ""):
-        blocks = [word for word in _BLOCKS if value.get(word) is not None]
-        if len(blocks) > 1:
-            text = "Required value: multiple job types found; name the one meant"
-            return [Cause(f"{prefix}action", "FieldValueRequired", text)], None
-        if not blocks:
+        options_names = [name for name in _ACTION_BY_OPTIONS_NAME if value.get(name) is not None]
+        if len(options_names) > 1:
+            message = "Required value: multiple job types found; name the one meant"
+            return [Cause(f"{prefix}action", "FieldValueRequired", message)], None
+        if not options_names:
             return [Cause(f"{prefix}action", "FieldValueRequired", f"Required value: one of {', '.join(sorted(ACTIONS))}")], None
-        value = {**value, "action": blocks[0]}
+        value = {**value, "action": _ACTION_BY_OPTIONS_NAME[options_names[0]].value}
     try:
-        spec = validated(value)
+        spec = validate(value)
     except ValidationError as error:
         return [Cause(prefix + cause.field, cause.reason, cause.message) for cause in causes_of(error) or ()], None
-    faults = list(_faults(spec, value, prefix))
-    return faults, None if faults else spec
+    causes = list(_spec_causes(spec, value, prefix))
+    return causes, None if causes else spec
 
 
-def validated(value: Mapping[str, Any]) -> JobSpec:
-    """Return the spec that a JSON tree holds. Raises ValidationError."""
+def validate(value: Mapping[str, Any]) -> JobSpec:
+    """Return the JSON object ``value`` as a JobSpec. Raises ValidationError."""
     try:
         return JobSpec.model_validate(value)
     except ValidationError:
-        # Clients know the faults in the words of JSON ("object", "array"), which pydantic uses only for JSON text.
+        # Parsed again as JSON: only then pydantic's messages name types as JSON does ("object", "array").
         return JobSpec.model_validate_json(write_json(value))
 
 
-def _given_twice(value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
-    """Yield a cause for each option that is given under both of its names: one value would be lost."""
-    for action, described in ACTIONS.items():
-        word, later = action.value, described.later_word
-        if later and value.get(word) is not None and value.get(later) is not None:
-            yield Cause(f"{prefix}{later}", "FieldValueForbidden", f"Forbidden: {later} and {word} are the same; give one of them")
-    for word, action in _BLOCKS.items():
-        if isinstance(options := value.get(word), dict):
-            yield from ACTIONS[action].input_causes(options, word, prefix)
+def _duplicate_option_causes(value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
+    """Yield a cause for each member that the client sent under both of its names, since one of the values would be ignored."""
+    for action, job_action in ACTIONS.items():
+        name, alternative_name = action.value, job_action.alias
+        if alternative_name and value.get(name) is not None and value.get(alternative_name) is not None:
+            yield Cause(
+                f"{prefix}{alternative_name}",
+                "FieldValueForbidden",
+                f"Forbidden: {alternative_name} and {name} are the same; give one of them",
+            )
+    for name, action in _ACTION_BY_OPTIONS_NAME.items():
+        if isinstance(options := value.get(name), dict):
+            yield from ACTIONS[action].duplicate_option_causes(options, name, prefix)
 
 
-def _faults(spec: JobSpec, value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
+def _spec_causes(spec: JobSpec, value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
     action = spec.action.value
     if getattr(spec, action) is None:
-        text = f"Required value: a job with action {action} needs its options"
+        message = f"Required value: a job with action {action} needs its options"
         yield Cause(
             f"{prefix}{action}",
             "FieldValueRequired",
-            f"{text}; {{}} takes the defaults" if ACTIONS[spec.action].has_default_options else text,
+            f"{message}; {{}} takes the defaults" if ACTIONS[spec.action].has_default_options else message,
         )
-    for word, of in _BLOCKS.items():
-        if of is not spec.action and value.get(word) is not None:
-            text = f"Forbidden: a job with action {action} takes no options of {of.value}; leave them out"
-            yield Cause(f"{prefix}{word}", "FieldValueForbidden", text)
-    for described in ACTIONS.values():
-        yield from described.spec_causes(spec, prefix)
+    for name, options_action in _ACTION_BY_OPTIONS_NAME.items():
+        if options_action is not spec.action and value.get(name) is not None:
+            message = f"Forbidden: a job with action {action} takes no options of {options_action.value}; leave them out"
+            yield Cause(f"{prefix}{name}", "FieldValueForbidden", message)
+    for job_action in ACTIONS.values():
+        yield from job_action.spec_causes(spec, prefix)

@@ -6,46 +6,56 @@ from typing import Any, Final
 
 from dashwright.common.errors import BadRequest, TooLarge
 
-LONGEST: Final = 190
-"""Characters of a name, login or e-mail address."""
+MAX_NAME_LENGTH: Final = 190
+"""Limit on the characters of a name, login or e-mail address."""
 
 
-def fitting(member: str, text: str) -> str:
-    """Return the text without surrounding blanks. Raises BadRequest, naming the member, if it is too long."""
-    trimmed = text.strip()
-    if len(trimmed) > LONGEST:
-        raise BadRequest(f"{member} has {len(trimmed)} characters; at most {LONGEST} are allowed")
-    return trimmed
+def stripped_name(field: str, value: str) -> str:
+    """Return ``value`` without surrounding whitespace. Raises BadRequest, naming ``field``, if the result is too long."""
+    stripped = value.strip()
+    if len(stripped) > MAX_NAME_LENGTH:
+        raise BadRequest(f"{field} has {len(stripped)} characters; at most {MAX_NAME_LENGTH} are allowed")
+    return stripped
 
 
-LARGEST_METADATA: Final = 256 * 1024
-"""Characters of all labels, or of all annotations; the limit of Kubernetes."""
+MAX_METADATA_LENGTH: Final = 256 * 1024
+"""Limit on the characters of all labels, or of all annotations; the limit of Kubernetes."""
 
-_ADDED: Final = 8
-"""Characters that are appended to a ``generateName``."""
+GENERATED_LENGTH: Final = 8
+"""Number of characters that are appended to a ``generateName``."""
 
-_SUFFIX: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
+_SUFFIX_CHARACTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
-def texts(metadata: Mapping[str, Any], field: str) -> dict[str, str]:
-    """Return labels or annotations. Raises BadRequest if they do not map text to text, TooLarge beyond the limit."""
-    found = metadata.get(field)
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
+def string_map(metadata: Mapping[str, Any], field: str) -> dict[str, str]:
+    """Return labels or annotations. Raises the errors of ``check_string_map``."""
+    check_string_map(metadata, field)
+    return metadata.get(field) or {}
+
+
+def check_string_map(metadata: Mapping[str, Any], field: str) -> None:
+    """Raise BadRequest if labels or annotations do not map strings to strings, and TooLarge beyond the limit."""
+    strings = metadata.get(field)
+    if strings is None:
+        return
+    if not isinstance(strings, dict):
         raise BadRequest(f"metadata.{field} must be an object")
-    if not all(isinstance(text, str) for text in found.values()):
+    if not all(isinstance(value, str) for value in strings.values()):
         raise BadRequest(f"metadata.{field} must map text to text")
-    if sum(len(key) + len(text) for key, text in found.items()) > LARGEST_METADATA:
-        raise TooLarge(f"metadata.{field} holds more than {LARGEST_METADATA} characters; store texts of that size in the spec or outside")
-    return found
+    if sum(len(key) + len(value) for key, value in strings.items()) > MAX_METADATA_LENGTH:
+        raise TooLarge(
+            f"metadata.{field} holds more than {MAX_METADATA_LENGTH} characters; store texts of that size in the spec or outside"
+        )
 
 
-def name(metadata: Mapping[str, Any]) -> str:
-    """Return the name, one made from ``generateName``, or an empty text. Raises BadRequest for values that are not text."""
-    given, prefix = metadata.get("name") or "", metadata.get("generateName") or ""
-    if not isinstance(given, str) or not isinstance(prefix, str):
+def requested_name(metadata: Mapping[str, Any]) -> str:
+    """Return ``name``, or a name generated from ``generateName``, or an empty string if both are missing.
+
+    Raises BadRequest for values that are not strings.
+    """
+    name, prefix = metadata.get("name") or "", metadata.get("generateName") or ""
+    if not isinstance(name, str) or not isinstance(prefix, str):
         raise BadRequest("metadata.name and metadata.generateName must be text")
-    if given or not prefix:
-        return given
-    return prefix + "".join(secrets.choice(_SUFFIX) for _ in range(_ADDED))
+    if name or not prefix:
+        return name
+    return prefix + "".join(secrets.choice(_SUFFIX_CHARACTERS) for _ in range(GENERATED_LENGTH))

@@ -14,21 +14,24 @@ from enum import Enum, StrEnum
 from typing import Final, NamedTuple, TypeVar
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.kinds.annotations import NUMBER_LABEL
+from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL
 
 HISTORY_LABEL: Final = "grafana.app/get-history"
+"""Label by which a selector requests the generations of one object. No object has it."""
 TRASH_LABEL: Final = "grafana.app/get-trash"
+"""Label by which a selector requests deleted objects. No object has it."""
 
 _TOKEN: Final = re.compile(r"\s*(?:(?P<mark>==|!=|[=!(),])|(?P<word>[^\s=!(),<>]+)|(?P<end>\Z)|(?P<other>.))", re.DOTALL)
-_EQUAL: Final = frozenset({"=", "=="})
-_LARGEST_NUMBER: Final = 2**63
+_EQUAL_OPERATORS: Final = frozenset({"=", "=="})
+_ID_LIMIT: Final = 2**63
+_MAX_ID_DIGITS: Final = 19
 _TERM: Final = re.compile(r"(?P<path>(?:[^\\,=!]|\\.|!(?!=))*)(?P<operator>==|!=|=)(?P<value>(?:[^\\,=]|\\[\\,=])*)", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\([\\,=])")
-_FIELDS: Final = ("metadata.name", "metadata.namespace")
+_SELECTABLE_FIELDS: Final = ("metadata.name", "metadata.namespace")
 
 
 class Operator(StrEnum):
-    """The comparison of a label."""
+    """The condition of a requirement on a label."""
 
     IN = "in"
     #: Also matches objects without the label, as in Kubernetes.
@@ -46,8 +49,8 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
 
-class SpecialList(Enum):
-    """A list that a label selects instead of objects."""
+class VersionList(Enum):
+    """A list of stored versions that a label selector requests instead of the current objects."""
 
     #: The generations of one object.
     HISTORY = "history"
@@ -55,56 +58,63 @@ class SpecialList(Enum):
     TRASH = "trash"
 
 
-_Value = TypeVar("_Value", int, SpecialList)
+_Value = TypeVar("_Value", int, VersionList)
 
 
 class Selection(NamedTuple):
-    """Objects that meet every requirement."""
+    """A filter of objects: an object is selected if it matches every field."""
 
     labels: tuple[Requirement, ...] = ()
-    #: The only name; None: any.
+    #: The name of the object; None: any name.
     name: str | None = None
-    other_names: tuple[str, ...] = ()
-    #: The only namespace, for a request over all namespaces.
+    #: Names that are not selected.
+    excluded_names: tuple[str, ...] = ()
+    #: The namespace of the object, for a request over all namespaces; None: any namespace.
     namespace: str | None = None
-    other_namespaces: tuple[str, ...] = ()
-    #: The numeric id of the only object.
-    number: int | None = None
-    #: The list to return instead of objects.
-    special: SpecialList | None = None
-    #: The fields exclude each other or the namespace of the request, so no object matches.
+    #: Namespaces that are not selected.
+    excluded_namespaces: tuple[str, ...] = ()
+    #: The numeric id of the object; None: any id.
+    numeric_id: int | None = None
+    #: The list of stored versions to return instead of the current objects; None: the current objects.
+    version_list: VersionList | None = None
+    #: The field selector contradicts itself or the namespace of the request, so no object matches.
     is_empty: bool = False
 
     @property
     def is_everything(self) -> bool:
-        """Return whether every object matches."""
-        return self == EVERYTHING
+        """True if every object matches."""
+        return self == NO_FILTER
 
 
-EVERYTHING: Final = Selection()
+NO_FILTER: Final = Selection()
+"""The selection of every object."""
 
 
 def parse_selection(label_selector: str, field_selector: str, namespace: str) -> Selection:
-    """Return the selection of two selectors. ``namespace`` is that of the path, empty for a request over all namespaces.
+    """Return the selection of a label selector and a field selector.
 
-    Raises BadRequest with the selector, the position of the fault, counted from 1, and what is allowed there.
+    ``namespace`` is the namespace in the path, or empty for a request over all namespaces.
+
+    Raises BadRequest for an invalid selector. The message names the selector, the position of the fault, counted from 1, and what is
+    expected there.
     """
-    labels, number, special = _split_special(_requirements(label_selector))
-    names, other_names = _field(field_selector, "metadata.name")
-    namespaces, other_namespaces = _field(field_selector, "metadata.namespace")
-    name, only = (found[0] if found else None for found in (names, namespaces))
-    is_empty = len(names) > 1 or len(namespaces) > 1 or name in other_names or only in other_namespaces
+    labels, numeric_id, version_list = _extract_special_labels(_parse_label_selector(label_selector))
+    names, excluded_names = _field_values(field_selector, "metadata.name")
+    namespaces, excluded_namespaces = _field_values(field_selector, "metadata.namespace")
+    name = names[0] if names else None
+    selected_namespace = namespaces[0] if namespaces else None
+    is_empty = len(names) > 1 or len(namespaces) > 1 or name in excluded_names or selected_namespace in excluded_namespaces
     if namespace:
-        is_empty = is_empty or only not in (None, namespace) or namespace in other_namespaces
-        only, other_namespaces = None, ()
-    return Selection(labels, name, other_names, only, other_namespaces, number, special, is_empty)
+        is_empty = is_empty or selected_namespace not in (None, namespace) or namespace in excluded_namespaces
+        selected_namespace, excluded_namespaces = None, ()
+    return Selection(labels, name, excluded_names, selected_namespace, excluded_namespaces, numeric_id, version_list, is_empty)
 
 
 def matches(selection: Selection, labels: Mapping[str, str], name: str) -> bool:
-    """Return whether an object is selected. For a selection by number, ``labels`` contain the number."""
-    if selection.is_empty or name in selection.other_names or selection.name not in (None, name):
+    """Return whether an object is selected. ``labels`` must include the label of the numeric id if the selection has one."""
+    if selection.is_empty or name in selection.excluded_names or selection.name not in (None, name):
         return False
-    if selection.number is not None and labels.get(NUMBER_LABEL) != str(selection.number):
+    if selection.numeric_id is not None and labels.get(CLASSIC_ID_LABEL) != str(selection.numeric_id):
         return False
     return all(_is_met(requirement, labels.get(requirement.key)) for requirement in selection.labels)
 
@@ -125,154 +135,161 @@ class _Token(NamedTuple):
     """A token of a selector."""
 
     #: Empty at the end of the selector.
-    text: str
+    value: str
     is_word: bool
-    #: Counted in characters from 1.
+    #: Index of the first character, counted from 1.
     position: int
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    at = 0
+def _tokens(selector: str) -> Iterator[_Token]:
+    position = 0
     while True:
-        found = _TOKEN.match(text, at)
-        assert found is not None, "any character is a token, and so is the end"
-        assert found.lastgroup is not None
-        yield _Token(found[found.lastgroup], found.lastgroup == "word", found.start(found.lastgroup) + 1)
-        if found.lastgroup == "end":
+        match = _TOKEN.match(selector, position)
+        assert match is not None, "any character is a token, and so is the end"
+        assert match.lastgroup is not None
+        yield _Token(match[match.lastgroup], match.lastgroup == "word", match.start(match.lastgroup) + 1)
+        if match.lastgroup == "end":
             return
-        at = found.end()
+        position = match.end()
 
 
-class _Reader:
+class _LabelSelectorParser:
     """Recursive descent parser of a label selector."""
 
-    def __init__(self, text: str) -> None:
-        self._tokens = tuple(_tokens(text))
-        self._at = 0
+    def __init__(self, selector: str) -> None:
+        self._tokens = tuple(_tokens(selector))
+        self._index = 0
 
-    def all(self) -> Iterator[Requirement]:
-        """Yield the requirements."""
-        if self._is_at(""):
+    def requirements(self) -> Iterator[Requirement]:
+        """Yield the requirements. Raises BadRequest for a syntax error."""
+        if self._is_current(""):
             return
         yield self._requirement()
-        while not self._is_at(""):
-            self._take(",", "a comma or the end")
+        while not self._is_current(""):
+            self._expect(",", "a comma or the end")
             yield self._requirement()
 
     def _requirement(self) -> Requirement:
-        if self._is_at("!"):
-            self._at += 1
+        if self._is_current("!"):
+            self._index += 1
             return Requirement(self._word("a label after '!'"), Operator.ABSENT)
         key = self._word("a label")
-        if self._is_at("", ","):
+        if self._is_current("", ","):
             return Requirement(key, Operator.EXISTS)
-        operator = self._here
-        self._at += 1
-        if operator.text in _EQUAL:
+        operator = self._current_token
+        self._index += 1
+        if operator.value in _EQUAL_OPERATORS:
             return Requirement(key, Operator.IN, (self._value(),))
-        if operator.text == "!=":
+        if operator.value == "!=":
             return Requirement(key, Operator.NOT_IN, (self._value(),))
         # "in" and "notin" are ordinary words, so they are labels wherever a label is expected.
-        if operator.text in (Operator.IN, Operator.NOT_IN):
-            return Requirement(key, Operator(operator.text), self._values())
-        raise _fault("labelSelector", operator, "=, ==, !=, in, notin, a comma or the end")
+        if operator.value in (Operator.IN, Operator.NOT_IN):
+            return Requirement(key, Operator(operator.value), self._values())
+        raise _parse_error("labelSelector", operator, "=, ==, !=, in, notin, a comma or the end")
 
     def _values(self) -> tuple[str, ...]:
-        self._take("(", "'('")
-        if self._is_at(")"):
-            raise _fault("labelSelector", self._here, "a value")
+        self._expect("(", "'('")
+        if self._is_current(")"):
+            raise _parse_error("labelSelector", self._current_token, "a value")
         values = [self._value()]
-        while self._is_at(","):
-            self._at += 1
+        while self._is_current(","):
+            self._index += 1
             values.append(self._value())
-        self._take(")", "a comma or ')'")
+        self._expect(")", "a comma or ')'")
         return tuple(dict.fromkeys(values))
 
     def _value(self) -> str:
         """Return one value, which may be empty."""
-        return self._word("a value") if self._here.is_word else ""
+        return self._word("a value") if self._current_token.is_word else ""
 
     def _word(self, expected: str) -> str:
-        if not self._here.is_word:
-            raise _fault("labelSelector", self._here, expected)
-        self._at += 1
-        return self._tokens[self._at - 1].text
+        if not self._current_token.is_word:
+            raise _parse_error("labelSelector", self._current_token, expected)
+        self._index += 1
+        return self._tokens[self._index - 1].value
 
-    def _take(self, mark: str, expected: str) -> None:
-        if not self._is_at(mark):
-            raise _fault("labelSelector", self._here, expected)
-        self._at += 1
+    def _expect(self, mark: str, expected: str) -> None:
+        if not self._is_current(mark):
+            raise _parse_error("labelSelector", self._current_token, expected)
+        self._index += 1
 
-    def _is_at(self, *marks: str) -> bool:
-        return not self._here.is_word and self._here.text in marks
+    def _is_current(self, *marks: str) -> bool:
+        return not self._current_token.is_word and self._current_token.value in marks
 
     @property
-    def _here(self) -> _Token:
-        return self._tokens[self._at]
+    def _current_token(self) -> _Token:
+        return self._tokens[self._index]
 
 
-def _requirements(text: str) -> tuple[Requirement, ...]:
-    return tuple(_Reader(text).all())
+def _parse_label_selector(selector: str) -> tuple[Requirement, ...]:
+    return tuple(_LabelSelectorParser(selector).requirements())
 
 
-def _fault(selector: str, found: _Token, expected: str) -> BadRequest:
-    what = f"{found.text[:80]!r}" if found.text else "the end"
-    return BadRequest(f"unable to parse the {selector}: found {what} at character {found.position}, expected {expected}")
+def _parse_error(selector: str, token: _Token, expected: str) -> BadRequest:
+    description = f"{token.value[:80]!r}" if token.value else "the end"
+    return BadRequest(f"unable to parse the {selector}: found {description} at character {token.position}, expected {expected}")
 
 
-def _split_special(requirements: tuple[Requirement, ...]) -> tuple[tuple[Requirement, ...], int | None, SpecialList | None]:
-    """Return requirements on labels of objects, the number, and the special list. The labels of the last two exist on no object."""
-    # Grafana's clients select the numeric id, the history and the trash by labels, since field selectors have fixed fields.
-    labels, number, special = [], None, None
+def _extract_special_labels(requirements: tuple[Requirement, ...]) -> tuple[tuple[Requirement, ...], int | None, VersionList | None]:
+    """Return the requirements on stored labels, the numeric id, and the version list. None for a part that is not requested."""
+    # Grafana's clients select the numeric id, the history and the trash by labels that no object stores.
+    labels = []
+    numeric_id = None
+    version_list = None
     for requirement in requirements:
-        if requirement.key == NUMBER_LABEL:
-            number = _only(requirement, number, _number_of(requirement))
+        if requirement.key == CLASSIC_ID_LABEL:
+            numeric_id = _consistent_value(requirement, numeric_id, _numeric_id_of(requirement))
         elif requirement.key in (HISTORY_LABEL, TRASH_LABEL):
-            if requirement[1:] != (Operator.IN, ("true",)):
+            if (requirement.operator, requirement.values) != (Operator.IN, ("true",)):
                 raise BadRequest(f"the labelSelector supports only {requirement.key}=true")
-            special = _only(requirement, special, SpecialList.HISTORY if requirement.key == HISTORY_LABEL else SpecialList.TRASH)
+            version_list = _consistent_value(
+                requirement, version_list, VersionList.HISTORY if requirement.key == HISTORY_LABEL else VersionList.TRASH
+            )
         else:
             labels.append(requirement)
-    return tuple(labels), number, special
+    return tuple(labels), numeric_id, version_list
 
 
-def _number_of(requirement: Requirement) -> int:
+def _numeric_id_of(requirement: Requirement) -> int:
     if requirement.operator is Operator.IN and len(requirement.values) == 1:
-        text = requirement.values[0]
-        if text.isascii() and text.isdigit() and len(text) < 20 and int(text) < _LARGEST_NUMBER:
-            return int(text)
-    raise BadRequest(f"the labelSelector supports only {NUMBER_LABEL}=N with a whole number N")
+        value = requirement.values[0]
+        is_number = value.isascii() and value.isdigit() and len(value) <= _MAX_ID_DIGITS
+        if is_number and int(value) < _ID_LIMIT:
+            return int(value)
+    raise BadRequest(f"the labelSelector supports only {CLASSIC_ID_LABEL}=N with a whole number N")
 
 
-def _only(requirement: Requirement, before: _Value | None, found: _Value) -> _Value:
-    if before not in (None, found):
+def _consistent_value(requirement: Requirement, previous: _Value | None, value: _Value) -> _Value:
+    """Return ``value``. Raises BadRequest if an earlier requirement on the same label has another value."""
+    if previous not in (None, value):
         raise BadRequest(f"the labelSelector has several values of {requirement.key}; send one request for each")
-    return found
+    return value
 
 
-def _terms(text: str) -> Iterator[tuple[str, bool, str]]:
-    """Yield path, equality and value of each term."""
-    at = 0
-    while at < len(text):
-        if text[at] == ",":
-            at += 1
+def _field_terms(selector: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield the path of each term, whether the field must be equal to the value, and the value."""
+    position = 0
+    while position < len(selector):
+        if selector[position] == ",":
+            position += 1
             continue
-        found = _TERM.match(text, at)
-        end = len(text) if found is None else found.end()
-        if found is None or (end < len(text) and text[end] != ","):
-            place = at if found is None else end
-            raise _fault(
-                "fieldSelector", _Token(text[place:], True, place + 1), "FIELD=VALUE, FIELD==VALUE or FIELD!=VALUE, between commas"
-            )
-        path = found["path"].strip()
-        if path not in _FIELDS:
-            raise _fault("fieldSelector", _Token(path, True, at + 1), f"one of the fields that can be selected by: {', '.join(_FIELDS)}")
-        yield path, found["operator"] in _EQUAL, _ESCAPED.sub(r"\1", found["value"])
-        at = end
+        match = _TERM.match(selector, position)
+        end = len(selector) if match is None else match.end()
+        if match is None or (end < len(selector) and selector[end] != ","):
+            fault_position = position if match is None else end
+            fault_token = _Token(selector[fault_position:], is_word=True, position=fault_position + 1)
+            raise _parse_error("fieldSelector", fault_token, "FIELD=VALUE, FIELD==VALUE or FIELD!=VALUE, between commas")
+        path = match["path"].strip()
+        if path not in _SELECTABLE_FIELDS:
+            expected = f"one of the fields that can be selected by: {', '.join(_SELECTABLE_FIELDS)}"
+            raise _parse_error("fieldSelector", _Token(path, is_word=True, position=position + 1), expected)
+        yield path, match["operator"] in _EQUAL_OPERATORS, _ESCAPED.sub(r"\1", match["value"])
+        position = end
 
 
-def _field(text: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the values that a field must have and those it must not have, without duplicates."""
-    terms = [(is_equal, value) for found, is_equal, value in _terms(text) if found == path]
-    equal, unequal = (tuple(dict.fromkeys(value for is_equal, value in terms if is_equal is expected)) for expected in (True, False))
-    return equal, unequal
+def _field_values(selector: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the values that a field must have and the values that it must not have, without duplicates."""
+    terms = [(is_equal, value) for term_path, is_equal, value in _field_terms(selector) if term_path == path]
+    required_values = dict.fromkeys(value for is_equal, value in terms if is_equal)
+    excluded_values = dict.fromkeys(value for is_equal, value in terms if not is_equal)
+    return tuple(required_values), tuple(excluded_values)

@@ -1,4 +1,4 @@
-"""Submissions of jobs and evaluations: a JobSpec, a list of them, or a whole object. HTTP and queue use the same rules."""
+"""Submissions of jobs and evaluations: a JobSpec, a list of JobSpecs, or a complete object. HTTP and queue use the same rules."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from dashwright.api.domain import job_rules, names, unknown_fields
 from dashwright.api.domain.unknown_fields import UnknownField
-from dashwright.common.document import check_texts, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
+from dashwright.common.json_documents import check_strings, write_json
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.registry import EVALUATION, JOB
@@ -19,12 +19,16 @@ from dashwright.common.models.causes import causes_of, sentence
 from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.provisioning import JobSpec
 
-LONGEST_LIST = 1000
-LARGEST_BODY = 2 * 1024 * 1024
-"""Bytes of one submission."""
+MAX_JOBS = 1000
+"""Limit on the jobs of one submission."""
 
-_MOST_UNKNOWN: Final = 1000
-"""Unknown fields that are collected for one submission. The first one refuses it, and clients need no more."""
+MAX_BODY_BYTES = 2 * 1024 * 1024
+"""Limit on the bytes of one submission."""
+
+_ESCAPED_NUL: Final = b"\\u0000"
+
+_MAX_UNKNOWN_FIELDS: Final = 1000
+"""Limit on the unknown fields that are collected for one submission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,122 +46,126 @@ NO_METADATA: Final = Metadata()
 
 @dataclass(frozen=True, slots=True)
 class JobSubmission:
-    """Checked specs, in the order given."""
+    """The specs of submitted jobs, after their checks, in the order of the submission."""
 
     specs: list[JobSpec]
-    #: The response is a JobList instead of a Job.
+    #: The client sent a list, so the response is a JobList instead of a Job.
     is_list: bool
-    #: That of a single whole Job.
+    #: The metadata of a single complete Job.
     metadata: Metadata = NO_METADATA
-    #: Fields that are dropped.
-    unknown: Sequence[UnknownField] = ()
+    #: Fields that the schema does not define. They are not stored.
+    unknown_fields: Sequence[UnknownField] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSubmission:
-    """One evaluation."""
+    """A submitted evaluation, after its checks."""
 
     metadata: Metadata
     spec: EvaluationSpec
-    #: Fields that are dropped.
-    unknown: Sequence[UnknownField] = ()
+    #: Fields that the schema does not define. They are not stored.
+    unknown_fields: Sequence[UnknownField] = ()
 
 
 Submission = JobSubmission | EvaluationSubmission
 
 
-def read(body: bytes, namespace: str) -> Submission:
+def read_submission(body: bytes, namespace: str) -> Submission:
     """Return the submission in a body: jobs, or an evaluation.
 
-    Raises BadRequest for an unreadable body, Invalid for a faulty one; unknown fields are causes, too.
+    Raises BadRequest for an unreadable body, and Invalid for invalid values and unknown fields.
     """
     value = parse_json(body)
     if isinstance(value, dict) and value.get("kind") == EVALUATION.kind:
         submission = read_evaluation(value, namespace)
-        if submission.unknown:
-            raise invalid(unknown_fields.causes(submission.unknown), EVALUATION, submission.metadata.name)
+        if submission.unknown_fields:
+            raise invalid_error(unknown_fields.causes(submission.unknown_fields), EVALUATION, submission.metadata.name)
         return submission
     return read_jobs(value, namespace)
 
 
 def read_jobs(value: Any, namespace: str, repository: str | None = None) -> JobSubmission:
-    """Return the submitted jobs. With ``repository``, the one in the path, every job is about that repository.
+    """Return the submitted jobs. ``repository`` is the name in the path; it replaces the repository of every job.
 
-    A list is checked as a whole: Invalid has the causes of every faulty item as ``[i].field``, including unknown fields.
+    Raises Invalid with the causes of every invalid item of a list as ``[i].field``, including unknown fields.
     """
     if not isinstance(value, list):
         submission = read_job(value, namespace, repository)
-        if submission.unknown:
-            raise invalid(unknown_fields.causes(submission.unknown))
+        if submission.unknown_fields:
+            raise invalid_error(unknown_fields.causes(submission.unknown_fields))
         return submission
     if not value:
         raise BadRequest("the list of jobs is empty; give at least one JobSpec")
-    if len(value) > LONGEST_LIST:
-        raise BadRequest(f"the list has {len(value)} jobs, more than the {LONGEST_LIST} of one submission; send it in parts")
-    checked = [_check(item, repository, f"[{index}].") for index, item in enumerate(value)]
-    unknown = (field for index, item in enumerate(value) for field in unknown_fields.of_value(JobSpec, item, f"[{index}]"))
-    if faults := [*(cause for causes, _ in checked for cause in causes), *unknown_fields.causes(_some(unknown))]:
-        raise invalid(faults)
-    return JobSubmission([job for _, job in checked if job is not None], is_list=True)
+    if len(value) > MAX_JOBS:
+        raise BadRequest(f"the list has {len(value)} jobs, more than the {MAX_JOBS} of one submission; send it in parts")
+    checked_jobs = [_checked_job(item, repository, f"[{index}].") for index, item in enumerate(value)]
+    fields = (field for index, item in enumerate(value) for field in unknown_fields.find_in_value(JobSpec, item, f"[{index}]"))
+    if causes := [*(cause for job_causes, _ in checked_jobs for cause in job_causes), *unknown_fields.causes(_first_fields(fields))]:
+        raise invalid_error(causes)
+    return JobSubmission([job for _, job in checked_jobs if job is not None], is_list=True)
 
 
 def read_job(value: Any, namespace: str, repository: str | None = None) -> JobSubmission:
-    """Return one submitted job: a JobSpec, or a whole Job. Raises Invalid."""
-    metadata, spec, unknown = NO_METADATA, value, unknown_fields.of_value(JobSpec, value, "spec")
+    """Return one submitted job from a JobSpec or a complete Job. Raises Invalid for invalid values, not for unknown fields."""
+    metadata = NO_METADATA
+    spec = value
+    fields = unknown_fields.find_in_value(JobSpec, value, "spec")
     if isinstance(value, dict) and value.keys() & {"kind", "spec"}:
-        metadata = _metadata({"kind": JOB.kind, **value}, JOB, namespace)
-        spec, unknown = value.get("spec"), unknown_fields.of_object(value, JOB)
-    causes, job = _check(spec, repository, "spec.")
+        metadata = _checked_metadata({"kind": JOB.kind, **value}, JOB, namespace)
+        spec, fields = value.get("spec"), unknown_fields.find_in_object(value, JOB)
+    causes, job = _checked_job(spec, repository, "spec.")
     if job is None:
-        raise invalid([*causes, *unknown_fields.causes(_some(unknown))])
-    return JobSubmission([job], False, metadata, _some(unknown))
+        raise invalid_error([*causes, *unknown_fields.causes(_first_fields(fields))])
+    return JobSubmission([job], is_list=False, metadata=metadata, unknown_fields=_first_fields(fields))
 
 
 def read_evaluation(value: Any, namespace: str) -> EvaluationSubmission:
-    """Return a submitted Evaluation. Raises BadRequest and Invalid."""
+    """Return a submitted Evaluation. Raises BadRequest, and Invalid for invalid values, not for unknown fields."""
     if not isinstance(value, dict):
         raise BadRequest(f"the body must be one {EVALUATION.kind} object")
-    metadata = _metadata({"kind": EVALUATION.kind, **value}, EVALUATION, namespace)
+    metadata = _checked_metadata({"kind": EVALUATION.kind, **value}, EVALUATION, namespace)
     try:
         spec = EvaluationSpec.model_validate_json(write_json(value.get("spec")))
     except ValidationError as error:
         causes = [Cause(f"spec.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
-        raise invalid(causes, EVALUATION, metadata.name) from error
-    return EvaluationSubmission(metadata, spec, _some(unknown_fields.of_object(value, EVALUATION)))
+        raise invalid_error(causes, EVALUATION, metadata.name) from error
+    return EvaluationSubmission(metadata, spec, _first_fields(unknown_fields.find_in_object(value, EVALUATION)))
 
 
 def parse_json(body: bytes) -> Any:
-    """Return the JSON of a submission. Raises TooLarge, and BadRequest for invalid JSON."""
+    """Return the JSON value of a submission's body. Raises TooLarge, and BadRequest for invalid JSON."""
     check_size(body)
     try:
-        tree = orjson.loads(body)
-        check_texts(tree)
+        value = orjson.loads(body)
+        # The parser refuses other strings that cannot be stored, and a search of the bytes is much faster than one of the tree.
+        if _ESCAPED_NUL in body:
+            check_strings(value)
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
     except Invalid as error:
         raise BadRequest(error.message) from error
-    return tree
+    return value
 
 
 def check_size(body: bytes) -> None:
-    """Raise TooLarge for a body beyond the limit of a submission."""
-    if len(body) > LARGEST_BODY:
-        raise TooLarge(f"the submission has {len(body)} bytes, more than the {LARGEST_BODY} of one; send it in parts")
+    """Raise TooLarge for a body of more than ``MAX_BODY_BYTES``."""
+    if len(body) > MAX_BODY_BYTES:
+        raise TooLarge(f"the submission has {len(body)} bytes, more than the limit of {MAX_BODY_BYTES}; send it in parts")
 
 
-def invalid(causes: Sequence[Cause], kind: Kind = JOB, name: str = "") -> Invalid:
-    """Return the error of a faulty submission."""
+def invalid_error(causes: Sequence[Cause], kind: Kind = JOB, name: str = "") -> Invalid:
+    """Return the error of a submission with these causes."""
     return Invalid(
         f'{kind.kind}.{kind.group} "{name}" is invalid: {sentence(causes)}', causes=causes, details={"group": kind.group, "kind": kind.kind}
     )
 
 
-def _metadata(value: dict[str, Any], kind: Kind, namespace: str) -> Metadata:
-    """Return the metadata of a whole object after a check of its envelope."""
+def _checked_metadata(value: dict[str, Any], kind: Kind, namespace: str) -> Metadata:
+    """Return the metadata of a complete object. Raises BadRequest if its top level or metadata are invalid."""
     if value["kind"] != kind.kind or value.get("apiVersion", kind.api_version()) != kind.api_version():
-        of = f" of {value['apiVersion']!r:.80}" if "apiVersion" in value else ""
-        text = f"kind {value['kind']!r:.80}{of} is not submitted here"
-        raise BadRequest(f"{text}; known: Job of {JOB.api_version()}, Evaluation of {EVALUATION.api_version()}")
+        api_version = f" of {value['apiVersion']!r:.80}" if "apiVersion" in value else ""
+        message = f"kind {value['kind']!r:.80}{api_version} is not submitted here"
+        raise BadRequest(f"{message}; known: Job of {JOB.api_version()}, Evaluation of {EVALUATION.api_version()}")
     metadata = value.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise BadRequest("metadata must be an object")
@@ -167,17 +175,18 @@ def _metadata(value: dict[str, Any], kind: Kind, namespace: str) -> Metadata:
         raise BadRequest("must add jobs with empty status; leave status out")
     if kind is JOB and metadata.get("name"):
         raise BadRequest("name will always be generated; leave metadata.name out, or give metadata.generateName")
-    name = names.name(metadata)
+    name = names.requested_name(metadata)
     if name:
         check_object_name(name)
-    return Metadata(name, names.texts(metadata, "labels"), names.texts(metadata, "annotations"))
+    return Metadata(name, names.string_map(metadata, "labels"), names.string_map(metadata, "annotations"))
 
 
-def _some(fields: Iterator[UnknownField]) -> Sequence[UnknownField]:
-    return list(islice(fields, _MOST_UNKNOWN))
+def _first_fields(fields: Iterator[UnknownField]) -> Sequence[UnknownField]:
+    return list(islice(fields, _MAX_UNKNOWN_FIELDS))
 
 
-def _check(value: Any, repository: str | None, prefix: str) -> tuple[list[Cause], JobSpec | None]:
+def _checked_job(value: Any, repository: str | None, prefix: str) -> tuple[list[Cause], JobSpec | None]:
+    """Return the causes of an invalid job and None, or no causes and the job."""
     if not isinstance(value, dict):
         return [Cause(prefix.rstrip("."), "FieldValueTypeInvalid", "a job must be a JobSpec object")], None
-    return job_rules.read(value if repository is None else {**value, "repository": repository}, prefix)
+    return job_rules.read_job_spec(value if repository is None else {**value, "repository": repository}, prefix)

@@ -1,37 +1,41 @@
-"""Times as the classic API formats them, and the time since a user was seen."""
+"""Timestamps as the classic API formats them, and the time since a user was active."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-LAST: Final = 253_402_300_799
-"""The last second that can be formatted, the end of the year 9999, in Unix seconds."""
+MAX_SECONDS: Final = 253_402_300_799
+"""The last time that can be formatted, the end of the year 9999, in Unix seconds."""
 
-_FIRST: Final = -62_135_596_800
+_MIN_SECONDS: Final = -62_135_596_800
+"""The first time that can be formatted, the start of the year 1, in Unix seconds."""
+
+ZERO_TIME: Final = "0001-01-01T00:00:00Z"
+"""Go's zero time, which Grafana's clients recognise as a missing time."""
 
 
-def format_time(moment: datetime) -> str:
+def format_time(timestamp: datetime) -> str:
     """Return ``2026-01-31T12:00:00Z``: RFC 3339 in UTC, in whole seconds."""
-    return moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+    return timestamp.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
 def format_seconds(seconds: int) -> str:
-    """Return Unix seconds as a time. Times outside of the years 1 to 9999 become their first or last second."""
-    return format_time(datetime.fromtimestamp(min(max(seconds, _FIRST), LAST), UTC))
+    """Return Unix seconds in the format of ``format_time``. A time outside of the years 1 to 9999 is replaced by the nearest in them."""
+    return format_time(datetime.fromtimestamp(min(max(seconds, _MIN_SECONDS), MAX_SECONDS), UTC))
 
 
-_NEVER: Final = timedelta(days=3653)
+_TEN_YEARS: Final = timedelta(days=3653)
 _UNITS: Final = ((525_600, "y"), (43_800, "M"), (1_440, "d"), (60, "h"), (1, "m"))
-"""Minutes of each unit, the largest first. A month is a twelfth of a year."""
+"""Length in minutes and letter of each unit, the largest first. A month is a twelfth of a year."""
 
 
-def last_seen(seen: datetime | None, created: datetime) -> datetime:
-    """Return when a user was seen. Users who never signed in count as seen ten years before their creation, as clients expect."""
-    return created - _NEVER if seen is None else seen
+def last_seen(last_seen_at: datetime | None, created: datetime) -> datetime:
+    """Return when a user was last active; for users who never signed in, ten years before their creation, as in Grafana."""
+    return created - _TEN_YEARS if last_seen_at is None else last_seen_at
 
 
-def age(moment: datetime, now: datetime) -> str:
-    """Return ``10y``, ``4M``, ``2d``, ``3h``, ``5m`` or ``< 1 minute``: the largest unit, rounded down."""
-    minutes = int((now - moment).total_seconds() // 60)
+def age(since: datetime, now: datetime) -> str:
+    """Return the time since ``since`` in its largest unit, rounded down: ``10y``, ``4M``, ``2d``, ``3h``, ``5m`` or ``< 1 minute``."""
+    minutes = int((now - since).total_seconds() // 60)
     for length, letter in _UNITS:
         if minutes >= length:
             return f"{minutes // length}{letter}"

@@ -3,104 +3,122 @@
 import difflib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel
 
 from dashwright.common.errors import Cause
 from dashwright.common.kinds.kind import Kind, Storage
-from dashwright.common.models.causes import MOST_CAUSES
+from dashwright.common.models.causes import MAX_CAUSES
 
-_ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
-_NAMING: Final = frozenset({"name", "generateName", "namespace", "selfLink", "uid"})
-_LIFE: Final = frozenset({"resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"})
-_OF_JOBS: Final = _NAMING | _LIFE | {"labels", "annotations", "managedFields"}
-_METADATA: Final[Mapping[Storage, frozenset[str]]] = {
-    Storage.JOBS: _OF_JOBS,
-    Storage.RESOURCES: _OF_JOBS | {"ownerReferences", "finalizers"},
+_ENVELOPE_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
+_IDENTITY_FIELDS: Final = frozenset({"name", "generateName", "namespace", "selfLink", "uid"})
+_LIFECYCLE_FIELDS: Final = frozenset(
+    {"resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}
+)
+_JOB_METADATA_FIELDS: Final = _IDENTITY_FIELDS | _LIFECYCLE_FIELDS | {"labels", "annotations", "managedFields"}
+_METADATA_FIELDS: Final[Mapping[Storage, frozenset[str]]] = {
+    Storage.JOBS: _JOB_METADATA_FIELDS,
+    Storage.DEAD_LETTERS: _JOB_METADATA_FIELDS,
+    Storage.RESOURCES: _JOB_METADATA_FIELDS | {"ownerReferences", "finalizers"},
 }
-_ADVICE: Final = "leave it out"
-_LONGEST_NAME: Final = 100
+_DEFAULT_ADVICE: Final = "leave it out"
+_MAX_NAME_LENGTH: Final = 100
+"""Limit on the characters of an unknown name in a path: clients choose the names, and responses contain them."""
 """Limit on the characters of a name in a message."""
 
-_MOST_KNOWN: Final = 12
-"""Limit on the known names that the suggestion for one field lists."""
+_MAX_SUGGESTED_NAMES: Final = 12
+"""Limit on the allowed names that the suggestion for one field lists."""
 
 
 class UnknownField(NamedTuple):
     """An unknown field."""
 
-    #: The path to the field.
+    #: The path to the field, such as ``spec.targets[0].refid``.
     path: str
-    #: The names that are allowed in its place.
-    known: Sequence[str]
+    #: The known fields of the object that contains the unknown field.
+    allowed_names: Sequence[str]
 
     @property
     def advice(self) -> str:
-        """The suggested correction: use a similar name, use one of the known names, or leave the field out."""
+        """The suggested correction: use a similar name, use one of the allowed names, or leave the field out."""
         name = self.path.rpartition(".")[2]
-        alike = [known for known in self.known if len(name) > 1 and known.startswith(name)] or difflib.get_close_matches(
-            name, self.known, n=1
-        )
-        if alike:
-            return f'did you mean "{alike[0]}"?'
-        return f"{_ADVICE}; known: {', '.join(self.known)}" if len(self.known) <= _MOST_KNOWN else _ADVICE
+        completions = [allowed_name for allowed_name in self.allowed_names if len(name) > 1 and allowed_name.startswith(name)]
+        similar_names = completions or difflib.get_close_matches(name, self.allowed_names, n=1)
+        if similar_names:
+            return f'did you mean "{similar_names[0]}"?'
+        if len(self.allowed_names) > _MAX_SUGGESTED_NAMES:
+            return _DEFAULT_ADVICE
+        return f"{_DEFAULT_ADVICE}; known: {', '.join(self.allowed_names)}"
 
 
-def of_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
-    """Yield the unknown fields of an object of this kind: in its envelope, its metadata and the parts that have a model."""
-    yield from _unknown_keys(tree, _ENVELOPE if kind.secure is None else _ENVELOPE | {"secure"}, "")
+def metadata_fields(kind: Kind) -> frozenset[str]:
+    """Return the known members of the metadata of a kind."""
+    return _METADATA_FIELDS[kind.storage]
+
+
+def find_in_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
+    """Yield the unknown fields of a complete object: in its top level, its metadata, and every other member that has a model."""
+    yield from _find_keys(tree, _ENVELOPE_FIELDS if kind.secure is None else _ENVELOPE_FIELDS | {"secure"}, "")
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
-        yield from _unknown_keys(metadata, _METADATA[kind.storage], "metadata")
-    for part, model in (("spec", kind.spec or kind.shown_spec), ("secure", kind.secure), ("status", kind.status)):
+        yield from _find_keys(metadata, metadata_fields(kind), "metadata")
+    # ``rendered_spec`` is the spec as clients see it, if it differs from the stored one.
+    for member, model in (("spec", kind.spec or kind.rendered_spec), ("secure", kind.secure), ("status", kind.status)):
         if model is not None:
-            yield from of_value(model, tree.get(part), part)
+            yield from find_in_value(model, tree.get(member), member)
 
 
-def of_value(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:
+def find_in_value(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:
     """Yield the unknown fields of ``value`` at any depth, given its type annotation."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        yield from of_value(arguments[0], value, path)
+        yield from find_in_value(arguments[0], value, path)
     elif origin in (Union, types.UnionType):
         for argument in arguments:
-            yield from of_value(argument, value, path)
+            yield from find_in_value(argument, value, path)
     elif isinstance(value, list) and isinstance(origin, type) and issubclass(origin, Sequence) and arguments:
         for index, item in enumerate(value):
-            yield from of_value(arguments[0], item, f"{path}[{index}]")
+            yield from find_in_value(arguments[0], item, f"{path}[{index}]")
     elif isinstance(value, dict) and isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield from _of_model(annotation, value, path)
+        yield from _find_in_model(annotation, value, path)
 
 
-def causes(found: Iterable[UnknownField]) -> list[Cause]:
+def causes(fields: Iterable[UnknownField]) -> list[Cause]:
     """Return a cause for each field.
 
-    Only the causes that a response shows get a specific suggestion; the others say to leave the field out.
+    Only the causes that a response includes get a suggestion of their own, which is slow to find. The others say to leave the field out.
     """
     return [
-        Cause(field.path, "FieldValueForbidden", f"Forbidden: unknown field; {field.advice if index < MOST_CAUSES else _ADVICE}")
-        for index, field in enumerate(found)
+        Cause(field.path, "FieldValueForbidden", f"Forbidden: unknown field; {field.advice if index < MAX_CAUSES else _DEFAULT_ADVICE}")
+        for index, field in enumerate(fields)
     ]
 
 
-def _of_model(model: type[BaseModel], value: Mapping[str, Any], path: str) -> Iterator[UnknownField]:
-    known = {name: field.annotation for field_name, field in model.model_fields.items() for name in (*_aliases(field), field_name)}
-    listed = [next(_aliases(field), field_name) for field_name, field in model.model_fields.items()]
+def _find_in_model(model: type[BaseModel], value: Mapping[str, Any], path: str) -> Iterator[UnknownField]:
+    type_by_name, allowed_names = _known_fields(model)
     for key, item in value.items():
-        if key in known:
-            yield from of_value(known[key], item, _join(path, key))
+        if key in type_by_name:
+            yield from find_in_value(type_by_name[key], item, _child_path(path, key))
         elif model.model_config.get("extra") != "allow":
-            yield UnknownField(_join(path, key), listed)
+            yield UnknownField(_child_path(path, key), allowed_names)
 
 
-def _unknown_keys(tree: Mapping[str, Any], known: frozenset[str], path: str) -> Iterator[UnknownField]:
-    listed = sorted(known)
-    yield from (UnknownField(_join(path, key), listed) for key in sorted(tree.keys() - known))
+@cache
+def _known_fields(model: type[BaseModel]) -> tuple[Mapping[str, Any], Sequence[str]]:
+    """Return the type of each field of a model by each of its names, and the names by which the fields are described."""
+    type_by_name = {name: field.annotation for field_name, field in model.model_fields.items() for name in (*_aliases(field), field_name)}
+    return type_by_name, [next(_aliases(field), field_name) for field_name, field in model.model_fields.items()]
 
 
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key[:_LONGEST_NAME]}" if path else key[:_LONGEST_NAME]
+def _find_keys(tree: Mapping[str, Any], allowed_keys: frozenset[str], path: str) -> Iterator[UnknownField]:
+    allowed_names = sorted(allowed_keys)
+    yield from (UnknownField(_child_path(path, key), allowed_names) for key in sorted(tree.keys() - allowed_keys))
+
+
+def _child_path(path: str, key: str) -> str:
+    return f"{path}.{key[:_MAX_NAME_LENGTH]}" if path else key[:_MAX_NAME_LENGTH]
 
 
 def _aliases(field: Any) -> Iterator[str]:

@@ -5,13 +5,13 @@ import re
 import unicodedata
 from typing import Final
 
-_OTHERS: Final = re.compile(r"[^a-z0-9]+")
+_SEPARATORS: Final = re.compile(r"[^a-z0-9]+")
 
 
 def slug_of(title: str) -> str:
     """Return the title in lower case letters, digits and hyphens."""
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    return _OTHERS.sub("-", plain).strip("-")
+    ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    return _SEPARATORS.sub("-", ascii_title).strip("-")
 
 
 def dashboard_url(uid: str, title: str) -> str:
@@ -30,7 +30,7 @@ _NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
 def avatar_url(email: str, name: str = "") -> str:
     """Return ``/avatar/`` and the MD5 of the lower case e-mail address.
 
-    Without an address, it is that of the letters and digits of the name at ``localhost``.
+    For an account without e-mail, the address is the letters and digits of its name at ``localhost``, as in Grafana.
     """
     address = email.strip() or f"{_NOT_ALPHANUMERIC.sub('', name)}@localhost"
     return f"/avatar/{hashlib.md5(address.lower().encode(), usedforsecurity=False).hexdigest()}"

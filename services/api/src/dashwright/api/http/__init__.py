@@ -1,4 +1,4 @@
-"""HTTP machinery over aiohttp that knows no resource: route tables, dispatch, calls, responses, errors and the listener.
+"""HTTP server code on top of aiohttp: route tables, dispatch, calls, responses, errors and the listener.
 
-It imports only the pure domain of the gateway. Accounts and handlers come in through ports.
+It imports only the domain of the gateway. Accounts and handlers are passed to it through protocols.
 """

@@ -1,4 +1,4 @@
-"""Addresses of callers, also behind trusted proxies."""
+"""Addresses of clients, directly or behind trusted proxies."""
 
 import ipaddress
 from collections.abc import Iterable, Sequence
@@ -7,78 +7,82 @@ from typing import Final, TypeAlias
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_NETWORK_BITS: Final = 64
-"""Prefix of an IPv6 network that counts as one client: providers assign at least this much to each of theirs."""
+_CLIENT_PREFIX_LENGTH: Final = 64
+"""Prefix length of an IPv6 network that counts as one client: providers assign each customer at least a /64."""
 
 
-class Addresses:
-    """The rules for the address of a caller."""
+class TrustedProxies:
+    """The networks of proxies whose ``X-Forwarded-For`` header is trusted."""
 
-    def __init__(self, trusted: Iterable[Network] = ()) -> None:
-        """Trust ``X-Forwarded-For`` of proxies in the ``trusted`` networks. Without any, the peer is the caller."""
-        self._trusted = tuple(trusted)
+    def __init__(self, networks: Iterable[Network] = ()) -> None:
+        """Trust proxies in ``networks``. Without any network, the peer of a connection is always the client."""
+        self._networks = tuple(networks)
 
-    def of(self, peer: str | None, forwarded: Sequence[str]) -> str:
-        """Return the caller's address from the connection's peer and the values of ``X-Forwarded-For`` in their order.
+    def client_address(self, peer: str | None, forwarded_for_headers: Sequence[str]) -> str:
+        """Return the client's address, given the connection's peer and the ``X-Forwarded-For`` headers in their order.
 
-        Each proxy appends its own client, so the last address that is not a trusted proxy is the caller. The address is "" if a
-        trusted proxy names no client, or an unreadable one.
+        Each proxy appends its own client, so the last address that is not a trusted proxy is the client. The address is "" if a
+        trusted proxy names no client, or an invalid address.
         """
-        if not self._trusted:
+        if not self._networks:
             return peer or ""
-        known = _parsed(peer or "")
-        if known is None or not self._trusts(known):
+        peer_address = _parse_address(peer or "")
+        if peer_address is None or not self._trusts(peer_address):
             return peer or ""
-        named = [part.strip() for value in forwarded for part in value.split(",") if part.strip()]
-        caller = ""
-        for text in reversed(named):
-            address = _parsed(text)
+        forwarded_addresses = [value.strip() for header in forwarded_for_headers for value in header.split(",") if value.strip()]
+        client = ""
+        for value in reversed(forwarded_addresses):
+            address = _parse_address(value)
             if address is None:
                 return ""
-            caller = str(address)
+            client = str(address)
             if not self._trusts(address):
                 break
-        return caller
+        return client
 
     def trusts(self, peer: str) -> bool:
-        """Return whether a peer is a proxy that is trusted."""
-        address = _parsed(peer)
+        """Return whether a peer is a trusted proxy."""
+        address = _parse_address(peer)
         return address is not None and self._trusts(address)
 
-    def exempts(self, peer: str) -> bool:
+    def may_be_shared(self, peer: str) -> bool:
         """Return whether a peer may represent many clients: a trusted proxy, or a program on this machine."""
-        address = _parsed(peer)
+        address = _parse_address(peer)
         return address is not None and (address.is_loopback or self._trusts(address))
 
     def _trusts(self, address: _Address) -> bool:
-        return any(address in network for network in self._trusted)
+        return any(address in network for network in self._networks)
 
 
-PEERS = Addresses()
-"""The rules without trusted proxies: the peer is the caller."""
+NO_PROXIES = TrustedProxies()
+"""No trusted proxies: the peer of a connection is the client."""
 
 
-def _parsed(text: str) -> _Address | None:
-    """Return an address, which may have a port behind it; None for an unreadable one."""
-    if text.startswith("["):
-        text = text[1:].partition("]")[0]
-    elif text.count(":") == 1:
-        text = text.partition(":")[0]
+def _parse_address(value: str) -> _Address | None:
+    """Return the address of ``value``, an address with or without a port, or None for an invalid one."""
+    if value.startswith("["):
+        value = value[1:].partition("]")[0]
+    elif value.count(":") == 1:
+        value = value.partition(":")[0]
     try:
-        address = ipaddress.ip_address(text.partition("%")[0])
+        address = ipaddress.ip_address(value.partition("%")[0])
     except ValueError:
         return None
+    # An IPv6 socket represents an IPv4 peer by a mapped address.
     return getattr(address, "ipv4_mapped", None) or address
 
 
 def client_network(address: str) -> str:
-    """Return the network of an address that counts as one client: an IPv4 address itself, an IPv6 address's /64."""
+    """Return the network that counts as one client: an IPv4 address itself, or the /64 network of an IPv6 address.
+
+    A string that is not an address is returned unchanged.
+    """
     if ":" not in address:
         return address
     try:
-        parsed = ipaddress.IPv6Address(address.partition("%")[0])
+        ipv6_address = ipaddress.IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.IPv6Network((parsed, _NETWORK_BITS), strict=False).network_address)
+    if ipv6_address.ipv4_mapped is not None:
+        return str(ipv6_address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((ipv6_address, _CLIENT_PREFIX_LENGTH), strict=False).network_address)

@@ -1,4 +1,4 @@
-"""Ports of authentication, which ``dashwright.api.auth`` implements."""
+"""Protocols of authentication, which ``dashwright.api.auth`` implements."""
 
 from typing import Final, NamedTuple, Protocol
 
@@ -6,7 +6,9 @@ from dashwright.common.errors import Unauthorized
 from dashwright.common.identity import Identity
 
 NOT_A_MEMBER: Final = "organization.not-a-member"
+"""Message id for valid credentials of a user who is not a member of the requested organization."""
 ORGANIZATION_MISMATCH: Final = "api-key.organization-mismatch"
+"""Message id for a valid key or token of another organization than the requested one."""
 
 
 class Credentials(NamedTuple):
@@ -14,11 +16,11 @@ class Credentials(NamedTuple):
 
     authorization: str  #: Value of the ``Authorization`` header.
     address: str = ""  #: Address of the caller; empty for a message from the queue.
-    may_be_weak: bool = False  #: Accept a password that must be changed, since this request changes it.
+    accepts_weak_password: bool = False  #: Accept a password that must be changed, because this request changes it.
 
 
 class Scheme(Protocol):
-    """One scheme of authentication."""
+    """A scheme of HTTP authentication, such as Basic."""
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
         """Return the caller in an organization (None: the caller's current one).
@@ -29,23 +31,23 @@ class Scheme(Protocol):
         ...
 
 
-class IdentityViews(Protocol):
-    """Views of a caller from other organizations."""
+class OrganizationIdentities(Protocol):
+    """Identities of a caller in other organizations."""
 
-    async def seen_in(self, identity: Identity, org_id: int) -> Identity:
+    async def identity_in(self, identity: Identity, org_id: int) -> Identity:
         """Return the caller with the role and grants that they have in organization ``org_id``. Raises Unavailable.
 
-        For organizations without the caller as member, and for 0 (no organization), the role is ``None`` and only global
-        permissions remain.
+        In organizations that the caller is not a member of, and for 0 (no organization), the role is ``None`` and only global
+        permissions apply.
         """
         ...
 
 
-class Authenticator(Scheme, IdentityViews, Protocol):
-    """Authentication of callers, and their views from other organizations."""
+class Authenticator(Scheme, OrganizationIdentities, Protocol):
+    """Authentication of callers, and their identities in other organizations."""
 
 
 def not_a_member() -> Unauthorized:
     """Return the error for a caller with valid credentials who is not a member of the requested organization."""
-    text = "You are not a member of the organization this request names; see GET /api/user/orgs for yours"
-    return Unauthorized(text, message_id=NOT_A_MEMBER)
+    message = "You are not a member of the organization this request names; see GET /api/user/orgs for yours"
+    return Unauthorized(message, message_id=NOT_A_MEMBER)

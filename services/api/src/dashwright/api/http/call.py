@@ -1,8 +1,8 @@
-"""The request as a handler gets it: the caller, parameters, headers, and a body that is read within its limit."""
+"""A request as its handler receives it: the caller, parameters, headers, and a body of limited size."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -13,22 +13,23 @@ from multidict import MultiMapping
 from pydantic import BaseModel, ValidationError
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.decoding import CODINGS, FAULTS, Unpacker
+from dashwright.api.http.decoding import DECOMPRESSION_ERRORS, SUPPORTED_CODINGS, Decompressor
 from dashwright.api.http.errors import ErrorShape, permission_denied
 from dashwright.common.errors import BadRequest, Forbidden, Invalid, TooLarge, UnsupportedMediaType
-from dashwright.common.identity import Caller, Identity
+from dashwright.common.identity import CallerType, Identity
 from dashwright.common.models.causes import causes_of, format_causes
 
 log = structlog.get_logger()
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_PLAIN: Final = frozenset({"", "identity"})
+_UNCOMPRESSED: Final = frozenset({"", "identity"})
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,4000}")
-_LEAST: Final = -(2**63)
-_MOST: Final = 2**63 - 1
-_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_BROKEN_OFF: Final = (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError)
+"""Integers that ``int`` converts: by default, Python refuses those of more than 4300 digits."""
+_MIN_INT64: Final = -(2**63)
+_MAX_INT64: Final = 2**63 - 1
+_TRUE_VALUES: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_READ_ERRORS: Final = (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError)
 
 
 class Call:
@@ -37,13 +38,14 @@ class Call:
     __slots__ = (
         "_body",
         "_request",
+        "_restart_deadline",
         "address",
+        "authorized_identity",
         "body_limit",
-        "evaluated",
+        "error_shape",
         "identity",
         "parameters",
         "request_id",
-        "shape",
         "template",
         "trace_id",
     )
@@ -55,24 +57,26 @@ class Call:
         template: str,
         parameters: Mapping[str, str],
         identity: Identity,
-        evaluated: Identity,
+        authorized_identity: Identity,
         address: str,
         request_id: str,
         trace_id: str,
         body_limit: int,
-        shape: ErrorShape,
+        error_shape: ErrorShape,
+        restart_deadline: Callable[[], None] = lambda: None,
     ) -> None:
         self._request = request
+        self._restart_deadline = restart_deadline
         self._body: bytes | None = None
         self.template = template  #: Path template of the route.
         self.parameters = parameters  #: Decoded parameters of the path.
         self.identity = identity  #: The caller in the current organization.
-        self.evaluated = evaluated  #: The caller in the view of the route's permission: of the path's organization, or global.
+        self.authorized_identity = authorized_identity  #: The caller in the organization in which the route's permission was checked.
         self.address = address  #: Address of the client.
         self.request_id = request_id
         self.trace_id = trace_id
-        self.body_limit = body_limit  #: Bytes of the body, compressed and decompressed.
-        self.shape = shape
+        self.body_limit = body_limit  #: Limit in bytes on the body, both compressed and decompressed.
+        self.error_shape = error_shape
 
     @property
     def method(self) -> str:
@@ -96,7 +100,7 @@ class Call:
 
     @property
     def query(self) -> MultiMapping[str]:
-        """The decoded parameters of the query. Raises BadRequest for a NUL character, which no stored text can contain."""
+        """The decoded parameters of the query. Raises BadRequest for a NUL character, which PostgreSQL cannot store."""
         query = self._request.query
         if "%00" in self._request.query_string or "\0" in self._request.query_string:
             raise BadRequest("The query contains a NUL character, which no value may contain")
@@ -107,53 +111,63 @@ class Call:
         """The caller as recorded in the audit and in ``created_by``."""
         return actor_of(self.identity, self.address, self.request_id, self.trace_id)
 
-    def demand(self, action: str, scope: str = "*") -> None:
-        """Raise Forbidden unless the caller may do ``action`` on ``scope``, in the view of the route's permission.
+    def require(self, action: str, scope: str = "*") -> None:
+        """Raise Forbidden unless the caller may do ``action`` on ``scope`` in the organization that the route is about.
 
-        For permissions that depend on the body or on a stored object.
+        Handlers call it for permissions that depend on the body or on a stored object.
         """
-        if not self.evaluated.may(action, scope):
+        if not self.authorized_identity.may(action, scope):
             raise permission_denied(action)
 
-    def integer(self, parameter: str, fault: str, *, message_id: str | None = None) -> int:
-        """Return a path parameter as a 64-bit integer. Raises BadRequest with the text ``fault``."""
-        number = parse_integer(self.parameters[parameter])
-        if number is None:
-            raise BadRequest(fault, message_id=message_id)
-        return number
+    def path_integer(self, parameter: str, message: str, *, message_id: str | None = None) -> int:
+        """Return a path parameter as a 64-bit integer. Raises BadRequest with ``message`` for another value."""
+        integer = parse_integer(self.parameters[parameter])
+        if integer is None:
+            raise BadRequest(message, message_id=message_id)
+        return integer
 
-    def switch(self, name: str) -> bool:
-        """Return a query parameter as a boolean. Existing clients write true as ``1 t T TRUE true True``; all else is false."""
-        return self.query.get(name, "") in _TRUE
+    def query_flag(self, name: str) -> bool:
+        """Return a query parameter as a boolean. ``1 t T TRUE true True`` are true, every other value is false."""
+        return self.query.get(name, "") in _TRUE_VALUES
 
-    def number(self, name: str, default: int, *, least: int, most: int) -> int:
-        """Return a query parameter as an integer of at most ``most``, or ``default`` if it is invalid or below ``least``."""
-        number = parse_integer(self.query.get(name, ""))
-        return default if number is None or number < least else min(number, most)
+    def query_integer(self, name: str, default: int, *, minimum: int, maximum: int) -> int:
+        """Return a query parameter as an integer of at most ``maximum``, or ``default`` if it is invalid or below ``minimum``."""
+        integer = parse_integer(self.query.get(name, ""))
+        return default if integer is None or integer < minimum else min(integer, maximum)
 
     async def body(self, limit: int | None = None) -> bytes:
-        """Return the whole body, decompressed. ``limit`` is in bytes, by default the route's.
+        """Return the complete body, decompressed. ``limit`` is in bytes, by default the route's.
 
-        Raises TooLarge as soon as the limit is passed, UnsupportedMediaType for an unknown coding, and BadRequest for a body that
-        breaks off or does not decompress. A client that waits for ``100 Continue`` gets it here, after the first checks.
+        Raises TooLarge as soon as the body exceeds the limit, UnsupportedMediaType for an unknown coding, and BadRequest for an
+        incomplete or invalid body. A client that waits for ``100 Continue`` receives it after the checks of the headers.
         """
         if self._body is None:
-            self._body = await self._read(self.body_limit if limit is None else limit)
+            self._body = await self._read_body(self.body_limit if limit is None else limit)
         return self._body
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the body as it arrives, for handlers that check it before it is complete. Call it once, and instead of ``body``.
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the body in chunks as they arrive. Call it once, and not together with ``body``.
 
         Raises what ``body`` raises, and UnsupportedMediaType for a compressed body.
         """
-        if self._coding() not in _PLAIN:
+        if self._content_coding() not in _UNCOMPRESSED:
             raise UnsupportedMediaType("A compressed body is not accepted here; send it without a Content-Encoding")
-        await self._check_length(self.body_limit)
-        async for piece in self._pieces(self.body_limit):
-            yield piece
+        await self._begin_body(self.body_limit)
+        async for chunk in self._chunks(self.body_limit):
+            yield chunk
+
+    async def upload(self) -> AsyncIterator[bytes]:
+        """Yield the body in chunks, as ``chunks`` does, for a body that takes longer than other requests may.
+
+        The time limit of the request then applies to the wait for each chunk and to its handling.
+        """
+        async for chunk in self.chunks():
+            self._restart_deadline()
+            yield chunk
+        self._restart_deadline()
 
     async def json(self) -> Any:
-        """Return the body as a JSON tree. Raises BadRequest for invalid JSON."""
+        """Return the JSON value of the body. Raises what ``body`` raises, and BadRequest for invalid JSON."""
         try:
             return orjson.loads(await self.body())
         except orjson.JSONDecodeError as error:
@@ -163,7 +177,7 @@ class Call:
         """Return the body as an object of ``model``.
 
         Raises BadRequest for invalid JSON. A body that does not match the model is Invalid (422) in the resource API and BadRequest
-        (400) in the classic API, as their clients expect; both have a cause for each fault.
+        (400) in the classic API, as their clients expect. Both errors have a cause for each invalid field.
         """
         try:
             return model.model_validate_json(await self.body())
@@ -171,75 +185,75 @@ class Call:
             causes = causes_of(error)
             if causes is None:
                 raise BadRequest(f"The body is not JSON: {error.errors(include_url=False)[0]['msg']}") from error
-            text = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in format_causes(causes))
-            kind = Invalid if self.shape is ErrorShape.STATUS else BadRequest
-            raise kind(f"The body does not fit: {text}", causes=causes) from error
+            faults = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in format_causes(causes))
+            error_class = Invalid if self.error_shape is ErrorShape.STATUS else BadRequest
+            raise error_class(f"The body does not fit: {faults}", causes=causes) from error
 
-    async def fields(self, model: type[Model], *, fault: str, message_id: str | None = None) -> Model:
-        """Return the body as an object of ``model``. Raises BadRequest with the text ``fault`` for any fault; the log has the causes."""
+    async def model_or_400(self, model: type[Model], *, message: str, message_id: str | None = None) -> Model:
+        """Return the body as an object of ``model``. Raises BadRequest with ``message`` for any invalid body, and logs the causes."""
         try:
             return model.model_validate_json(await self.body())
         except ValidationError as error:
             causes = causes_of(error)
             log.info("body_refused", causes=["not JSON"] if causes is None else [f"{cause.field}: {cause.reason}" for cause in causes])
-            raise BadRequest(fault, message_id=message_id) from error
+            raise BadRequest(message, message_id=message_id) from error
 
-    async def _read(self, limit: int) -> bytes:
-        coding = self._coding()
-        if coding not in CODINGS | _PLAIN:
+    async def _read_body(self, limit: int) -> bytes:
+        coding = self._content_coding()
+        if coding not in SUPPORTED_CODINGS | _UNCOMPRESSED:
             raise UnsupportedMediaType(f"A body in Content-Encoding {coding!r} is not supported; send gzip, deflate, zstd or none")
-        await self._check_length(limit)
-        unpacker = Unpacker(coding) if coding in CODINGS else None
+        await self._begin_body(limit)
+        decompressor = Decompressor(coding) if coding in SUPPORTED_CODINGS else None
         try:
-            body = await self._as_sent(limit) if unpacker is None else await self._decompressed(unpacker, limit)
-        except FAULTS as error:
+            body = await self._read_uncompressed(limit) if decompressor is None else await self._read_compressed(decompressor, limit)
+        except DECOMPRESSION_ERRORS as error:
             raise BadRequest(f"The body is not in {coding}, as its Content-Encoding says; send it again whole") from error
-        if unpacker is not None and not unpacker.is_complete:
+        if decompressor is not None and not decompressor.is_complete:
             raise BadRequest(f"The body ends before its {coding} does; send it again whole")
         return body
 
-    def _coding(self) -> str:
+    def _content_coding(self) -> str:
         return self.headers.get(hdrs.CONTENT_ENCODING, "").lower()
 
-    async def _check_length(self, limit: int) -> None:
-        """Raise TooLarge for a too large ``Content-Length``; else send ``100 Continue`` to a client that waits for it."""
+    async def _begin_body(self, limit: int) -> None:
+        """Raise TooLarge for a too large ``Content-Length``; otherwise, send ``100 Continue`` to a client that waits for it."""
         request = self._request
         if (request.content_length or 0) > limit:
-            raise _too_large(limit)
+            raise _too_large_error(limit)
         if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            request.writer.output_size = 0  # For aiohttp a count above zero means that the response has begun.
+            request.writer.output_size = 0  # For aiohttp, a size above zero means that the response has begun.
 
-    async def _as_sent(self, limit: int) -> bytes:
-        """Return the body as it was sent. Raises TooLarge as soon as the limit is passed."""
+    async def _read_uncompressed(self, limit: int) -> bytes:
+        """Return an uncompressed body. Raises TooLarge as soon as it exceeds the limit."""
         body = bytearray()
-        async for piece in self._pieces(limit):
-            body += piece
+        async for chunk in self._chunks(limit):
+            body += chunk
         return bytes(body)
 
-    async def _decompressed(self, unpacker: Unpacker, limit: int) -> bytes:
-        """Return the decompressed body. Raises TooLarge as soon as it, or the compressed body, passes the limit."""
+    async def _read_compressed(self, decompressor: Decompressor, limit: int) -> bytes:
+        """Return the decompressed body. Raises TooLarge as soon as it, or its compressed form, exceeds the limit."""
         body = bytearray()
-        async for piece in self._pieces(limit):
-            for unpacked in unpacker.unpack(piece):
-                body += unpacked
+        async for chunk in self._chunks(limit):
+            for data in decompressor.decompress(chunk):
+                body += data
                 if len(body) > limit:
-                    raise _too_large(limit)
-                await asyncio.sleep(0)  # Other requests get their turn even while a large body is decompressed.
+                    raise _too_large_error(limit)
+                await asyncio.sleep(0)  # Let other requests run while a large body is decompressed.
         return bytes(body)
 
-    async def _pieces(self, limit: int) -> AsyncIterator[bytes]:
-        sent = 0
-        while piece := await self._next():
-            sent += len(piece)
-            if sent > limit:
-                raise _too_large(limit)
-            yield piece
+    async def _chunks(self, limit: int) -> AsyncIterator[bytes]:
+        total_bytes = 0
+        while chunk := await self._next_chunk():
+            total_bytes += len(chunk)
+            if total_bytes > limit:
+                raise _too_large_error(limit)
+            yield chunk
 
-    async def _next(self) -> bytes:
+    async def _next_chunk(self) -> bytes:
         try:
             return await self._request.content.readany()
-        except _BROKEN_OFF as error:
+        except _READ_ERRORS as error:
             raise BadRequest("The body broke off or does not match its headers; send it again whole") from error
 
 
@@ -248,23 +262,23 @@ def actor_of(identity: Identity, address: str, request_id: str, trace_id: str) -
     return Actor(identity.uid, identity.login, identity.org_id, address, request_id, trace_id)
 
 
-def user_only(call: Call, *, lacks: str = "such data") -> int:
-    """Return the caller's user id. Raises Forbidden for tokens and keys; ``lacks`` names the data that they do not have."""
-    if call.identity.kind is not Caller.USER:
-        raise Forbidden(f"{call.template} is about a signed-in user; a token or key has no {lacks}")
+def require_user_id(call: Call, *, user_data: str = "such data") -> int:
+    """Return the caller's user id. Raises Forbidden for tokens and keys; ``user_data`` names the data that only users have."""
+    if call.identity.kind is not CallerType.USER:
+        raise Forbidden(f"{call.template} is about a signed-in user; a token or key has no {user_data}")
     return call.identity.user_id
 
 
-def _too_large(limit: int) -> TooLarge:
+def _too_large_error(limit: int) -> TooLarge:
     return TooLarge(f"The body is larger than the {limit} bytes this path takes; send less at a time")
 
 
-def parse_integer(text: str) -> int | None:
-    """Return the 64-bit integer that ``text`` holds in ASCII digits, with an optional sign, or None.
+def parse_integer(value: str) -> int | None:
+    """Return the 64-bit integer that ``value`` contains as ASCII digits with an optional sign, or None.
 
-    ``int()`` alone would accept blanks, underscores and digits of other scripts.
+    ``int()`` alone would also accept blanks, underscores and digits of other scripts.
     """
-    if _INTEGER.fullmatch(text) is None:
+    if _INTEGER.fullmatch(value) is None:
         return None
-    number = int(text)
-    return number if _LEAST <= number <= _MOST else None
+    integer = int(value)
+    return integer if _MIN_INT64 <= integer <= _MAX_INT64 else None

@@ -1,4 +1,4 @@
-"""Compression of responses, whole or piece by piece. zstd is from the standard library (Python 3.14+), else backports.zstd."""
+"""Compression of responses, complete or chunk by chunk. zstd is from the standard library (Python 3.14+) or backports.zstd."""
 
 import asyncio
 import sys
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Final, Protocol
 
 from dashwright.api.http.response import Response, StreamedBody
+from dashwright.api.http.streaming import close_body
 from dashwright.common.media import ranges
 
 if sys.version_info >= (3, 14):
@@ -14,62 +15,64 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["LEAST", "compressed", "preferred_coding", "zstd"]
+__all__ = ["MIN_BYTES", "compress_response", "preferred_coding", "zstd"]
 
-LEAST: Final = 1024
-"""Bytes of the smallest body that is compressed; below, it saves nothing."""
+MIN_BYTES: Final = 1024
+"""Bytes of the smallest body that is compressed. Compression of a smaller body saves nothing."""
 
-_NOTICED: Final = 64 * 1024
-"""Bytes from which compression runs in a thread: on the event loop it would delay other requests noticeably."""
+_THREAD_MIN_BYTES: Final = 64 * 1024
+"""Bytes from which compression runs in a thread, because on the event loop it would delay other requests."""
 
-_PREFERRED: Final = ("zstd", "gzip")
+_CODINGS_BY_PREFERENCE: Final = ("zstd", "gzip")
 _LEVEL: Final = 1
-_GZIP: Final = 16 + zlib.MAX_WBITS
+_GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
+"""Window bits that select the gzip format in zlib."""
 
 
-class _Packer(Protocol):
+class _Compressor(Protocol):
     def compress(self, data: bytes, /) -> bytes: ...
 
     def flush(self) -> bytes: ...
 
 
-async def compressed(response: Response, accept: str) -> Response:
-    """Return a response in the coding that an ``Accept-Encoding`` header prefers, or unchanged but for its ``Vary`` header."""
-    # Caches must keep the variants apart, whichever is sent now.
+async def compress_response(response: Response, accept_encoding: str) -> Response:
+    """Return a response compressed with the coding that an ``Accept-Encoding`` header prefers, or uncompressed.
+
+    The returned response has ``Vary: Accept-Encoding`` in both cases.
+    """
+    # An uncompressed response has the header, too, since caches must store a copy for each coding.
     vary = ", ".join(filter(None, (response.headers.get("Vary", ""), "Accept-Encoding")))
     response = response._replace(headers={**response.headers, "Vary": vary})
-    coding = preferred_coding(accept)
-    if coding is None or (isinstance(response.body, bytes) and len(response.body) < LEAST):
+    coding = preferred_coding(accept_encoding)
+    if coding is None or (isinstance(response.body, bytes) and len(response.body) < MIN_BYTES):
         return response
-    packer, headers = _packer(coding), {**response.headers, "Content-Encoding": coding}
+    compressor, headers = _new_compressor(coding), {**response.headers, "Content-Encoding": coding}
     if not isinstance(response.body, bytes):
-        return response._replace(body=_pieces(packer, response.body), headers=headers)
-    return response._replace(body=await _packed(packer, response.body) + packer.flush(), headers=headers)
+        return response._replace(body=_compress_chunks(compressor, response.body), headers=headers)
+    return response._replace(body=await _compress_chunk(compressor, response.body) + compressor.flush(), headers=headers)
 
 
-def preferred_coding(accept: str) -> str | None:
+def preferred_coding(accept_encoding: str) -> str | None:
     """Return the available coding that a client prefers, or None if it accepts none of them."""
-    weights = {item.name: item.weight for item in ranges(accept)} if accept else {}
-    rest = weights.get("*", 0.0)
-    best = max(_PREFERRED, key=lambda coding: weights.get(coding, rest))
-    return best if weights.get(best, rest) > 0 else None
+    weights = {item.name: item.weight for item in ranges(accept_encoding)} if accept_encoding else {}
+    default_weight = weights.get("*", 0.0)
+    preferred = max(_CODINGS_BY_PREFERENCE, key=lambda coding: weights.get(coding, default_weight))
+    return preferred if weights.get(preferred, default_weight) > 0 else None
 
 
-def _packer(coding: str) -> _Packer:
-    return zstd.ZstdCompressor(level=_LEVEL) if coding == "zstd" else zlib.compressobj(_LEVEL, wbits=_GZIP)
+def _new_compressor(coding: str) -> _Compressor:
+    return zstd.ZstdCompressor(level=_LEVEL) if coding == "zstd" else zlib.compressobj(_LEVEL, wbits=_GZIP_WBITS)
 
 
-async def _packed(packer: _Packer, piece: bytes) -> bytes:
-    return packer.compress(piece) if len(piece) < _NOTICED else await asyncio.to_thread(packer.compress, piece)
+async def _compress_chunk(compressor: _Compressor, chunk: bytes) -> bytes:
+    return compressor.compress(chunk) if len(chunk) < _THREAD_MIN_BYTES else await asyncio.to_thread(compressor.compress, chunk)
 
 
-async def _pieces(packer: _Packer, body: StreamedBody) -> AsyncIterator[bytes]:
+async def _compress_chunks(compressor: _Compressor, body: StreamedBody) -> AsyncIterator[bytes]:
     try:
-        async for piece in body:
-            if packed := await _packed(packer, piece):
-                yield packed
-        yield packer.flush()
+        async for chunk in body:
+            if data := await _compress_chunk(compressor, chunk):
+                yield data
+        yield compressor.flush()
     finally:
-        close = getattr(body, "aclose", None)
-        if close is not None:
-            await close()
+        await close_body(body)

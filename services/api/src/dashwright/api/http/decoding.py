@@ -10,31 +10,35 @@ from typing import Final, Protocol
 from dashwright.api.http.compression import zstd
 from dashwright.common.errors import BadRequest
 
-CODINGS: Final = frozenset({"gzip", "deflate", "zstd"})
-FAULTS: Final = (zlib.error, zstd.ZstdError)
+SUPPORTED_CODINGS: Final = frozenset({"gzip", "deflate", "zstd"})
+DECOMPRESSION_ERRORS: Final = (zlib.error, zstd.ZstdError)
 """The exceptions raised for bytes that are invalid in their coding."""
 
-MOST_FRAMES: Final = 16
-"""Frames, or gzip members, of one body. Each costs a new decompressor, however little data it has."""
+MAX_FRAMES: Final = 16
+"""Largest number of frames, or gzip members, of one body. Each needs a new decompressor, even for little data."""
 
-TAKEN: Final = 16 * 1024
-"""Compressed bytes of one step."""
-STEP: Final = 128 * 1024
-"""Decompressed bytes of one step."""
+INPUT_STEP_BYTES: Final = 16 * 1024
+"""Largest number of compressed bytes of one step."""
+OUTPUT_STEP_BYTES: Final = 128 * 1024
+"""Largest number of decompressed bytes of one step."""
 
-_GZIP: Final = 16 + zlib.MAX_WBITS
-_ZLIB, _RAW = zlib.MAX_WBITS, -zlib.MAX_WBITS
-_METHOD: Final = 8
-"""The low half of the first byte of a zlib frame, which some clients omit in ``deflate``."""
+_GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
+_ZLIB_WBITS: Final = zlib.MAX_WBITS
+_RAW_WBITS: Final = -zlib.MAX_WBITS
+_DEFLATE_METHOD: Final = 8
+"""The low half of the first byte of a zlib header. Some clients send ``deflate`` without that header."""
 
-_SKIPPABLE: Final = range(0x50, 0x60)
+_SKIPPABLE_FRAME_BYTES: Final = range(0x50, 0x60)
 """First bytes of a zstd frame without data."""
 
-_LARGEST_WINDOW: Final = {int(zstd.DecompressionParameter.window_log_max): 25}
-"""Largest zstd window, 32 MiB: the decompressor allocates the window that a frame declares before any of its data is read."""
+_ZSTD_OPTIONS: Final = {int(zstd.DecompressionParameter.window_log_max): 25}
+"""Limit on the zstd window: 2 to the power of 25 bytes, which is 32 MiB.
+
+A frame declares its window, and the decompressor allocates it before it reads any data.
+"""
 
 
-class _Stream(Protocol):
+class _FrameDecompressor(Protocol):
     """A decompressor of one frame, or gzip member. It keeps input that it has not decompressed yet."""
 
     @property
@@ -46,11 +50,11 @@ class _Stream(Protocol):
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-class _ZlibStream:
-    """A member in one of the three formats of zlib."""
+class _ZlibDecompressor:
+    """A decompressor of one member in a format of zlib: gzip, zlib or raw deflate."""
 
-    def __init__(self, form: int) -> None:
-        self._member = zlib.decompressobj(form)
+    def __init__(self, wbits: int) -> None:
+        self._member = zlib.decompressobj(wbits)
 
     @property
     def eof(self) -> bool:
@@ -64,43 +68,47 @@ class _ZlibStream:
         return self._member.decompress(self._member.unconsumed_tail + data, max_length)
 
 
-class Unpacker:
-    """A decompressor for a body in one of CODINGS. It raises one of FAULTS for invalid data, and BadRequest for too many frames."""
+class Decompressor:
+    """A decompressor for a body in one of SUPPORTED_CODINGS.
+
+    It raises one of DECOMPRESSION_ERRORS for invalid data, and BadRequest for too many frames.
+    """
 
     def __init__(self, coding: str) -> None:
         """Create a decompressor for ``coding``."""
         self._coding = coding
-        self._stream: _Stream | None = None
-        self._frames = 0
+        self._frame: _FrameDecompressor | None = None
+        self._frame_count = 0
 
-    def unpack(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the decompressed data of the next piece, in steps of about a millisecond.
+    def decompress(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the decompressed data of the next chunk, in steps of about a millisecond.
 
-        Give other tasks their turn between the steps, and stop iterating when the data exceeds the limit.
+        The caller should let other tasks run between the steps, and stop iterating when the data exceeds its limit.
         """
-        is_full = False
-        while piece or is_full:
-            if self._stream is None or self._stream.eof:
-                self._stream = self._begin(piece[0])
-            taken = 0 if is_full else TAKEN
-            unpacked = self._stream.decompress(piece[:taken], STEP)
-            is_full = len(unpacked) == STEP and not self._stream.eof
-            piece = self._stream.unused_data + piece[taken:]
-            yield unpacked
+        has_more_output = False
+        while chunk or has_more_output:
+            if self._frame is None or self._frame.eof:
+                self._frame = self._begin_frame(chunk[0])
+            step_bytes = 0 if has_more_output else INPUT_STEP_BYTES
+            data = self._frame.decompress(chunk[:step_bytes], OUTPUT_STEP_BYTES)
+            # A step that fills the output limit may have left data in the decompressor.
+            has_more_output = len(data) == OUTPUT_STEP_BYTES and not self._frame.eof
+            chunk = self._frame.unused_data + chunk[step_bytes:]
+            yield data
 
     @property
     def is_complete(self) -> bool:
         """True if the input so far ends with a complete frame."""
-        return self._stream is None or self._stream.eof
+        return self._frame is None or self._frame.eof
 
-    def _begin(self, first: int) -> _Stream:
-        self._frames += 1
-        if self._frames > MOST_FRAMES:
-            raise BadRequest(f"The body is more than {MOST_FRAMES} frames of {self._coding}, one after the other; send it as one")
+    def _begin_frame(self, first_byte: int) -> _FrameDecompressor:
+        self._frame_count += 1
+        if self._frame_count > MAX_FRAMES:
+            raise BadRequest(f"The body is more than {MAX_FRAMES} frames of {self._coding}, one after the other; send it as one")
         if self._coding == "gzip":
-            return _ZlibStream(_GZIP)
+            return _ZlibDecompressor(_GZIP_WBITS)
         if self._coding == "deflate":
-            return _ZlibStream(_ZLIB if first & 0x0F == _METHOD else _RAW)
-        if first in _SKIPPABLE:
+            return _ZlibDecompressor(_ZLIB_WBITS if first_byte & 0x0F == _DEFLATE_METHOD else _RAW_WBITS)
+        if first_byte in _SKIPPABLE_FRAME_BYTES:
             raise BadRequest("The body has a skippable frame of zstd, which holds no data; leave it out")
-        return zstd.ZstdDecompressor(options=_LARGEST_WINDOW)
+        return zstd.ZstdDecompressor(options=_ZSTD_OPTIONS)

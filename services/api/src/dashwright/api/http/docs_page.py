@@ -13,12 +13,13 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from dashwright.api.http.response import JSON
-from dashwright.api.http.schemas import reached
+from dashwright.api.http.schemas import referenced_names
 
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
 }
+"""Headers of a page without script."""
 _SCRIPT: Final = """
 const input = document.getElementById("filter"), rows = [...document.querySelectorAll("li")], shown = document.getElementById("shown");
 function filter() {
@@ -31,14 +32,15 @@ input.parentElement.hidden = false;
 input.addEventListener("input", filter);
 filter();
 """
-_DIGEST: Final = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+_SCRIPT_DIGEST: Final = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
 INDEX_HEADERS: Final = {
     **HEADERS,
-    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; script-src 'sha256-{_DIGEST}'",
+    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; script-src 'sha256-{_SCRIPT_DIGEST}'",
 }
-_HEAD: Final = """
+_INDEX_INTRODUCTION: Final = """
 <p>For programs: <a href="openapi.json">OpenAPI 3.1</a>, <a href="openapi/v2">Swagger 2.0</a>,
-<a href="openapi/v3">OpenAPI 3.0 for Kubernetes clients</a>.</p>
+<a href="openapi/v3">OpenAPI 3.0 for Kubernetes clients</a>.
+The queue: <a href="asyncapi.json">AsyncAPI 3.0</a>.</p>
 <p hidden><input id="filter" type="search" placeholder="Filter: words of the method, path or text" autofocus>
 <span id="shown" class="soft"></span></p>
 """
@@ -64,11 +66,11 @@ nav a { display: inline-block; margin-right: 1rem } .soft { color: var(--soft) }
 """
 
 
-_SHOWN_WORDS: Final = 12
-"""Values of an enumeration that a page lists."""
+_MAX_ENUM_VALUES: Final = 12
+"""Largest number of values of an enumeration that a page lists."""
 
 
-class _DescribedOperation(NamedTuple):
+class _Endpoint(NamedTuple):
     """An operation with its method and path."""
 
     method: str
@@ -76,61 +78,65 @@ class _DescribedOperation(NamedTuple):
     operation: Mapping[str, Any]
 
     @property
-    def identifier(self) -> str:
+    def operation_id(self) -> str:
         return str(self.operation["operationId"])
 
 
-def index(document: Mapping[str, Any]) -> bytes:
-    """Return the page that lists every operation, by groups."""
-    groups = _groups(document)
+def index_page(document: Mapping[str, Any]) -> bytes:
+    """Return the HTML page that lists every operation, by groups."""
+    groups = _endpoints_by_group(document)
+    examples = "".join(_example_html(endpoint, document) for endpoint in _endpoints(document) if _has_example(endpoint.operation))
     parts = [
-        _HEAD,
-        f"<nav>{''.join(_link_to(name) for name in groups)}</nav>",
-        f"<h2>Examples</h2>{''.join(_example(one, document) for one in _all(document) if _has_example(one.operation))}",
+        _INDEX_INTRODUCTION,
+        f"<nav>{''.join(_group_link(name) for name in groups)}</nav>",
+        f"<h2>Examples</h2>{examples}",
     ]
     descriptions = {tag["name"]: tag.get("description", "") for tag in document["tags"]}
-    for name, operations in groups.items():
-        rows = "".join(_row(name, one) for one in operations)
+    for name, endpoints in groups.items():
+        rows = "".join(_index_row(name, endpoint) for endpoint in endpoints)
         parts.append(
             f'<section id="{slug_of(name)}"><h2><a href="docs/{slug_of(name)}">{escape(name)}</a></h2>'
-            f"<p>{_prose(descriptions.get(name, ''))}</p><ul>{rows}</ul></section>"
+            f"<p>{_inline_html(descriptions.get(name, ''))}</p><ul>{rows}</ul></section>"
         )
     parts.append(f"<script>{_SCRIPT}</script>")
     return _page(document, "HTTP API", "".join(parts))
 
 
 def groups_of(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of all groups, by how they are written in addresses."""
-    return {slug_of(name): name for name in _groups(document)}
+    """Return the names of all groups, by their slugs."""
+    return {slug_of(name): name for name in _endpoints_by_group(document)}
 
 
-def group(document: Mapping[str, Any], name: str) -> bytes:
-    """Return the page of a group: its operations, and the schemas that they refer to."""
-    operations = _groups(document)[name]
+def group_page(document: Mapping[str, Any], name: str) -> bytes:
+    """Return the HTML page of a group: its operations, and the schemas that they refer to."""
+    endpoints = _endpoints_by_group(document)[name]
     schemas = document["components"]["schemas"]
     parts = ['<p><a href="../docs">All operations</a> · <a href="../openapi.json">openapi.json</a></p>']
-    parts += [_operation(one, document) for one in operations]
+    parts += [_operation_html(endpoint, document) for endpoint in endpoints]
     parts.append("<h2>Schemas</h2>")
-    parts += [_schema_table(found, schemas[found]) for found in sorted(reached([one.operation for one in operations], schemas))]
+    schema_names = referenced_names([endpoint.operation for endpoint in endpoints], schemas)
+    parts += [_schema_table(schema_name, schemas[schema_name]) for schema_name in sorted(schema_names)]
     return _page(document, name, "".join(parts))
 
 
 def slug_of(name: str) -> str:
-    """Return the name of a group as it is written in addresses."""
+    """Return the name of a group as it is written in URLs: lower-case words, separated by dashes."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _groups(document: Mapping[str, Any]) -> dict[str, list[_DescribedOperation]]:
-    found: dict[str, list[_DescribedOperation]] = {}
-    for one in _all(document):
-        found.setdefault((one.operation.get("tags") or ["Other"])[0], []).append(one)
-    return dict(sorted(found.items()))
+def _endpoints_by_group(document: Mapping[str, Any]) -> dict[str, list[_Endpoint]]:
+    """Return the endpoints by their first tag, sorted by tag."""
+    groups: dict[str, list[_Endpoint]] = {}
+    for endpoint in _endpoints(document):
+        tags = endpoint.operation.get("tags") or ["Other"]
+        groups.setdefault(tags[0], []).append(endpoint)
+    return dict(sorted(groups.items()))
 
 
-def _all(document: Mapping[str, Any]) -> Iterator[_DescribedOperation]:
+def _endpoints(document: Mapping[str, Any]) -> Iterator[_Endpoint]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            yield _DescribedOperation(method.upper(), path, operation)
+            yield _Endpoint(method.upper(), path, operation)
 
 
 def _page(document: Mapping[str, Any], title: str, body: str) -> bytes:
@@ -142,51 +148,58 @@ def _page(document: Mapping[str, Any], title: str, body: str) -> bytes:
     ).encode()
 
 
-def _link_to(name: str) -> str:
+def _group_link(name: str) -> str:
     return f'<a href="#{slug_of(name)}">{escape(name)}</a>'
 
 
-def _row(name: str, one: _DescribedOperation) -> str:
+def _index_row(group: str, endpoint: _Endpoint) -> str:
     return (
-        f'<li><a href="docs/{slug_of(name)}#{escape(one.identifier)}">{_place(one)}</a><span>{escape(one.operation["summary"])}</span></li>'
+        f'<li><a href="docs/{slug_of(group)}#{escape(endpoint.operation_id)}">{_method_and_path(endpoint)}</a>'
+        f"<span>{escape(endpoint.operation['summary'])}</span></li>"
     )
 
 
-def _place(one: _DescribedOperation) -> str:
-    shown = f"<b>{escape(one.method)}</b><code>{escape(one.path)}</code>"
-    return f"<s>{shown}</s>" if one.operation.get("deprecated") else shown
+def _method_and_path(endpoint: _Endpoint) -> str:
+    html = f"<b>{escape(endpoint.method)}</b><code>{escape(endpoint.path)}</code>"
+    return f"<s>{html}</s>" if endpoint.operation.get("deprecated") else html
 
 
-def _operation(one: _DescribedOperation, document: Mapping[str, Any]) -> str:
-    operation = one.operation
-    parts = [f'<h3 id="{escape(one.identifier)}">{_place(one)}</h3><p>{_prose(operation["summary"])}</p>']
+def _operation_html(endpoint: _Endpoint, document: Mapping[str, Any]) -> str:
+    operation = endpoint.operation
+    parts = [f'<h3 id="{escape(endpoint.operation_id)}">{_method_and_path(endpoint)}</h3><p>{_inline_html(operation["summary"])}</p>']
     if operation.get("deprecated"):
         parts.append("<p>Deprecated.</p>")
-    parts += [f'<p class="soft">{_prose(text)}</p>' for text in operation.get("description", "").split("\n\n") if text]
+    parts += [f'<p class="soft">{_inline_html(text)}</p>' for text in operation.get("description", "").split("\n\n") if text]
     rows = [
-        (f"<code>{escape(item['name'])}</code> {item['in']}", _type_text(item["schema"]), _prose(item.get("description", "")))
-        for item in operation.get("parameters", ())
+        (
+            f"<code>{escape(parameter['name'])}</code> {parameter['in']}",
+            _type_html(parameter["schema"]),
+            _inline_html(parameter.get("description", "")),
+        )
+        for parameter in operation.get("parameters", ())
     ]
-    rows += [("body", _content(body), "") for body in [operation.get("requestBody")] if body]
+    rows += [("body", _body_html(body), "") for body in [operation.get("requestBody")] if body]
     rows += [
-        (escape(status), _content(response), escape(response["description"]))
+        (escape(status), _body_html(response), escape(response["description"]))
         for status, response in operation["responses"].items()
         if status < "400"
     ]
-    failures = ", ".join(status for status in operation["responses"] if status >= "400")
-    rows.append(("errors", escape(failures), ""))
-    parts.append(f"<table>{''.join(f'<tr><td>{a}</td><td>{b}</td><td>{c}</td></tr>' for a, b, c in rows)}</table>")
+    error_statuses = ", ".join(status for status in operation["responses"] if status >= "400")
+    rows.append(("errors", escape(error_statuses), ""))
+    cells = "".join(f"<tr><td>{name}</td><td>{type_}</td><td>{description}</td></tr>" for name, type_, description in rows)
+    parts.append(f"<table>{cells}</table>")
     if _has_example(operation):
-        parts.append(_example(one, document))
+        parts.append(_example_html(endpoint, document))
     return "".join(parts)
 
 
-def _content(described: Mapping[str, Any]) -> str:
-    """Return the types of a body, each with the media types that it comes in."""
-    by_type: dict[str, list[str]] = {}
-    for media, content in described.get("content", {}).items():
-        by_type.setdefault(_type_text(content["schema"]), []).append(media)
-    return "<br>".join(f"{kind} as {escape(', '.join(media))}" if media != [JSON] else kind for kind, media in by_type.items()) or "no body"
+def _body_html(body: Mapping[str, Any]) -> str:
+    """Return the types of a body as HTML, each with its media types."""
+    media_types: dict[str, list[str]] = {}
+    for media_type, content in body.get("content", {}).items():
+        media_types.setdefault(_type_html(content["schema"]), []).append(media_type)
+    lines = [type_ if names == [JSON] else f"{type_} as {escape(', '.join(names))}" for type_, names in media_types.items()]
+    return "<br>".join(lines) or "no body"
 
 
 def _has_example(operation: Mapping[str, Any]) -> bool:
@@ -194,64 +207,64 @@ def _has_example(operation: Mapping[str, Any]) -> bool:
     return any("example" in content for body in bodies for content in body.get("content", {}).values())
 
 
-def _example(one: _DescribedOperation, document: Mapping[str, Any]) -> str:
-    """Return a request as a command line, and its response."""
-    path = one.path
-    for parameter in one.operation.get("parameters", ()):
+def _example_html(endpoint: _Endpoint, document: Mapping[str, Any]) -> str:
+    """Return the HTML of an example: the request as a command line, and its response."""
+    path = endpoint.path
+    for parameter in endpoint.operation.get("parameters", ()):
         if "example" in parameter:
             path = path.replace(f"{{{parameter['name']}}}", parameter["example"])
-    request = one.operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("example")
-    command = [f"curl --user admin -X {one.method} http://127.0.0.1:3000{path}"]
+    request = endpoint.operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("example")
+    command = [f"curl --user admin -X {endpoint.method} http://127.0.0.1:3000{path}"]
     if request is not None:
         command += ["--header 'Content-Type: application/json'", f"--data '{_json(request)}'"]
-    text = " \\\n  ".join(command)
+    command_line = " \\\n  ".join(command)
     responses = [
         response["content"][JSON]
-        for status, response in one.operation["responses"].items()
+        for status, response in endpoint.operation["responses"].items()
         if status < "300" and JSON in response.get("content", {})
     ]
-    shown = next((f"<pre>{escape(_json(response['example']))}</pre>" for response in responses if "example" in response), "")
-    head = f"{_prose(one.operation['summary'])}: {_place(one)}"
-    return f"<details><summary>{head}</summary><pre>{escape(text)}</pre>{shown}</details>"
+    response_html = next((f"<pre>{escape(_json(response['example']))}</pre>" for response in responses if "example" in response), "")
+    head = f"{_inline_html(endpoint.operation['summary'])}: {_method_and_path(endpoint)}"
+    return f"<details><summary>{head}</summary><pre>{escape(command_line)}</pre>{response_html}</details>"
 
 
 def _json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def _prose(text: str) -> str:
-    """Return a text as HTML, with a capital first letter and backticked words as code."""
+def _inline_html(text: str) -> str:
+    """Return Markdown text as HTML, with a capital first letter and backticked words as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text[:1].upper() + text[1:]))
 
 
-def _type_text(schema: Mapping[str, Any]) -> str:
-    """Return a type in words, as HTML; the schema of an object that has a name is a link."""
+def _type_html(schema: Mapping[str, Any]) -> str:
+    """Return the description of a type as HTML. A named schema is a link."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'
-    for word in ("anyOf", "oneOf", "allOf"):
-        if word in schema:
-            return " or ".join(dict.fromkeys(_type_text(part) for part in schema[word]))
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        if keyword in schema:
+            return " or ".join(dict.fromkeys(_type_html(alternative) for alternative in schema[keyword]))
     if "enum" in schema:
-        words = [str(word) or "(empty)" for word in schema["enum"]]
-        return escape(", ".join(words[:_SHOWN_WORDS]))
-    kind = schema.get("type")
-    if kind == "array":
-        return f"list of {_type_text(schema.get('items', {}))}"
-    if kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
-        return f"map of {_type_text(schema['additionalProperties'])}"
-    return escape(f"{kind} ({schema['format']})" if "format" in schema else str(kind or "anything"))
+        values = [str(value) or "(empty)" for value in schema["enum"]]
+        return escape(", ".join(values[:_MAX_ENUM_VALUES]))
+    type_name = schema.get("type")
+    if type_name == "array":
+        return f"list of {_type_html(schema.get('items', {}))}"
+    if type_name == "object" and isinstance(schema.get("additionalProperties"), Mapping):
+        return f"map of {_type_html(schema['additionalProperties'])}"
+    return escape(f"{type_name} ({schema['format']})" if "format" in schema else str(type_name or "anything"))
 
 
 def _schema_table(name: str, schema: Mapping[str, Any]) -> str:
-    """Return a schema as HTML: its description and its members."""
-    head = f'<h3 id="{escape(name)}"><code>{escape(name)}</code></h3><p>{_prose(schema.get("description", ""))}</p>'
+    """Return the HTML of a schema: its description and a table of its members."""
+    head = f'<h3 id="{escape(name)}"><code>{escape(name)}</code></h3><p>{_inline_html(schema.get("description", ""))}</p>'
     if "properties" not in schema:
-        return f"{head}<p>{_type_text(schema)}</p>"
+        return f"{head}<p>{_type_html(schema)}</p>"
     required = set(schema.get("required", ()))
     rows = [
         f"<tr><td><code>{escape(member)}</code>{' required' if member in required else ''}</td>"
-        f"<td>{_type_text(part)}</td><td>{_prose(part.get('description', ''))}</td></tr>"
-        for member, part in schema["properties"].items()
+        f"<td>{_type_html(member_schema)}</td><td>{_inline_html(member_schema.get('description', ''))}</td></tr>"
+        for member, member_schema in schema["properties"].items()
     ]
     return f"{head}<table>{''.join(rows)}</table>"

@@ -1,4 +1,4 @@
-"""Error responses, in the shape of the API that the client called. Internal failures show a trace id, never a stack or a secret."""
+"""Error responses, in the shape of the API that the client called. Internal errors contain a trace id, but no stack trace and no secret."""
 
 import math
 from enum import StrEnum
@@ -11,10 +11,10 @@ from dashwright.common.models.causes import format_causes
 ACCESS_DENIED: Final = "access-denied"
 """Message id of a missing permission."""
 
-_INTERNAL: Final = "Internal Server Error"
-_DETAILS: Final = ("name", "group", "kind", "uid")
-_METADATA: Final = ("continue",)
-_RETRY_SECONDS: Final = 1.0
+_INTERNAL_MESSAGE: Final = "Internal Server Error"
+_DETAIL_KEYS: Final = ("name", "group", "kind", "uid")
+_METADATA_KEYS: Final = ("continue",)
+_DEFAULT_RETRY_SECONDS: Final = 1.0
 
 
 class ErrorShape(StrEnum):
@@ -25,44 +25,45 @@ class ErrorShape(StrEnum):
 
 
 def error_shape_of(path: str) -> ErrorShape:
-    """Return the error shape for a path that no route matches. Kubernetes clients call ``/apis``, ``/openapi/v3`` and ``/version``."""
+    """Return the error shape of a path, as Kubernetes clients or clients of the classic API expect it."""
     for root in ("/apis", "/openapi/v3", "/version"):
-        if path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/"):
+        if path == root or path.startswith(f"{root}/"):
             return ErrorShape.STATUS
     return ErrorShape.CLASSIC
 
 
 def permission_denied(*actions: str) -> Forbidden:
-    """Return the error for a caller without the needed actions, in the words that existing clients print."""
+    """Return the error for a caller without the needed actions, with the message that Grafana returns."""
     needed = actions[0] if len(actions) == 1 else f"all of {', '.join(actions)}"
     return Forbidden(f"You'll need additional permissions to perform this action. Permissions needed: {needed}", message_id=ACCESS_DENIED)
 
 
-def error_response(error: DashwrightError, shape: ErrorShape, trace_id: str, *, failure: str | None = None) -> Response:
+def error_response(error: DashwrightError, shape: ErrorShape, trace_id: str, *, failure_message: str | None = None) -> Response:
     """Return the response for an error.
 
-    A classic body is ``{"message"}``, plus ``messageId`` and ``statusCode`` if the error has its own identifier, ``extra`` if it has
-    any, and ``traceID`` from status 500 on. A denied permission has ``title`` and ``accessErrorId`` instead. A Status follows the
-    Kubernetes API conventions. ``failure`` is the text that the specification prescribes for every internal failure of a route.
+    A classic body has ``message``, plus ``messageId`` and ``statusCode`` if the error has its own message id, ``extra`` if the error has
+    it, and ``traceID`` from status 500 on. A denied permission has ``title`` and ``accessErrorId`` instead. A Status follows the
+    Kubernetes API conventions. With ``failure_message``, every error from status 500 on becomes a 500 with this message, as Grafana
+    returns it for some routes.
     """
     status = error.status
-    if failure is not None and status >= 500:
-        body: dict[str, Any] = {"message": failure, "traceID": trace_id}
+    if failure_message is not None and status >= 500:
+        body: dict[str, Any] = {"message": failure_message, "traceID": trace_id}
         return json_response(body, 500)
-    headers = _headers(error)
-    body = _status(error, trace_id) if shape is ErrorShape.STATUS else _classic(error, trace_id)
+    headers = _error_headers(error)
+    body = _status_body(error, trace_id) if shape is ErrorShape.STATUS else _classic_body(error, trace_id)
     return json_response(body, status, headers)
 
 
-def _text(error: DashwrightError) -> str:
-    return _INTERNAL if error.status == 500 else error.message
+def _public_message(error: DashwrightError) -> str:
+    return _INTERNAL_MESSAGE if error.status == 500 else error.message
 
 
-def _classic(error: DashwrightError, trace_id: str) -> dict[str, Any]:
+def _classic_body(error: DashwrightError, trace_id: str) -> dict[str, Any]:
     if error.message_id == ACCESS_DENIED:
         digits = int(trace_id, 16) % 10**10
         return {"accessErrorId": f"ACE{digits:010}", "message": error.message, "title": "Access denied"}
-    body: dict[str, Any] = {"message": _text(error)}
+    body: dict[str, Any] = {"message": _public_message(error)}
     if error.message_id != error.code and error.status != 500:
         body |= {"messageId": error.message_id, "statusCode": error.status, "traceID": ""}
     if error.extra is not None and error.status != 500:
@@ -72,18 +73,18 @@ def _classic(error: DashwrightError, trace_id: str) -> dict[str, Any]:
     return body
 
 
-def _status(error: DashwrightError, trace_id: str) -> dict[str, Any]:
-    message = _text(error)
+def _status_body(error: DashwrightError, trace_id: str) -> dict[str, Any]:
+    message = _public_message(error)
     if error.status == 500:
         message = f"{message}; trace id {trace_id}"
-    details: dict[str, Any] = {key: error.details[key] for key in _DETAILS if key in error.details}
+    details: dict[str, Any] = {key: error.details[key] for key in _DETAIL_KEYS if key in error.details}
     if error.causes:
         details["causes"] = [
             {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in format_causes(error.causes)
         ]
     if (seconds := _retry_after(error)) is not None:
         details["retryAfterSeconds"] = seconds
-    metadata = {key: error.details[key] for key in _METADATA if key in error.details}
+    metadata = {key: error.details[key] for key in _METADATA_KEYS if key in error.details}
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure", "message": message}
     if error.reason:
         body["reason"] = error.reason
@@ -92,7 +93,7 @@ def _status(error: DashwrightError, trace_id: str) -> dict[str, Any]:
     return body | {"code": error.status}
 
 
-def _headers(error: DashwrightError) -> dict[str, str]:
+def _error_headers(error: DashwrightError) -> dict[str, str]:
     headers = {}
     if (seconds := _retry_after(error)) is not None:
         headers["Retry-After"] = str(seconds)
@@ -104,7 +105,7 @@ def _headers(error: DashwrightError) -> dict[str, str]:
 
 
 def _retry_after(error: DashwrightError) -> int | None:
-    """Return the seconds for ``Retry-After``, at least 1, or None. Without a time of their own, only 429 and 503 get one."""
+    """Return the seconds for ``Retry-After``, at least 1, or None. Errors 429 and 503 without a time have a default."""
     if error.retry_after is None and not isinstance(error, TooManyRequests | Unavailable):
         return None
-    return max(1, math.ceil(_RETRY_SECONDS if error.retry_after is None else error.retry_after))
+    return max(1, math.ceil(_DEFAULT_RETRY_SECONDS if error.retry_after is None else error.retry_after))

@@ -1,6 +1,6 @@
-"""The exchange of one request for a response: trace, dispatch, authentication, permission, handler, log and metrics.
+"""The handling of one request: trace, dispatch, authentication, permission, handler, response, log and metrics.
 
-Every error ends here: it becomes a response in the error shape of the route, or an HTML page for a browser.
+Every error becomes a response in the error shape of the route, or an HTML page for a browser.
 """
 
 import asyncio
@@ -19,61 +19,64 @@ from structlog.contextvars import bind_contextvars
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http import html
-from dashwright.api.http.addresses import PEERS, Addresses, client_network
+from dashwright.api.http.addresses import NO_PROXIES, TrustedProxies, client_network
 from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
-from dashwright.api.http.budget import ResponseOwner
 from dashwright.api.http.call import Call, actor_of
 from dashwright.api.http.dispatch import Dispatcher, Match
 from dashwright.api.http.errors import ACCESS_DENIED, ErrorShape, error_response, error_shape_of, permission_denied
 from dashwright.api.http.in_flight import Deadlines, InFlightRequests
-from dashwright.api.http.origins import OWN, OriginPolicy
+from dashwright.api.http.origins import DEFAULT_ORIGIN_POLICY, OriginPolicy
 from dashwright.api.http.response import SAFE_HEADERS, Response
-from dashwright.api.http.routing import Access, OrganizationInPath, OrganizationView, Permission
+from dashwright.api.http.response_budget import ResponseOwner
+from dashwright.api.http.routing import Access, OrganizationInPath, OrganizationScope, Permission
 from dashwright.api.http.sending import Sender
 from dashwright.common.errors import DashwrightError, DeadlineExceeded, Forbidden, Unauthorized
-from dashwright.common.identity import Caller, Identity, Role, org_of
+from dashwright.common.identity import CallerType, Identity, Role, org_of
 from dashwright.common.observability import metrics, tracing
 
 log = structlog.get_logger()
 
 SERVER: Final = f"Dashwright/{version('dashwright-api')}"
-ANONYMOUS: Final = Identity(uid="anonymous", login="", org_id=1, role=Role.NONE, kind=Caller.ANONYMOUS)
+ANONYMOUS: Final = Identity(uid="anonymous", login="", org_id=1, role=Role.NONE, kind=CallerType.ANONYMOUS)
 _REQUEST_ID: Final = re.compile(r"\A[A-Za-z0-9._:-]{1,64}\Z")
-_UNMATCHED: Final = "unmatched"
-_FOREIGN: Final = frozenset({NOT_A_MEMBER, ORGANIZATION_MISMATCH})
+_UNMATCHED_TEMPLATE: Final = "unmatched"
+_WRONG_ORGANIZATION_IDS: Final = frozenset({NOT_A_MEMBER, ORGANIZATION_MISMATCH})
+"""Message ids of errors for valid credentials that do not apply in the requested organization."""
+_MAX_ORG_ID_DIGITS: Final = 18
+"""Largest number of decimal digits of which every value fits into 64 bits."""
 
 
 class Refusals(Protocol):
-    """A record of refused changes: responses 401 and 403 of routes that name an audit event."""
+    """A record of refused changes: requests that received 401 or 403, for routes with an audit event."""
 
-    def note(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
+    def record(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
         """Record a refused change."""
 
 
 class ObjectAccess(Protocol):
     """Access rules of single objects."""
 
-    async def holds(self, identity: Identity, action: str) -> bool:
+    async def may_on_any(self, identity: Identity, action: str) -> bool:
         """Return whether a caller may do ``action`` on at least one object of their organization."""
         ...
 
 
 @dataclass(slots=True)
-class _Outcome:
-    """Data of a request for the log and the metrics, set as it becomes known."""
+class _RequestRecord:
+    """The data of a request for its log event and metrics. The exchange sets each field when it knows the value."""
 
     request_id: str
     trace_id: str
-    started: float = field(default_factory=time.perf_counter)
-    template: str = _UNMATCHED
+    started_at: float = field(default_factory=time.perf_counter)
+    template: str = _UNMATCHED_TEMPLATE
     is_routine: bool = False
     caller: Identity = ANONYMOUS
-    shape: ErrorShape = ErrorShape.CLASSIC
+    error_shape: ErrorShape = ErrorShape.CLASSIC
     status: int = 0
 
 
 class RequestMetrics:
-    """Metrics of requests, labelled with the template of the route. The route table bounds the number of labels; paths would not."""
+    """Metrics of requests by path template. The route table limits the number of templates; paths are unlimited."""
 
     def __init__(self) -> None:
         self._counter = lru_cache(maxsize=4096)(_counter)
@@ -102,71 +105,71 @@ class Exchange:
         authenticator: Authenticator,
         sender: Sender,
         deadlines: Deadlines,
-        running: InFlightRequests,
+        in_flight: InFlightRequests,
         refusals: Refusals | None = None,
-        addresses: Addresses = PEERS,
-        objects: ObjectAccess | None = None,
-        origins: OriginPolicy = OWN,
+        proxies: TrustedProxies = NO_PROXIES,
+        object_access: ObjectAccess | None = None,
+        origins: OriginPolicy = DEFAULT_ORIGIN_POLICY,
         headers: Mapping[str, str] = SAFE_HEADERS,
-        identified: Callable[[Identity], None] = lambda _: None,
+        on_identified: Callable[[Identity], None] = lambda _: None,
     ) -> None:
         """Create the handler.
 
-        ``deadlines`` limit the time to the start of a response; a streamed body may take any time. ``identified`` is called with
-        each caller, in the task of the request. Every response has ``headers``.
+        ``deadlines`` limit the time to the start of a response; a streamed body may take any time. ``on_identified`` is called with
+        each authenticated caller, in the task of the request. ``headers`` are added to every response.
         """
-        self._identified = identified
+        self._on_identified = on_identified
         self._headers = headers
         self._refusals = refusals
         self._origins = origins
-        self._objects = objects
-        self._addresses = addresses
-        self._running = running
+        self._object_access = object_access
+        self._proxies = proxies
+        self._in_flight = in_flight
         self._dispatcher = dispatcher
         self._authenticator = authenticator
         self._sender = sender
         self._deadlines = deadlines
         self._metrics = RequestMetrics()
-        self._access_log = log.bind()  # Bound once: structlog binds a module's logger again for each event.
+        self._access_log = log.bind()  # Bound once, because structlog binds an unbound logger again for each event.
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Return the response to a request after it was sent."""
-        self._running.begin()
+        """Send the response to a request, and return it."""
+        self._in_flight.begin()
         try:
             response = await self._exchange(request)
         finally:
-            self._running.end()
-        if self._running.stopping:
+            self._in_flight.end()
+        if self._in_flight.is_stopping:
             response.force_close()
         return response
 
     async def _exchange(self, request: web.BaseRequest) -> web.StreamResponse:
         headers = request.headers
-        trace = tracing.enter(headers.get(tracing.HEADER))
+        trace_context = tracing.enter(headers.get(tracing.HEADER))
         request_id = headers.get("X-Request-Id")
         if request_id is None or not _REQUEST_ID.match(request_id):
-            request_id = trace.span_id
-        outcome = _Outcome(request_id, trace.trace_id)
-        path = _path(request)
+            request_id = trace_context.span_id
+        record = _RequestRecord(request_id, trace_context.trace_id)
+        path = _request_path(request)
         bind_contextvars(request_id=request_id, method=request.method, path=_printable(path))
-        response = await self._respond_to(request, path, outcome)
-        outcome.status = response.status
-        sent = await self._send(request, response, outcome)
-        seconds = time.perf_counter() - outcome.started
-        self._metrics.count(outcome.template, request.method, outcome.status, seconds)
-        log_request = self._access_log.debug if outcome.is_routine and outcome.status < 400 else self._access_log.info
-        log_request("request_completed", route=outcome.template, status=outcome.status, ms=round(seconds * 1000, 3))
-        return sent
+        response = await self._respond_to(request, path, record)
+        record.status = response.status
+        sent_response = await self._send(request, response, record)
+        seconds = time.perf_counter() - record.started_at
+        self._metrics.count(record.template, request.method, record.status, seconds)
+        log_request = self._access_log.debug if record.is_routine and record.status < 400 else self._access_log.info
+        log_request("request_completed", route=record.template, status=record.status, ms=round(seconds * 1000, 3))
+        return sent_response
 
-    async def _respond_to(self, request: web.BaseRequest, path: str, outcome: _Outcome) -> Response:
-        match, failure = None, None
-        outcome.shape = error_shape_of(path)
+    async def _respond_to(self, request: web.BaseRequest, path: str, record: _RequestRecord) -> Response:
+        match, failure_message = None, None
+        record.error_shape = error_shape_of(path)
         try:
             match = self._dispatcher.find(request.method, path)
-            outcome.template = match.route.path
-            outcome.is_routine = match.route.is_routine
-            outcome.shape, failure = match.shape, match.route.failure
-            return await self._handle(request, match, outcome)
+            record.template = match.route.path
+            record.is_routine = match.route.is_routine
+            record.error_shape, failure_message = match.error_shape, match.route.failure_message
+            return await self._call_within_deadline(request, match, record)
         except DashwrightError as error:
             if error.status == 500:
                 log.exception("request_failed")
@@ -175,126 +178,138 @@ class Exchange:
             elif error.message_id == ACCESS_DENIED:
                 log.info("access_denied", needed=error.message)
             if match is not None and error.status in (401, 403):
-                self._note_refusal(request, match, error.status, outcome)
-            refusal: DashwrightError = error
+                self._record_refusal(request, match, error.status, record)
+            reported_error: DashwrightError = error
         except Exception:
             log.exception("request_failed")
-            refusal = DashwrightError("unexpected")
-        response = error_response(refusal, outcome.shape, outcome.trace_id, failure=failure)
-        if html.is_wanted(request.headers.get("Accept", "")):
-            return html.error_page(refusal, response, outcome.trace_id)
+            reported_error = DashwrightError("unexpected")
+        response = error_response(reported_error, record.error_shape, record.trace_id, failure_message=failure_message)
+        if html.accepts_html(request.headers.get("Accept", "")):
+            return html.error_page(reported_error, response, record.trace_id)
         return response
 
-    def _note_refusal(self, request: web.BaseRequest, match: Match, status: int, outcome: _Outcome) -> None:
+    def _record_refusal(self, request: web.BaseRequest, match: Match, status: int, record: _RequestRecord) -> None:
         if self._refusals is not None and match.route.audit is not None:
-            actor = actor_of(outcome.caller, self._address(request), outcome.request_id, outcome.trace_id)
-            self._refusals.note(actor, match.route.audit, org_id=_refused_org(match, outcome.caller), status=status)
+            actor = actor_of(record.caller, self._address(request), record.request_id, record.trace_id)
+            self._refusals.record(actor, match.route.audit, org_id=_refused_org(match, record.caller), status=status)
 
-    async def _handle(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Response:
+    async def _call_within_deadline(self, request: web.BaseRequest, match: Match, record: _RequestRecord) -> Response:
         task = asyncio.current_task()
         assert task is not None
         self._deadlines.begin(task)
         try:
-            return await self._call(request, match, outcome)
+            return await self._call_handler(request, match, record)
         except asyncio.CancelledError as error:
-            if not self._deadlines.is_over(task):
+            if not self._deadlines.has_expired(task):
                 raise
             raise DeadlineExceeded(f"No response within {self._deadlines.seconds:g} seconds; request less data, or retry") from error
         finally:
             self._deadlines.end(task)
 
-    async def _call(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Response:
+    async def _call_handler(self, request: web.BaseRequest, match: Match, record: _RequestRecord) -> Response:
         route = match.route
         address = self._address(request)
-        identity = evaluated = ANONYMOUS
-        if route.needs is not Access.PUBLIC:
+        identity = authorized_identity = ANONYMOUS
+        if route.required_access is not Access.PUBLIC:
             self._origins.check(request.method, request.scheme, request.headers)
-            identity = outcome.caller = await self._identify(request, match, address)
-            self._identified(identity)
-            evaluated = await self._evaluate(identity, match)
+            identity = record.caller = await self._identify(request, match, address)
+            self._on_identified(identity)
+            authorized_identity = await self._authorize(identity, match)
         call = Call(
             request,
             template=route.path,
             parameters=match.parameters,
             identity=identity,
-            evaluated=evaluated,
+            authorized_identity=authorized_identity,
             address=address,
-            request_id=outcome.request_id,
-            trace_id=outcome.trace_id,
+            request_id=record.request_id,
+            trace_id=record.trace_id,
             body_limit=route.body_limit,
-            shape=match.shape,
+            error_shape=match.error_shape,
+            restart_deadline=self._restart_deadline,
         )
         return await route.handler(call)
 
+    def _restart_deadline(self) -> None:
+        """Start the time limit of the current request again."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._deadlines.restart(task)
+
     def _address(self, request: web.BaseRequest) -> str:
-        return self._addresses.of(request.remote, request.headers.getall("X-Forwarded-For", ()))
+        return self._proxies.client_address(request.remote, request.headers.getall("X-Forwarded-For", ()))
 
     async def _identify(self, request: web.BaseRequest, match: Match, address: str) -> Identity:
-        """Return the caller, in the organization of the path's namespace or else of the header."""
-        given = request.headers.getall("Authorization", ())
-        if len(given) != 1 or not given[0]:
+        """Return the caller in the organization of the path's namespace, or of ``X-Grafana-Org-Id`` for a path without namespace."""
+        authorization = request.headers.getall("Authorization", ())
+        if len(authorization) != 1 or not authorization[0]:
             raise Unauthorized("Unauthorized")
         namespace = match.parameters.get("namespace")
-        wanted = _header_org(request) if namespace is None else _namespace_org(namespace)
+        org_id = _header_org(request) if namespace is None else _namespace_org(namespace)
         try:
-            identity = await self._authenticator.identify(Credentials(given[0], address, match.route.takes_weak_passwords), wanted)
+            identity = await self._authenticator.identify(
+                Credentials(authorization[0], address, match.route.accepts_weak_passwords), org_id
+            )
         except Unauthorized as error:
-            if namespace is None or error.message_id not in _FOREIGN:
+            if namespace is None or error.message_id not in _WRONG_ORGANIZATION_IDS:
                 raise
-            raise _not_in(namespace) from error
+            raise _namespace_forbidden(namespace) from error
         bind_contextvars(user=identity.login)
         return identity
 
-    async def _evaluate(self, identity: Identity, match: Match) -> Identity:
-        """Return the caller in the view of the route's permission. Raises Forbidden if they do not have it."""
-        needs = match.route.needs
-        if not isinstance(needs, Permission):
+    async def _authorize(self, identity: Identity, match: Match) -> Identity:
+        """Return the caller in the organization that the permission is about. Raises Forbidden if they lack the permission."""
+        required_access = match.route.required_access
+        if not isinstance(required_access, Permission):
             return identity
-        where, evaluated = needs.organization, identity
-        if where is OrganizationView.CURRENT:
-            if not identity.org_id:
+        organization, authorized_identity = required_access.organization, identity
+        if organization is OrganizationScope.CURRENT:
+            if not identity.org_id:  # The caller is a member of no organization.
                 raise not_a_member()
-        elif where is OrganizationView.GLOBAL:
-            evaluated = await self._authenticator.seen_in(identity, 0)
+        elif organization is OrganizationScope.GLOBAL:
+            authorized_identity = await self._authenticator.identity_in(identity, 0)  # Only permissions for the whole server.
         else:
-            evaluated = await self._authenticator.seen_in(identity, where.organization_id(match.parameters))
-        if needs.any_scope or needs.by_object:
-            is_allowed = evaluated.holds(needs.action)
-            if not is_allowed and needs.by_object and self._objects is not None:
-                is_allowed = await self._objects.holds(evaluated, needs.action)
+            authorized_identity = await self._authenticator.identity_in(identity, organization.organization_id(match.parameters))
+        if required_access.any_scope_suffices or required_access.object_rules_suffice:
+            is_allowed = authorized_identity.has_action(required_access.action)
+            if not is_allowed and required_access.object_rules_suffice and self._object_access is not None:
+                is_allowed = await self._object_access.may_on_any(authorized_identity, required_access.action)
         else:
-            is_allowed = evaluated.may(needs.action, needs.scope_for(match.parameters, identity.org_id))
+            is_allowed = authorized_identity.may(required_access.action, required_access.scope_for(match.parameters, identity.org_id))
         if not is_allowed:
-            raise permission_denied(needs.action)
-        return evaluated
+            raise permission_denied(required_access.action)
+        return authorized_identity
 
-    async def _send(self, request: web.BaseRequest, response: Response, outcome: _Outcome) -> web.StreamResponse:
-        headers = {"Server": SERVER, "X-Request-Id": outcome.request_id, **self._headers}
+    async def _send(self, request: web.BaseRequest, response: Response, record: _RequestRecord) -> web.StreamResponse:
+        headers = {"Server": SERVER, "X-Request-Id": record.request_id, **self._headers}
         try:
-            return await self._sender.send(request, response, headers, self._owner(request, outcome.caller))
+            return await self._sender.send(request, response, headers, self._owner(request, record.caller))
         except DashwrightError as error:
             log.warning("response_refused", error=error.message, code=error.code)
-            refusal = error_response(error, outcome.shape, outcome.trace_id)
-            outcome.status = refusal.status
+            refusal = error_response(error, record.error_shape, record.trace_id)
+            record.status = refusal.status
             return await self._sender.send_refusal(request, refusal, headers)
 
     def _owner(self, request: web.BaseRequest, caller: Identity) -> ResponseOwner:
-        if caller.kind is not Caller.ANONYMOUS:
+        if caller.kind is not CallerType.ANONYMOUS:
             return ResponseOwner(caller.uid, caller.org_id)
         return ResponseOwner(client_network(self._address(request)), 0)
 
 
 def _refused_org(match: Match, caller: Identity) -> int:
-    """Return the organization of a refused change; 0 without one, and for a caller without credentials."""
-    needs = match.route.needs
-    where = needs.organization if isinstance(needs, Permission) else OrganizationView.CURRENT
-    if where is OrganizationView.GLOBAL or caller.kind is Caller.ANONYMOUS:
+    """Return the id of the organization that a refused change is about.
+
+    It is 0 for a change of the whole server, and for an anonymous caller.
+    """
+    required_access = match.route.required_access
+    organization = required_access.organization if isinstance(required_access, Permission) else OrganizationScope.CURRENT
+    if organization is OrganizationScope.GLOBAL or caller.kind is CallerType.ANONYMOUS:
         return 0
-    return where.organization_id(match.parameters) if isinstance(where, OrganizationInPath) else caller.org_id
+    return organization.organization_id(match.parameters) if isinstance(organization, OrganizationInPath) else caller.org_id
 
 
-def _path(request: web.BaseRequest) -> str:
-    """Return the path of the request line. The absolute form, which proxies use, has the host before it."""
+def _request_path(request: web.BaseRequest) -> str:
+    """Return the path of the request line, which proxies may send as an absolute URL."""
     raw = request.raw_path
     if not raw.startswith("/"):
         return request.rel_url.raw_path
@@ -306,17 +321,18 @@ def _printable(path: str) -> str:
 
 
 def _header_org(request: web.BaseRequest) -> int | None:
-    """Return ``X-Grafana-Org-Id``, or None for anything but a positive integer, which existing clients expect to be ignored."""
-    text = request.headers.get("X-Grafana-Org-Id", "")
-    return int(text) or None if text.isascii() and text.isdigit() and len(text) < 19 else None
+    """Return ``X-Grafana-Org-Id``, or None if it is not a positive integer, as Grafana ignores other values."""
+    value = request.headers.get("X-Grafana-Org-Id", "")
+    is_number = value.isascii() and value.isdigit() and len(value) <= _MAX_ORG_ID_DIGITS
+    return int(value) or None if is_number else None
 
 
 def _namespace_org(namespace: str) -> int:
     org_id = org_of(namespace)
     if org_id is None:
-        raise _not_in(namespace)
+        raise _namespace_forbidden(namespace)
     return org_id
 
 
-def _not_in(namespace: str) -> Forbidden:
+def _namespace_forbidden(namespace: str) -> Forbidden:
     return Forbidden(f'You are not in the namespace "{namespace}"; use "default" or "org-N" with an organization of yours')

@@ -1,4 +1,4 @@
-"""HTML pages: their frame, and errors as pages. They have no scripts and load nothing from other servers."""
+"""The frame of HTML pages, and error pages. They have no scripts and load nothing from other servers."""
 
 from collections.abc import Mapping
 from html import escape
@@ -8,7 +8,7 @@ from dashwright.api.http.response import Response
 from dashwright.common import media
 from dashwright.common.errors import DashwrightError
 
-TYPE: Final = "text/html; charset=utf-8"
+CONTENT_TYPE: Final = "text/html; charset=utf-8"
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -47,33 +47,33 @@ _TITLES: Final[Mapping[int, str]] = {
 
 
 def page(title: str, body: str, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a page. ``title`` is plain text; ``body`` is HTML, in which every text of users is escaped already."""
-    name = escape(title)
+    """Return an HTML page. ``title`` is plain text. ``body`` is HTML, in which users' input must be escaped."""
+    escaped_title = escape(title)
     html = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f'<title>{name} · Dashwright</title><link rel="icon" href="/favicon.svg"><style>{_STYLE}</style></head><body>'
+        f'<title>{escaped_title} · Dashwright</title><link rel="icon" href="/favicon.svg"><style>{_STYLE}</style></head><body>'
         '<header><strong><a href="/">Dashwright</a></strong><a href="/dashboards">Dashboards</a><a href="/docs">API</a>'
         '<form action="/dashboards"><input type="search" name="query" placeholder="Find a dashboard" aria-label="Find a dashboard"></form>'
-        f"</header><main><h1>{name}</h1>{body}</main></body></html>"
+        f"</header><main><h1>{escaped_title}</h1>{body}</main></body></html>"
     )
-    return Response(status, html.encode(), TYPE, {**HEADERS, **(headers or {})}, may_compress=True)
+    return Response(status, html.encode(), CONTENT_TYPE, {**HEADERS, **(headers or {})}, may_compress=True)
 
 
-def is_wanted(accept: str) -> bool:
-    """Return whether a client with this ``Accept`` header is a browser that shows a page: it names HTML and no JSON."""
-    names = {item.name for item in media.ranges(accept) if item.weight > 0}
-    return "text/html" in names and media.JSON not in names
+def accepts_html(accept: str) -> bool:
+    """Return whether an ``Accept`` header names HTML and not JSON, as that of a browser does."""
+    accepted_types = {media_range.name for media_range in media.ranges(accept) if media_range.weight > 0}
+    return "text/html" in accepted_types and media.JSON not in accepted_types
 
 
 def error_page(error: DashwrightError, response: Response, trace_id: str) -> Response:
-    """Return ``error`` as a page with the status and headers of ``response``, its JSON form."""
-    failed = response.status >= 500
-    says_more = error.status != 500 and error.message != "Unauthorized"
-    message = f"<p>{escape(error.message)}</p>" if says_more else ""
+    """Return an HTML page for ``error``, with the status and headers of ``response``, the JSON response for it."""
+    is_server_error = response.status >= 500
+    has_helpful_message = error.status != 500 and error.message != "Unauthorized"
+    message = f"<p>{escape(error.message)}</p>" if has_helpful_message else ""
     hints = {
         401: "<p>Reload the page and enter your user name and password. The first user of a new server is <code>admin</code>.</p>",
         404: '<p>Look for it among <a href="/dashboards">all dashboards</a>.</p>',
     }
-    trace = f'<p class="quiet">Trace id {escape(trace_id)}</p>' if failed else ""
-    title = _TITLES.get(response.status, "Something went wrong" if failed else "This did not work")
-    return page(title, f"{message}{hints.get(response.status, '')}{trace}", status=response.status, headers=response.headers)
+    trace_line = f'<p class="quiet">Trace id {escape(trace_id)}</p>' if is_server_error else ""
+    title = _TITLES.get(response.status, "Something went wrong" if is_server_error else "This did not work")
+    return page(title, f"{message}{hints.get(response.status, '')}{trace_line}", status=response.status, headers=response.headers)

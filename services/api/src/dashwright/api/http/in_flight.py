@@ -7,59 +7,65 @@ class InFlightRequests:
     """Counter of requests, from their head to the last byte of their response."""
 
     def __init__(self) -> None:
-        self.stopping = False  #: True once the server stops: each connection is closed after its response.
+        self.is_stopping = False  #: Whether the server stops. Each connection is then closed after its response.
         self._count = 0
-        self._none = asyncio.Event()
-        self._none.set()
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     def begin(self) -> None:
         """Count a request."""
         self._count += 1
-        self._none.clear()
+        self._idle.clear()
 
     def end(self) -> None:
         """Count the end of a request."""
         self._count -= 1
         if not self._count:
-            self._none.set()
+            self._idle.set()
 
     async def wait_until_done(self, seconds: float) -> bool:
         """Wait until no request is in progress. Return False if that takes longer than ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
-                await self._none.wait()
+                await self._idle.wait()
         except TimeoutError:
             return False
         return True
 
 
 class Deadlines:
-    """One time limit for many tasks, each of which is cancelled when its time is over.
+    """One time limit for many tasks. A task is cancelled at its deadline.
 
-    One timer serves all tasks: starting a timer for each request would cost more than dispatch and authentication together.
+    One timer serves all tasks: a timer for each request would cost more than dispatch and authentication together.
     """
 
     def __init__(self, seconds: float) -> None:
         """Limit each task to ``seconds``."""
         self.seconds = seconds
-        # All have the same limit, so the order of insertion is the order of the deadlines.
-        self._due: dict[asyncio.Task[object], float] = {}
+        # All tasks have the same limit, so the order of insertion is the order of the deadlines.
+        self._deadlines: dict[asyncio.Task[object], float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, task: asyncio.Task[object]) -> None:
-        """Start the time of a task."""
+        """Start the time limit of a task."""
         loop = task.get_loop()
-        self._due[task] = loop.time() + self.seconds
+        self._deadlines[task] = loop.time() + self.seconds
         if self._timer is None:
-            self._timer = loop.call_later(self.seconds, self._sweep, loop)
+            self._timer = loop.call_later(self.seconds, self._cancel_expired, loop)
 
-    def is_over(self, task: asyncio.Task[object]) -> bool:
-        """Return whether a task was cancelled because its time was over."""
-        return task not in self._due
+    def restart(self, task: asyncio.Task[object]) -> None:
+        """Start the time limit of a task again, unless it has expired or ended."""
+        if self._deadlines.pop(task, None) is not None:
+            # Inserted again: the order of insertion remains the order of the deadlines.
+            self._deadlines[task] = task.get_loop().time() + self.seconds
+
+    def has_expired(self, task: asyncio.Task[object]) -> bool:
+        """Return whether a task was cancelled at its deadline."""
+        return task not in self._deadlines
 
     def end(self, task: asyncio.Task[object]) -> None:
-        """Stop the time of a task. A cancellation because of it is undone, so that the task can respond."""
-        if self._due.pop(task, None) is None:
+        """Remove the deadline of a task. A cancellation at the deadline is undone, so that the task can respond."""
+        if self._deadlines.pop(task, None) is None:
             task.uncancel()
 
     def close(self) -> None:
@@ -68,12 +74,12 @@ class Deadlines:
             self._timer.cancel()
             self._timer = None
 
-    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _cancel_expired(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         now = loop.time()
-        for task, due in list(self._due.items()):
-            if due > now:
-                self._timer = loop.call_at(due, self._sweep, loop)
+        for task, deadline in list(self._deadlines.items()):
+            if deadline > now:
+                self._timer = loop.call_at(deadline, self._cancel_expired, loop)
                 return
-            del self._due[task]
+            del self._deadlines[task]
             task.cancel()

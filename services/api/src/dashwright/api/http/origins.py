@@ -1,8 +1,8 @@
 """Checks of the ``Host`` and the origin of requests.
 
-A browser adds a known password to every request for its server, regardless of the page that causes it. Two kinds of pages must not
-profit from that: pages of other sites (cross-site request forgery), and pages whose host name an attacker points to this server
-(DNS rebinding).
+A browser adds a saved password to every request to a server, whichever page causes the request. The checks refuse requests of two
+kinds of pages: those of other sites (cross-site request forgery), and those whose host name an attacker points to this server (DNS
+rebinding).
 """
 
 import ipaddress
@@ -19,11 +19,12 @@ from dashwright.common.errors import BadRequest, Forbidden, UnsupportedMediaType
 from dashwright.common.settings import ANY_HOST, Settings
 
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#\s]+)(?::\d{0,5})?")
-_EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104
-_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_OWN_SITES: Final = frozenset({"same-origin", "none"})
-_FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
-"""Media types that a page of any site can send without asking first."""
+_ALL_INTERFACES: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_TRUSTED_FETCH_SITES: Final = frozenset({"same-origin", "none"})
+"""Values of ``Sec-Fetch-Site`` for requests that a page of this server, or the user directly, causes."""
+_FORM_MEDIA_TYPES: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
+"""Media types that a page of any site can send without a CORS preflight request."""
 
 
 class TrustedHosts:
@@ -32,46 +33,48 @@ class TrustedHosts:
     Addresses and ``localhost`` are always trusted: rebinding needs a name that an attacker controls.
     """
 
-    def __init__(self, own: Iterable[str] = (), listed: Iterable[str] = ()) -> None:
-        """Trust the ``own`` names of the server, and the entries ``listed`` by the setting ``TRUSTED_HOSTS``."""
-        entries = frozenset(listed)
-        self._own = frozenset(name.lower() for name in own) | {"localhost"}
-        self._is_any = ANY_HOST in entries
-        self._listed = AllowedHosts.of(entries - {ANY_HOST})
+    def __init__(self, own_names: Iterable[str] = (), trusted_hosts: Iterable[str] = ()) -> None:
+        """Trust the server's ``own_names``, and the entries of the setting ``TRUSTED_HOSTS``."""
+        entries = frozenset(trusted_hosts)
+        self._own_names = frozenset(name.lower() for name in own_names) | {"localhost"}
+        self._trusts_all = ANY_HOST in entries
+        self._allowed_hosts = AllowedHosts.parse(entries - {ANY_HOST})
 
     def trusts(self, host: str) -> bool:
         """Return whether ``host``, a name or an address without port, is one of this server's."""
-        return self._is_any or host.lower().removesuffix(".") in self._own or _is_address(host) or self._listed.lists(None, host)
+        if self._trusts_all or _is_address(host):
+            return True
+        return host.lower().removesuffix(".") in self._own_names or self._allowed_hosts.lists(address=None, host=host)
 
 
 class OriginPolicy:
     """The rules for the ``Host`` of every request, and for the origin of requests that change something."""
 
     def __init__(self, hosts: TrustedHosts, public_origin: str = "") -> None:
-        """Create the rules; ``public_origin`` has the scheme, name and port in browsers if a proxy uses another name for this server."""
+        """Create the rules. ``public_origin`` is the scheme, name and port that browsers use if a proxy serves another name."""
         self._hosts = hosts
         self._public_origin = public_origin.lower()
 
     @staticmethod
-    def of(settings: Settings) -> "OriginPolicy":
+    def from_settings(settings: Settings) -> "OriginPolicy":
         """Return the policy for the listening address, ``PUBLIC_URL`` and ``TRUSTED_HOSTS``."""
-        listening = socket.gethostname() if settings.http_host in _EVERYWHERE else settings.http_host
-        public = urlsplit(settings.public_url)
-        hosts = TrustedHosts((listening, public.hostname or ""), settings.trusted_hosts)
-        return OriginPolicy(hosts, f"{public.scheme}://{public.netloc}" if public.netloc else "")
+        listening_host = socket.gethostname() if settings.http_host in _ALL_INTERFACES else settings.http_host
+        public_url = urlsplit(settings.public_url)
+        hosts = TrustedHosts((listening_host, public_url.hostname or ""), settings.trusted_hosts)
+        return OriginPolicy(hosts, f"{public_url.scheme}://{public_url.netloc}" if public_url.netloc else "")
 
     def check(self, method: str, scheme: str, headers: MultiMapping[str]) -> None:
         """Raise Forbidden, BadRequest or UnsupportedMediaType for a request that a page of another site may have caused.
 
-        ``scheme`` is that of the connection. A proxy may have ended TLS before it.
+        ``scheme`` is ``http`` or ``https``, that of the connection to this server.
         """
         authority = self._check_host(headers.getall("Host", ()))
-        if method not in _SAFE:
+        if method not in _SAFE_METHODS:
             self._check_origin(authority, scheme, headers)
             _check_media_type(headers)
 
-    def _check_host(self, given: Iterable[str]) -> str:
-        hosts = tuple(given)
+    def _check_host(self, host_headers: Iterable[str]) -> str:
+        hosts = tuple(host_headers)
         match = _AUTHORITY.fullmatch(hosts[0]) if len(hosts) == 1 else None
         if match is None:
             raise BadRequest("The request needs one Host header with the name or address of this server")
@@ -84,40 +87,42 @@ class OriginPolicy:
 
     def _check_origin(self, authority: str, scheme: str, headers: MultiMapping[str]) -> None:
         site = headers.get("Sec-Fetch-Site")
-        if site is not None and site not in _OWN_SITES:
-            raise _other_site(site)
+        if site is not None and site not in _TRUSTED_FETCH_SITES:
+            raise _cross_site_request(site)
         for origin in headers.getall("Origin", ()):
             if origin.lower() not in self._own_origins(authority, scheme):
-                raise _other_site(origin)
+                raise _cross_site_request(origin)
 
     def _own_origins(self, authority: str, scheme: str) -> set[str]:
-        public = self._public_origin
-        if public.partition("://")[2] == authority:
-            return {public}
-        schemes = {scheme} if scheme == "https" else {"http", "https"}
-        return {public, *(f"{own}://{authority}" for own in schemes)} - {""}
+        public_origin = self._public_origin
+        # If the public URL names this host, its scheme is the only one that browsers use.
+        if public_origin.partition("://")[2] == authority:
+            return {public_origin}
+        # A proxy may end TLS, so the browser's scheme may be https on a connection without it.
+        browser_schemes = {"https"} if scheme == "https" else {"http", "https"}
+        return {public_origin, *(f"{browser_scheme}://{authority}" for browser_scheme in browser_schemes)} - {""}
 
 
-OWN: Final = OriginPolicy(TrustedHosts())
-"""The policy of a server without a name other than its addresses and ``localhost``."""
+DEFAULT_ORIGIN_POLICY: Final = OriginPolicy(TrustedHosts())
+"""The policy of a server that has no names except its addresses and ``localhost``."""
 
 
 def _check_media_type(headers: MultiMapping[str]) -> None:
-    """Raise UnsupportedMediaType for a body that a form of any site can send, where a browser sends it.
+    """Raise UnsupportedMediaType if a browser sends a body that a form of any site can send.
 
-    Other programs send such types by default, as ``curl -d`` does, and a page cannot cause their requests.
+    Other programs may send such types, as ``curl -d`` does by default: no page can cause their requests.
     """
-    named = headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if named in _FORMS and _is_browser(headers):
-        raise UnsupportedMediaType(f"A browser may not send {named} here; send the body as application/json")
+    media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if media_type in _FORM_MEDIA_TYPES and _is_browser(headers):
+        raise UnsupportedMediaType(f"A browser may not send {media_type} here; send the body as application/json")
 
 
 def _is_browser(headers: MultiMapping[str]) -> bool:
-    """Return whether a browser sent the request. All name Mozilla, including those that send no ``Origin`` or ``Sec-Fetch-Site``."""
+    """Return whether a browser sent the request. Browsers without ``Origin`` and ``Sec-Fetch-Site`` name Mozilla as agent."""
     return "Origin" in headers or "Sec-Fetch-Site" in headers or headers.get("User-Agent", "").startswith("Mozilla/")
 
 
-def _other_site(site: str) -> Forbidden:
+def _cross_site_request(site: str) -> Forbidden:
     return Forbidden(
         f"A page of another site ({site[:100]}) may not change anything here; send the request from a program or from a page of this "
         "server, and set DASHWRIGHT_PUBLIC_URL if a proxy changes the Host"

@@ -8,83 +8,88 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.classic import ClassicBody
-from dashwright.common.models.shape import Shape
 
 Schema: TypeAlias = dict[str, Any]
 Mode: TypeAlias = Literal["validation", "serialization"]
+"""The mode of a schema, in pydantic's terms: *validation* for request bodies, *serialization* for response bodies."""
 
 REFERENCE: Final = "#/components/schemas/"
 
-_LEFT_OUT: Final = frozenset({"title", "ge", "gt", "le", "lt"})
-"""Keywords that are dropped: names of models, and bounds that pydantic writes in addition to those of a validator."""
+_DROPPED_KEYWORDS: Final = frozenset({"title", "ge", "gt", "le", "lt"})
+"""Keywords that are omitted: titles of models, and pydantic's own names of bounds in addition to those of JSON Schema."""
 
-_SMALLEST_32, _LARGEST_32 = -(2**31), 2**31 - 1
-_SMALLEST_64, _LARGEST_64 = -(2**63), 2**63 - 1
+_MIN_INT32, _MAX_INT32 = -(2**31), 2**31 - 1
+_MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 
 
 class Schemas:
-    """The schemas of all types in operations; ``components`` holds the schemas that they refer to."""
+    """The schemas of the types of all operations. ``components`` has the schemas that these schemas refer to."""
 
-    def __init__(self, wanted: Iterable[tuple[Any, Mode]]) -> None:
+    def __init__(self, described_types: Iterable[tuple[Any, Mode]]) -> None:
         """Generate the schemas of all types in one call, so that pydantic adds the module path to models of the same name."""
-        self._keys: dict[int, str] = {}
+        self._keys: dict[int, str] = {}  #: Keys of ``_by_key``, by the ``id()`` of the type.
         adapters: dict[tuple[str, Mode], TypeAdapter[Any]] = {}
-        for described, mode in wanted:
-            if described is not None and not isinstance(described, Mapping):
-                key = self._keys.setdefault(id(described), str(len(self._keys)))
-                adapters.setdefault((key, mode), TypeAdapter(described))
+        for described_type, mode in described_types:
+            if described_type is not None and not isinstance(described_type, Mapping):
+                key = self._keys.setdefault(id(described_type), str(len(self._keys)))
+                adapters.setdefault((key, mode), TypeAdapter(described_type))
         inputs = [(key, mode, adapter) for (key, mode), adapter in adapters.items()]
-        self._by_key, common = TypeAdapter.json_schemas(
+        self._by_key, shared_schema = TypeAdapter.json_schemas(
             inputs, by_alias=True, ref_template=f"{REFERENCE}{{model}}", schema_generator=_OpenApi31
         )
-        self.components: dict[str, Schema] = _untitled(common.get("$defs", {}))
+        self.components: dict[str, Schema] = _simplified(shared_schema.get("$defs", {}))
 
-    def of(self, described: Any, mode: Mode) -> Any:
-        """Return the schema of a type; a mapping is a schema itself, and None stands for anything."""
-        if described is None:
+    def schema_of(self, described_type: Any, mode: Mode) -> Any:
+        """Return the schema of a type. A mapping is returned as it is, and None as the schema of any value."""
+        if described_type is None:
             return {}
-        return dict(described) if isinstance(described, Mapping) else _untitled(self._by_key[self._keys[id(described)], mode])
+        if isinstance(described_type, Mapping):
+            return dict(described_type)
+        return _simplified(self._by_key[self._keys[id(described_type)], mode])
 
 
 @cache
-def schema_of_parameter(described: Any) -> Mapping[str, Any]:
-    """Return the schema of a parameter of a path or a query: a type of plain values, or a list of them."""
-    found: Schema = _untitled(TypeAdapter(described).json_schema(schema_generator=_OpenApi31))
-    return found
+def schema_of_parameter(described_type: Any) -> Mapping[str, Any]:
+    """Return the schema of a path or query parameter of a scalar type or a list of scalars."""
+    schema: Schema = _simplified(TypeAdapter(described_type).json_schema(schema_generator=_OpenApi31))
+    return schema
 
 
-def reached(node: Any, schemas: Mapping[str, Any], *names: str) -> set[str]:
-    """Return the names of the schemas that a part of a document, or ``names``, refers to, directly or indirectly."""
-    found: set[str] = set()
-    left = {*names, *_references(node)}
-    while left:
-        name = left.pop()
-        found.add(name)
-        left |= set(_references(schemas[name])) - found
-    return found
+def referenced_names(node: Any, schemas: Mapping[str, Any], *names: str) -> set[str]:
+    """Return ``names`` and the names of all schemas that these schemas or ``node`` refer to, directly or indirectly."""
+    reached_names: set[str] = set()
+    pending_names = {*names, *_direct_references(node)}
+    while pending_names:
+        name = pending_names.pop()
+        reached_names.add(name)
+        pending_names |= set(_direct_references(schemas[name])) - reached_names
+    return reached_names
 
 
-def _references(node: Any) -> Iterator[str]:
+def _direct_references(node: Any) -> Iterator[str]:
+    """Yield the names of the schemas in the ``$ref`` members of a node, at any depth."""
     if isinstance(node, Mapping):
         if isinstance(node.get("$ref"), str):
             yield node["$ref"].removeprefix(REFERENCE)
-        for part in node.values():
-            yield from _references(part)
+        for child in node.values():
+            yield from _direct_references(child)
     elif isinstance(node, list):
-        for part in node:
-            yield from _references(part)
+        for child in node:
+            yield from _direct_references(child)
 
 
 class _OpenApi31(GenerateJsonSchema):
-    """Generator of JSON Schema with formats for numbers and without titles, which client generators take for names.
+    """Generator of JSON Schema with formats for numbers and without titles: client generators mistake titles for names.
 
-    In Shape and ClassicBody models null counts as missing, so their members are not nullable, unless a serializer writes null.
+    ApiModel and ClassicBody models treat null as a missing member. Their members are therefore not nullable, unless a serializer may
+    write null.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._models: list[type[Any]] = []
+        self._models: list[type[Any]] = []  #: The models that contain the current schema, the innermost last.
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         self._models.append(schema["cls"])
@@ -94,37 +99,37 @@ class _OpenApi31(GenerateJsonSchema):
             self._models.pop()
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
-        is_missing = bool(self._models) and issubclass(self._models[-1], Shape | ClassicBody)
-        return self.generate_inner(schema["schema"]) if is_missing else super().nullable_schema(schema)
+        null_is_missing = bool(self._models) and issubclass(self._models[-1], ApiModel | ClassicBody)
+        return self.generate_inner(schema["schema"]) if null_is_missing else super().nullable_schema(schema)
 
     def ser_schema(self, schema: Any) -> JsonSchemaValue | None:
-        self._models.append(object)  # null that a serializer makes is written
+        self._models.append(object)  # A serializer may write null, even in an ApiModel.
         try:
             return super().ser_schema(schema)
         finally:
             self._models.pop()
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        inner = self.generate_inner(schema["schema"])
+        inner_schema = self.generate_inner(schema["schema"])
         default = schema.get("default")
         if default is None or isinstance(default, BaseModel):
-            return inner
-        return {**inner, "default": self.encode_default(default)}
+            return inner_schema
+        return {**inner_schema, "default": self.encode_default(default)}
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
         expected = list(schema["expected"])
-        return {"type": "string", "enum": expected} if all(isinstance(word, str) for word in expected) else super().literal_schema(schema)
+        return {"type": "string", "enum": expected} if all(isinstance(value, str) for value in expected) else super().literal_schema(schema)
 
     def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
-        least = schema.get("ge", schema.get("gt", _SMALLEST_64 - 1) + 1)
-        most = schema.get("le", schema.get("lt", _LARGEST_64 + 1) - 1)
-        is_short = least >= _SMALLEST_32 and most <= _LARGEST_32
-        found: Schema = {"type": "integer", "format": "int32" if is_short else "int64"}
-        if least > (_SMALLEST_32 if is_short else _SMALLEST_64):
-            found["minimum"] = least
-        if most < (_LARGEST_32 if is_short else _LARGEST_64):
-            found["maximum"] = most
-        return found
+        minimum = schema.get("ge", schema.get("gt", _MIN_INT64 - 1) + 1)
+        maximum = schema.get("le", schema.get("lt", _MAX_INT64 + 1) - 1)
+        is_int32 = minimum >= _MIN_INT32 and maximum <= _MAX_INT32
+        result: Schema = {"type": "integer", "format": "int32" if is_int32 else "int64"}
+        if minimum > (_MIN_INT32 if is_int32 else _MIN_INT64):
+            result["minimum"] = minimum
+        if maximum < (_MAX_INT32 if is_int32 else _MAX_INT64):
+            result["maximum"] = maximum
+        return result
 
     def float_schema(self, _schema: core_schema.FloatSchema) -> JsonSchemaValue:
         return {"type": "number", "format": "double"}
@@ -133,13 +138,13 @@ class _OpenApi31(GenerateJsonSchema):
         return False
 
 
-def _untitled(node: Any) -> Any:
-    """Return a schema without the titles of models and with code quoted as Markdown quotes it."""
+def _simplified(node: Any) -> Any:
+    """Return a schema without the dropped keywords, and with inline code in the backticks of Markdown."""
     if isinstance(node, list):
-        return [_untitled(item) for item in node]
+        return [_simplified(item) for item in node]
     if not isinstance(node, dict):
         return node
-    found = {key: _untitled(value) for key, value in node.items() if isinstance(value, dict) or key not in _LEFT_OUT}
-    if isinstance(found.get("description"), str):
-        found["description"] = " ".join(found["description"].replace("``", "`").split())
-    return found
+    schema = {key: _simplified(value) for key, value in node.items() if isinstance(value, dict) or key not in _DROPPED_KEYWORDS}
+    if isinstance(schema.get("description"), str):
+        schema["description"] = " ".join(schema["description"].replace("``", "`").split())
+    return schema

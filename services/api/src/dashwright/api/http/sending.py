@@ -1,4 +1,4 @@
-"""Sending of responses, as fast as their clients read and within a budget of memory."""
+"""Sending of responses, at the speed of their clients and within a budget of memory."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
@@ -6,11 +6,11 @@ from contextlib import ExitStack
 import structlog
 from aiohttp import web
 
-from dashwright.api.http.budget import ResponseBudget, ResponseOwner
-from dashwright.api.http.compression import compressed
+from dashwright.api.http.compression import compress_response
 from dashwright.api.http.in_flight import InFlightRequests
 from dashwright.api.http.response import Response, StreamedBody
-from dashwright.api.http.streaming import SLICE, Streams, close
+from dashwright.api.http.response_budget import ResponseBudget, ResponseOwner
+from dashwright.api.http.streaming import SLICE_BYTES, Streams, close_body
 from dashwright.common.errors import DashwrightError, TooManyRequests, Unavailable
 
 log = structlog.get_logger()
@@ -19,79 +19,83 @@ log = structlog.get_logger()
 class Sender:
     """The sender of responses. It counts the bytes of each response until the client has read them."""
 
-    def __init__(self, streams: Streams, budget: ResponseBudget, running: InFlightRequests) -> None:
+    def __init__(self, streams: Streams, budget: ResponseBudget, in_flight: InFlightRequests) -> None:
         self._streams = streams
         self._budget = budget
-        self._running = running
+        self._in_flight = in_flight
 
     async def send(self, request: web.BaseRequest, response: Response, headers: dict[str, str], owner: ResponseOwner) -> web.StreamResponse:
-        """Send a response to its end. Raises TooManyRequests or Unavailable, before its head, if the budget is used up."""
-        with ExitStack() as held:
+        """Send a complete response. Raises TooManyRequests or Unavailable, before the head is sent, if the budget is used up."""
+        with ExitStack() as reservations:
             try:
-                held.enter_context(self._budget.hold(owner, response.size))
+                reservations.enter_context(self._budget.reserve(owner, response.size))
             except DashwrightError:
-                await close(response.body)
+                await close_body(response.body)
                 raise
             return await self._send(request, response, headers, owner)
 
     async def send_refusal(self, request: web.BaseRequest, response: Response, headers: dict[str, str]) -> web.StreamResponse:
-        """Send a small response without counting it, such as the refusal of a response over budget."""
+        """Send a small response without counting its bytes, such as the refusal of a response over budget."""
         assert isinstance(response.body, bytes)
-        return await self._send_whole(request, response, response.body, headers)
+        return await self._send_complete(request, response, response.body, headers)
 
     async def _send(
         self, request: web.BaseRequest, response: Response, headers: dict[str, str], owner: ResponseOwner
     ) -> web.StreamResponse:
         if response.may_compress:
-            response = await compressed(response, ",".join(request.headers.getall("Accept-Encoding", ())))
+            response = await compress_response(response, ",".join(request.headers.getall("Accept-Encoding", ())))
         if isinstance(response.body, bytes):
-            return await self._send_whole(request, response, response.body, headers)
-        sent = web.StreamResponse(status=response.status, headers=_head(response, headers))
-        if self._running.stopping:
-            sent.force_close()
-        if not response.endless:
-            await self._streams.send(request, sent, response.body, endless=False)
-            return sent
+            return await self._send_complete(request, response, response.body, headers)
+        stream = web.StreamResponse(status=response.status, headers=_merged_headers(response, headers))
+        if self._in_flight.is_stopping:
+            stream.force_close()
+        if not response.is_endless:
+            await self._streams.send(request, stream, response.body, is_endless=False)
+            return stream
         try:
-            await self._streams.send(request, sent, self._within_budget(response.body, owner), endless=True)
+            await self._streams.send(request, stream, self._reserve_chunks(response.body, owner), is_endless=True)
         finally:
-            await close(response.body)
-        return sent
+            await close_body(response.body)
+        return stream
 
-    async def _send_whole(self, request: web.BaseRequest, response: Response, body: bytes, headers: dict[str, str]) -> web.StreamResponse:
-        """Send a body in slices, so that the buffer of the connection holds little of it.
+    async def _send_complete(
+        self, request: web.BaseRequest, response: Response, body: bytes, headers: dict[str, str]
+    ) -> web.StreamResponse:
+        """Send a body in slices, so that the connection buffers little of it.
 
-        A small body is sent together with the head.
+        A small body is sent together with the head. For HEAD requests, aiohttp omits the body.
         """
-        is_small = len(body) <= SLICE or request.method == "HEAD"
-        head = _head(response, headers)
-        if is_small:
-            sent: web.StreamResponse = web.Response(status=response.status, body=body, headers=head)
+        is_single_write = len(body) <= SLICE_BYTES or request.method == "HEAD"
+        merged_headers = _merged_headers(response, headers)
+        if is_single_write:
+            stream: web.StreamResponse = web.Response(status=response.status, body=body, headers=merged_headers)
         else:
-            sent = web.StreamResponse(status=response.status, headers=head)
-            sent.content_length = len(body)
-        if self._running.stopping:
-            sent.force_close()
+            stream = web.StreamResponse(status=response.status, headers=merged_headers)
+            stream.content_length = len(body)
+        if self._in_flight.is_stopping:
+            stream.force_close()
         try:
-            await sent.prepare(request)
-            if not is_small:
-                await self._streams.write(sent, body)
-            await sent.write_eof()
+            await stream.prepare(request)
+            if not is_single_write:
+                await self._streams.write(stream, body)
+            await stream.write_eof()
             await request.writer.drain()
         except ConnectionError:
             log.debug("client_gone")
-        return sent
+        return stream
 
-    async def _within_budget(self, body: StreamedBody, owner: ResponseOwner) -> AsyncIterator[bytes]:
-        """Yield the pieces of an endless body, each counted until it is sent. The body ends at a piece over budget."""
+    async def _reserve_chunks(self, body: StreamedBody, owner: ResponseOwner) -> AsyncIterator[bytes]:
+        """Yield the chunks of an endless body, each counted until it is sent. The body ends before a chunk that is over budget."""
         try:
-            async for piece in body:
-                with self._budget.hold(owner, len(piece) if len(piece) > SLICE else 0, shared=piece):
-                    yield piece
+            async for chunk in body:
+                # A chunk of at most one slice fits into the buffer of the connection, so it is not counted.
+                counted_bytes = len(chunk) if len(chunk) > SLICE_BYTES else 0
+                with self._budget.reserve(owner, counted_bytes, shared_chunk=chunk):
+                    yield chunk
         except (TooManyRequests, Unavailable) as error:
             log.info("stream_over_budget", error=error.message)
 
 
-def _head(response: Response, headers: dict[str, str]) -> dict[str, str]:
-    own = {"Content-Type": response.content_type} if response.body != b"" else {}
-    return {**own, **headers, **response.headers}
+def _merged_headers(response: Response, headers: dict[str, str]) -> dict[str, str]:
+    content_headers = {"Content-Type": response.content_type} if response.body != b"" else {}
+    return {**content_headers, **headers, **response.headers}

@@ -1,4 +1,4 @@
-"""The listener: binds an address, limits connections and what they send, and stops without losing a response."""
+"""The listener: it binds an address, limits connections and requests, and stops without losing a response."""
 
 import asyncio
 import ssl
@@ -10,45 +10,45 @@ import structlog
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-from dashwright.api.http.addresses import PEERS, Addresses
+from dashwright.api.http.addresses import NO_PROXIES, TrustedProxies
 from dashwright.api.http.authentication import Authenticator
-from dashwright.api.http.budget import ResponseBudget
 from dashwright.api.http.connections import ConnectionLimiter
 from dashwright.api.http.dispatch import Dispatcher
 from dashwright.api.http.errors import ErrorShape, error_response
 from dashwright.api.http.exchange import SERVER, Exchange, ObjectAccess, Refusals
 from dashwright.api.http.in_flight import Deadlines, InFlightRequests
-from dashwright.api.http.origins import OWN, OriginPolicy
+from dashwright.api.http.origins import DEFAULT_ORIGIN_POLICY, OriginPolicy
 from dashwright.api.http.response import SAFE_HEADERS
+from dashwright.api.http.response_budget import ResponseBudget
 from dashwright.api.http.routing import Route
 from dashwright.api.http.sending import Sender
 from dashwright.api.http.streaming import Streams
-from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.errors import BadRequest, DashwrightError, Unavailable
 from dashwright.common.identity import Identity
 from dashwright.common.observability import tracing
 
 log = structlog.get_logger()
 
 
-_LAST_WRITES = 2.0
-"""Seconds at a stop for connections to send what is still in their buffers."""
+_FLUSH_TIMEOUT_SECONDS = 2.0
+"""Longest time for connections to send their buffered data when the server stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of a listener; times are in seconds."""
 
-    request_seconds: float = 60.0  #: Until the start of a response.
-    keep_alive_seconds: float = 75.0  #: Of a connection between two requests.
-    drain_seconds: float = 20.0  #: That a stop waits for requests in progress.
-    linger_seconds: float = 2.0  #: For which the rest of an unread body is taken after the response, so that the client can read that.
-    write_seconds: float = 30.0  #: For which a client may read nothing of what is buffered for it.
+    request_seconds: float = 60.0  #: Time until the start of a response.
+    keep_alive_seconds: float = 75.0  #: Idle time of a connection between two requests.
+    drain_seconds: float = 20.0  #: Time that a stop waits for requests in progress.
+    linger_seconds: float = 2.0  #: Time to read an unread body after the response; without it, the client might not get the response.
+    write_seconds: float = 30.0  #: Time for which a client may read nothing of its buffered response.
     response_bytes: int = 128 * 1024 * 1024  #: Memory for responses in flight.
-    address_connections: int = 2000  #: Connections of one address.
-    head_seconds: float = 20.0  #: For the first request head of a connection.
-    line_bytes: int = 16_384  #: Of the request line, and of each header.
-    headers: int = 128  #: Headers of a request.
-    backlog: int = 1024  #: Connections that wait to be accepted.
+    address_connections: int = 2000  #: Number of open connections of one address.
+    head_seconds: float = 20.0  #: Time until the first request head of a connection.
+    line_bytes: int = 16_384  #: Size of the request line, and of each header.
+    headers: int = 128  #: Number of headers of a request.
+    backlog: int = 1024  #: Number of connections that wait to be accepted.
 
 
 class Server:
@@ -60,30 +60,30 @@ class Server:
         authenticator: Authenticator,
         limits: Limits = Limits(),
         refusals: Refusals | None = None,
-        addresses: Addresses = PEERS,
-        objects: ObjectAccess | None = None,
-        origins: OriginPolicy = OWN,
+        proxies: TrustedProxies = NO_PROXIES,
+        object_access: ObjectAccess | None = None,
+        origins: OriginPolicy = DEFAULT_ORIGIN_POLICY,
         headers: Mapping[str, str] = SAFE_HEADERS,
-        identified: Callable[[Identity], None] = lambda _: None,
+        on_identified: Callable[[Identity], None] = lambda _: None,
     ) -> None:
         self._limits = limits
-        self._addresses = addresses
+        self._proxies = proxies
         self._streams = Streams()
         self._deadlines = Deadlines(limits.request_seconds)
-        self._running = InFlightRequests()
-        sender = Sender(self._streams, ResponseBudget(limits.response_bytes), self._running)
+        self._in_flight = InFlightRequests()
+        sender = Sender(self._streams, ResponseBudget(limits.response_bytes), self._in_flight)
         self._exchange = Exchange(
             Dispatcher(routes),
             authenticator,
             sender,
             self._deadlines,
-            self._running,
+            self._in_flight,
             refusals,
-            addresses,
-            objects,
+            proxies,
+            object_access,
             origins,
             headers,
-            identified,
+            on_identified,
         )
         self._runner: web.ServerRunner | None = None
 
@@ -94,7 +94,7 @@ class Server:
             self._exchange,
             self._streams,
             limits,
-            ConnectionLimiter(limits.address_connections, self._addresses),
+            ConnectionLimiter(limits.address_connections, self._proxies),
             access_log=None,
             keepalive_timeout=limits.keep_alive_seconds,
             lingering_time=limits.linger_seconds,
@@ -103,7 +103,7 @@ class Server:
             max_headers=limits.headers,
             auto_decompress=False,
         )
-        runner = web.ServerRunner(listener, shutdown_timeout=_LAST_WRITES)
+        runner = web.ServerRunner(listener, shutdown_timeout=_FLUSH_TIMEOUT_SECONDS)
         await runner.setup()
         site = web.TCPSite(runner, host, port, ssl_context=tls, backlog=limits.backlog)
         try:
@@ -115,6 +115,21 @@ class Server:
         log.info("listening", address=site.name)
         return site.port
 
+    async def check(self) -> None:
+        """Raise Unavailable if the server is draining or stopping."""
+        if self._in_flight.is_stopping:
+            raise Unavailable("the server is stopping")
+
+    async def drain(self, seconds: float) -> None:
+        """Serve for some more seconds, in which ``check`` fails and each response closes its connection.
+
+        A load balancer sends new connections to other servers then. Does nothing if the server has not been started.
+        """
+        if self._runner is not None and seconds > 0:
+            self._in_flight.is_stopping = True
+            log.info("draining", seconds=seconds)
+            await asyncio.sleep(seconds)
+
     async def stop(self) -> None:
         """Stop accepting connections, end endless streams, wait for requests in progress up to the limit, and close."""
         runner, self._runner = self._runner, None
@@ -122,16 +137,16 @@ class Server:
             return
         for site in runner.sites:
             await site.stop()
-        self._running.stopping = True
+        self._in_flight.is_stopping = True
         self._streams.stop()
         for connection in runner.server.connections if runner.server else ():
             if isinstance(connection, _Connection) and connection.is_idle:
                 connection.close()
-        # Not aiohttp's own wait: that reads nothing more from a client that is still sending its body.
-        finished = await self._running.wait_until_done(self._limits.drain_seconds)
+        # aiohttp's own wait would read nothing more from a client that is still sending its body.
+        all_finished = await self._in_flight.wait_until_done(self._limits.drain_seconds)
         await runner.cleanup()
         self._deadlines.close()
-        log.info("stopped_listening", finished=finished)
+        log.info("stopped_listening", finished=all_finished)
 
 
 class _Listener(web.Server):
@@ -149,12 +164,13 @@ class _Listener(web.Server):
 
 
 class _Connection(RequestHandler):
-    """A connection that responds to unreadable requests with a Status, and cancels its stream when the client disconnects.
+    """A connection that responds to unreadable requests with a Kubernetes ``Status``, and cancels its stream if the client disconnects.
 
-    It is closed if its client reads nothing of buffered data for ``write_seconds``, or sends no request head in time.
+    It is closed if its client reads none of the buffered data for ``write_seconds``, or sends no request head within
+    ``head_seconds``.
     """
 
-    __slots__ = ("_address", "_has_begun", "_head_timer", "_limiter", "_limits", "_stalled", "_streams")
+    __slots__ = ("_address", "_has_sent_request", "_head_timer", "_limiter", "_limits", "_stall_timer", "_streams")
 
     def __init__(self, listener: _Listener, streams: Streams, limits: Limits, limiter: ConnectionLimiter, **options: Any) -> None:
         super().__init__(listener, **options)
@@ -162,17 +178,18 @@ class _Connection(RequestHandler):
         self._limits = limits
         self._limiter = limiter
         self._address: str | None = None
-        self._has_begun = False
+        self._has_sent_request = False
         self._head_timer: asyncio.TimerHandle | None = None
-        self._stalled: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
 
     @property
     def is_idle(self) -> bool:
         """True while no request is in progress."""
+        # aiohttp waits for the next request by this future.
         return self._waiter is not None and not self._waiter.done()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the time for the first request head, or abort a connection of an address over its limit."""
+        """Start the timer for the first request head, or abort the connection if its address is over its limit."""
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if isinstance(peer, tuple) else ""
@@ -187,85 +204,86 @@ class _Connection(RequestHandler):
     def data_received(self, data: bytes) -> None:
         """Parse data from the client."""
         super().data_received(data)
-        if self._request_count and not self._has_begun:
-            self._begin()
+        if self._request_count and not self._has_sent_request:
+            self._record_first_head()
 
     def pause_writing(self) -> None:
-        """Start the time for the client to read: the buffer is full."""
+        """Start the timer for a client that does not read, because the buffer is full."""
         super().pause_writing()
-        self._await_reader()
+        self._start_stall_timer()
 
     def resume_writing(self) -> None:
-        """Stop the time for the client to read."""
+        """Stop the timer for a client that does not read."""
         super().resume_writing()
-        self._forget_reader()
+        self._stop_stall_timer()
 
     def force_close(self) -> None:
-        """Close after the buffered data, for which the client gets the usual time."""
-        if self._stalled is None and self.transport is not None and self.transport.get_write_buffer_size():
-            self._await_reader()
+        """Close the connection after the client has read the buffered data, at the latest after ``write_seconds``."""
+        if self._stall_timer is None and self.transport is not None and self.transport.get_write_buffer_size():
+            self._start_stall_timer()
         super().force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Cancel the stream of the connection, and release its place."""
+        """Cancel the stream of the connection, and stop counting the connection."""
         super().connection_lost(exc)
-        self._forget_reader()
-        self._streams.lost(self)
+        self._stop_stall_timer()
+        self._streams.cancel(self)
         if self._address is not None:
-            self._limiter.close(self._address, has_begun=self._has_begun)
+            self._limiter.record_close(self._address, has_sent_request=self._has_sent_request)
             self._address = None
         if self._head_timer is not None:
             self._head_timer.cancel()
 
-    def _begin(self) -> None:
-        """Record the first request head, readable or not."""
-        self._has_begun = True
+    def _record_first_head(self) -> None:
+        """Stop the timer for the first request head, whether the head is readable or not."""
+        self._has_sent_request = True
         if self._address is not None:
-            self._limiter.has_begun(self._address)
+            self._limiter.record_request(self._address)
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
 
-    def _await_reader(self) -> None:
+    def _start_stall_timer(self) -> None:
         assert self.transport is not None
-        self._stalled = self._loop.call_later(self._limits.write_seconds, _give_up, self.transport)
+        self._stall_timer = self._loop.call_later(self._limits.write_seconds, _abort_stalled, self.transport)
 
-    def _forget_reader(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
+    def _stop_stall_timer(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Return the response to a head that could not be parsed.
+        """Return the response to a request head that could not be parsed.
 
-        Its path is unknown, so the body is a Status, whose ``message`` classic clients read as well.
+        The path is unknown, so the body is a Kubernetes ``Status``: clients of the classic API understand its ``message``, too. Raises
+        ConnectionError if the response to the request has begun.
         """
         if request.writer.output_size > 0:
             raise ConnectionError("the response had begun")
-        fault = _fault(status, message)
-        if fault.status == 500:
+        error = _error_for_head(status, message)
+        if error.status == 500:
             log.error("request_failed", exc_info=exc)
         else:
-            log.info("request_unreadable", fault=fault.message)
-        response = error_response(fault, ErrorShape.STATUS, tracing.enter(None).trace_id)
-        assert isinstance(response.body, bytes)
-        headers = {"Content-Type": response.content_type, "Server": SERVER}
-        sent = web.Response(status=response.status, body=response.body, headers=headers)
-        sent.force_close()
-        return sent
+            log.info("request_unreadable", fault=error.message)
+        description = error_response(error, ErrorShape.STATUS, tracing.enter(None).trace_id)
+        assert isinstance(description.body, bytes)
+        headers = {"Content-Type": description.content_type, "Server": SERVER}
+        response = web.Response(status=description.status, body=description.body, headers=headers)
+        response.force_close()
+        return response
 
 
-def _give_up(transport: asyncio.Transport) -> None:
+def _abort_stalled(transport: asyncio.Transport) -> None:
     """Abort a connection without waiting for its client to read the buffered data."""
     log.info("client_not_reading", peer=transport.get_extra_info("peername"), waiting=transport.get_write_buffer_size())
     transport.abort()
 
 
-def _fault(status: int, message: str | None) -> DashwrightError:
+def _error_for_head(status: int, message: str | None) -> DashwrightError:
     if status >= 500:
         return DashwrightError("the exchange itself failed")
-    # Only the first line of the parser's message: the others quote the request.
-    words = (message or "unknown fault").partition("\n")[0].strip().rstrip(":")
-    return BadRequest(f"The request is not readable as HTTP/1.1: {words[:100]}")
+    # The first line only: the other lines of the parser's message quote the request.
+    reason = (message or "unknown fault").partition("\n")[0].strip().rstrip(":")
+    return BadRequest(f"The request is not readable as HTTP/1.1: {reason[:100]}")

@@ -1,4 +1,4 @@
-"""Streamed responses: their end after a failure of the source, a lost connection, or a stop of the server."""
+"""Streamed responses, which end when their source fails, the connection is lost, or the server stops."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,92 +9,94 @@ from aiohttp import web
 
 log = structlog.get_logger()
 
-SLICE: Final = 64 * 1024
-"""Bytes of one write to a connection. Its own buffer holds as many before a writer waits."""
+SLICE_BYTES: Final = 64 * 1024
+"""Bytes of one write to a connection. The buffer of the connection takes the same number before a write waits."""
 
 
 class Streams:
     """The streamed responses in progress.
 
-    A stop of the server ends each endless response cleanly, as if its source had ended. A source that fails aborts the connection,
-    so that the client cannot take a part for the whole. A lost connection ends the stream immediately, even if its source is silent.
+    A stop of the server ends each endless response cleanly, as if its source had ended. If a source fails, the connection is
+    aborted, so that the client cannot mistake the body for a complete one. A lost connection ends its stream immediately.
     """
 
     def __init__(self) -> None:
-        self._under_way: dict[object, asyncio.Task[object]] = {}
-        self._endless: set[asyncio.Task[object]] = set()
-        self._stopping = False
+        self._task_by_connection: dict[object, asyncio.Task[object]] = {}
+        self._endless_tasks: set[asyncio.Task[object]] = set()
+        self._is_stopping = False
 
-    async def send(self, request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[bytes], *, endless: bool) -> None:
-        """Send the head and every piece. Call it in the task of the request."""
+    async def send(self, request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[bytes], *, is_endless: bool) -> None:
+        """Send the head and all chunks of a response. Call it in the task of the request."""
         connection = request.protocol
         task = asyncio.current_task()
         assert task is not None
-        self._under_way[connection] = task
-        if endless:
-            self._endless.add(task)
+        self._task_by_connection[connection] = task
+        if is_endless:
+            self._endless_tasks.add(task)
         try:
-            await self._pump(request, response, body, ended=endless and self._stopping)
+            await self._write_chunks(request, response, body, is_head_only=is_endless and self._is_stopping)
         except asyncio.CancelledError:
-            if not (endless and self._stopping) and not _is_gone(request):
-                _break_off(request)
+            if not (is_endless and self._is_stopping) and not _is_disconnected(request):
+                _abort(request)
                 raise
-            # Cancelled by ``stop`` or ``lost``: the task continues and closes the response.
+            # Cancelled by ``stop`` or ``cancel``: the task continues and closes the response.
             task.uncancel()
         except ConnectionError:
             log.debug("client_gone")
         finally:
-            del self._under_way[connection]
-            self._endless.discard(task)
-            await close(body)
+            del self._task_by_connection[connection]
+            self._endless_tasks.discard(task)
+            await close_body(body)
 
-    async def _pump(self, request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[bytes], *, ended: bool) -> None:
+    async def _write_chunks(
+        self, request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[bytes], *, is_head_only: bool
+    ) -> None:
         await response.prepare(request)
-        if request.method == "HEAD" or ended:
+        if request.method == "HEAD" or is_head_only:
             return
         try:
-            async for piece in body:
-                await self.write(response, piece)
+            async for chunk in body:
+                await self.write(response, chunk)
         except ConnectionError:
             raise
         except Exception:
             log.exception("stream_broken")
-            _break_off(request)
+            _abort(request)
 
     @staticmethod
-    async def write(response: web.StreamResponse, piece: bytes) -> None:
-        """Write a piece of any size as fast as the client reads."""
-        if len(piece) <= SLICE:
-            await response.write(piece)
+    async def write(response: web.StreamResponse, chunk: bytes) -> None:
+        """Write a chunk of any size, as fast as the client reads."""
+        if len(chunk) <= SLICE_BYTES:
+            await response.write(chunk)
             return
-        view = memoryview(piece)
-        for start in range(0, len(piece), SLICE):
-            await response.write(view[start : start + SLICE])
+        view = memoryview(chunk)
+        for start in range(0, len(chunk), SLICE_BYTES):
+            await response.write(view[start : start + SLICE_BYTES])
 
-    def lost(self, connection: object) -> None:
-        """Cancel the stream of a connection that was lost."""
-        if (task := self._under_way.get(connection)) is not None:
+    def cancel(self, connection: object) -> None:
+        """Cancel the stream of a lost connection."""
+        if (task := self._task_by_connection.get(connection)) is not None:
             task.cancel()
 
     def stop(self) -> None:
-        """End every endless stream. Those that begin later send only their head."""
-        self._stopping = True
-        for task in self._endless:
+        """End every endless stream. Endless streams that begin later send only their head."""
+        self._is_stopping = True
+        for task in self._endless_tasks:
             task.cancel()
 
 
-async def close(body: object) -> None:
+async def close_body(body: object) -> None:
     """Close a streamed body if it can be closed."""
     aclose = getattr(body, "aclose", None)
     if aclose is not None:
         await aclose()
 
 
-def _break_off(request: web.BaseRequest) -> None:
-    """Abort the connection without waiting for the client to read what is buffered."""
+def _abort(request: web.BaseRequest) -> None:
+    """Abort the connection without waiting for the client to read the buffered data."""
     if request.transport is not None:
         request.transport.abort()
 
 
-def _is_gone(request: web.BaseRequest) -> bool:
+def _is_disconnected(request: web.BaseRequest) -> bool:
     return request.transport is None or request.transport.is_closing()

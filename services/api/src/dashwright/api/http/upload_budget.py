@@ -12,33 +12,33 @@ _RETRY_SECONDS: Final = 10.0
 
 
 class UploadBudget:
-    """Counter of buffered bytes of unauthenticated bodies, such as deliveries whose signature is not verified yet."""
+    """Counter of buffered bytes of unauthenticated bodies, such as webhook deliveries whose signature is not verified yet."""
 
-    def __init__(self, most: int, most_of_one: int) -> None:
-        """Limit all bodies together to ``most`` bytes, and those of one network to ``most_of_one``."""
-        self._most = most
-        self._most_of_one = most_of_one
-        self._held: Counter[str] = Counter()
+    def __init__(self, limit: int, network_limit: int) -> None:
+        """Limit all bodies together to ``limit`` bytes, and those of one network to ``network_limit``."""
+        self._limit = limit
+        self._network_limit = network_limit
+        self._reserved_by_network: Counter[str] = Counter()
 
     @contextmanager
     def reserve(self, address: str) -> Iterator[Callable[[int], None]]:
-        """Yield a function that reserves ``size`` bytes; call it before buffering each chunk.
+        """Yield a function that reserves a number of bytes. Call it before buffering each chunk.
 
-        Everything reserved is released when the block ends. The function raises TooManyRequests if the budget of the network, or of
-        all, is used up.
+        All reserved bytes are released at the end of the block. The function raises TooManyRequests if the budget of the network or
+        the whole budget is used up.
         """
-        network, own = client_network(address), 0
+        network, reserved_bytes = client_network(address), 0
 
         def reserve_chunk(size: int) -> None:
-            nonlocal own
-            if self._held[network] + size > self._most_of_one or self._held.total() + size > self._most:
+            nonlocal reserved_bytes
+            if self._reserved_by_network[network] + size > self._network_limit or self._reserved_by_network.total() + size > self._limit:
                 raise TooManyRequests("too many unauthenticated uploads in progress; retry later", retry_after=_RETRY_SECONDS)
-            self._held[network] += size
-            own += size
+            self._reserved_by_network[network] += size
+            reserved_bytes += size
 
         try:
             yield reserve_chunk
         finally:
-            self._held[network] -= own
-            if not self._held[network]:
-                del self._held[network]
+            self._reserved_by_network[network] -= reserved_bytes
+            if not self._reserved_by_network[network]:
+                del self._reserved_by_network[network]

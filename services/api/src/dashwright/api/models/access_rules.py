@@ -2,15 +2,15 @@
 
 from typing import Literal
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 LevelName = Literal["View", "Edit", "Admin"]
 
 
-class ObjectPermission(Shape):
+class ObjectPermission(ApiModel):
     """A permission of a user, team or role on a folder or dashboard."""
 
-    #: The number of the object; ``folder_id`` instead for a folder.
+    #: The id of the dashboard; folders have ``folder_id`` instead.
     dashboard_id: int | None = None
     folder_id: int | None = None
     created: str
@@ -29,7 +29,7 @@ class ObjectPermission(Shape):
     #: 1 view, 2 edit, 4 admin.
     permission: int
     permission_name: LevelName
-    #: Like ``title``, ``slug`` and ``url``: of the object, or of the folder that the rule is inherited from.
+    #: ``uid``, ``title``, ``slug`` and ``url`` are those of the object, or of the folder that the rule is inherited from.
     uid: str
     title: str = ""
     slug: str = ""
@@ -38,11 +38,11 @@ class ObjectPermission(Shape):
     inherited: bool
 
 
-class HeldPermission(Shape):
+class HeldPermission(ApiModel):
     """A permission in the format of Grafana's access control API."""
 
     role_name: str
-    #: The permission was set explicitly.
+    #: True for a stored rule, False for a default rule.
     is_managed: bool
     is_inherited: bool
     is_service_account: bool
@@ -55,8 +55,8 @@ class HeldPermission(Shape):
     permission: LevelName
 
 
-class Assignments(Shape):
-    """The kinds of grantees that permissions can be given to."""
+class Assignments(ApiModel):
+    """The types of holders that a permission can be granted to."""
 
     users: bool = True
     service_accounts: bool = True
@@ -64,8 +64,8 @@ class Assignments(Shape):
     built_in_roles: bool = True
 
 
-class PermissionsDescribed(Shape):
-    """The permissions that exist, and who can be granted them."""
+class PermissionsDescribed(ApiModel):
+    """The permissions that exist, and the types of holders that they can be granted to."""
 
     assignments: Assignments
     permissions: list[LevelName]

@@ -4,13 +4,13 @@ from typing import Any
 
 from pydantic import Field
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 
-class AnnotationHead(Shape):
+class AnnotationHead(ApiModel):
     """An annotation without its ``data``. Times are Unix milliseconds.
 
-    The members on alerts are always empty: annotations of alert rules are not served.
+    The members about alerts are always empty, because there are no alert rules.
     """
 
     id: int
@@ -43,27 +43,27 @@ class AnnotationShape(AnnotationHead):
     data: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
-class AnnotationAdded(Shape):
+class AnnotationAdded(ApiModel):
     """The response to a created annotation."""
 
     id: int
     message: str
 
 
-class AnnotationTag(Shape):
+class AnnotationTag(ApiModel):
     """A tag and the number of annotations that have it."""
 
     tag: str
     count: int
 
 
-class AnnotationTags(Shape):
+class AnnotationTags(ApiModel):
     """The tags of annotations."""
 
     tags: list[AnnotationTag]
 
 
-class AnnotationTagsAnswer(Shape):
+class AnnotationTagsAnswer(ApiModel):
     """The response to a request for tags."""
 
     result: AnnotationTags

@@ -14,9 +14,12 @@ class AuditEvent(ResponseModel):
     at: Time
     #: The organization that the event concerns; null if it concerns the whole server.
     org_id: int | None
+    #: The uid of the caller.
     actor: str
+    #: The login of the caller.
     login: str
     action: str
+    #: The object that was acted on, such as ``dashboard:home``; empty for an action without an object.
     object: str
     outcome: Annotated[str, Field(json_schema_extra={"enum": ["ok", "refused", "failed"]})]
     status: int

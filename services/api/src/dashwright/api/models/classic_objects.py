@@ -4,11 +4,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dashwright.api.domain.times import ZERO_TIME
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.dashboard_access import AnnotationPermission
-from dashwright.common.models.shape import Shape
 
 
-class FoundItem(Shape):
+class FoundItem(ApiModel):
     """A dashboard or folder that a search found."""
 
     id: int
@@ -30,7 +31,7 @@ class FoundItem(Shape):
     folder_url: str | None = None
 
 
-class SortOption(Shape):
+class SortOption(ApiModel):
     """An order of search results."""
 
     #: The value of the parameter ``sort``.
@@ -40,13 +41,13 @@ class SortOption(Shape):
     meta: str = ""
 
 
-class SortOptions(Shape):
+class SortOptions(ApiModel):
     """The orders of search results."""
 
     sort_options: list[SortOption]
 
 
-class FolderItem(Shape):
+class FolderItem(ApiModel):
     """A folder in a list of folders with the same parent."""
 
     id: int
@@ -55,7 +56,7 @@ class FolderItem(Shape):
     parent_uid: str | None = None
 
 
-class FolderAbove(Shape):
+class FolderAbove(ApiModel):
     """A folder on the path from the root."""
 
     id: int
@@ -73,7 +74,7 @@ class FolderAbove(Shape):
     updated_by: str
     updated: str
     version: int
-    #: Only given if the caller may read the parent.
+    #: Missing if the caller may not read the parent.
     parent_uid: str | None = None
 
 
@@ -87,8 +88,8 @@ class FolderShape(FolderAbove):
     access_control: dict[str, bool] | None = None
 
 
-class FolderCounts(Shape):
-    """The numbers of objects in a folder, at any depth."""
+class FolderCounts(ApiModel):
+    """The number of objects of each kind in a folder, at any depth."""
 
     folder: int = 0
     dashboard: int = 0
@@ -96,7 +97,7 @@ class FolderCounts(Shape):
     alertrule: int = 0
 
 
-class FolderDeleted(Shape):
+class FolderDeleted(ApiModel):
     """The response to a deleted folder."""
 
     id: int
@@ -104,7 +105,7 @@ class FolderDeleted(Shape):
     message: str
 
 
-class DashboardSaved(Shape):
+class DashboardSaved(ApiModel):
     """The response to a saved dashboard."""
 
     id: int
@@ -116,16 +117,16 @@ class DashboardSaved(Shape):
     folder_uid: str
 
 
-class SaveRefused(Shape):
-    """The response to a save that was refused because the dashboard has changed."""
+class SaveRefused(ApiModel):
+    """The response to a save that was refused because the object has changed since the sent version."""
 
     #: ``version-mismatch``.
     status: str
     message: str
 
 
-class DashboardMeta(Shape):
-    """Facts about a dashboard that are not part of its spec."""
+class DashboardMeta(ApiModel):
+    """Metadata of a dashboard."""
 
     type: str = "db"
     can_save: bool
@@ -137,7 +138,7 @@ class DashboardMeta(Shape):
     annotations_permissions: AnnotationPermission | None = None
     slug: str
     url: str
-    expires: str = "0001-01-01T00:00:00Z"
+    expires: str = ZERO_TIME
     created: str
     updated: str
     updated_by: str
@@ -155,7 +156,7 @@ class DashboardMeta(Shape):
     provisioned_external_id: str
 
 
-class DashboardShape(Shape):
+class DashboardShape(ApiModel):
     """A dashboard with its metadata."""
 
     meta: DashboardMeta
@@ -163,19 +164,25 @@ class DashboardShape(Shape):
     dashboard: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
-class DashboardDeleted(Shape):
-    """The response to a deleted dashboard."""
-
+class _DashboardSummary(ApiModel):
     title: str
     message: str
     uid: str
     id: int
 
 
-class VersionItem(Shape):
+class DashboardDeleted(_DashboardSummary):
+    """The response to a deleted dashboard."""
+
+
+class DashboardRestored(_DashboardSummary):
+    """The response to a restored dashboard."""
+
+
+class VersionItem(ApiModel):
     """A version of a dashboard, without its body."""
 
-    #: The same number as ``version``.
+    #: Equal to ``version``.
     id: int
     dashboard_id: int
     uid: str
@@ -194,7 +201,7 @@ class VersionShape(VersionItem):
     data: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
-class VersionPage(Shape):
+class VersionPage(ApiModel):
     """A page of versions, the newest first."""
 
     #: Empty on the last page.
@@ -202,13 +209,13 @@ class VersionPage(Shape):
     versions: list[VersionShape]
 
 
-class HomeShape(Shape):
+class HomeShape(ApiModel):
     """The home dashboard of the caller."""
 
     redirect_uri: str
 
 
-class TagCount(Shape):
+class TagCount(ApiModel):
     """A tag and the number of dashboards that have it."""
 
     term: str

@@ -2,18 +2,18 @@
 
 from pydantic import Field
 
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.meta import ListMeta, ObjectMeta
-from dashwright.common.models.shape import Shape
 
 
-class GroupVersionForDiscovery(Shape):
+class GroupVersionForDiscovery(ApiModel):
     """A version of a group."""
 
     group_version: str = Field(description="The group and the version, with a slash between")
     version: str = Field(description="The version")
 
 
-class _Group(Shape):
+class _Group(ApiModel):
     """The common members of groups."""
 
     name: str = Field(description="The name of the group")
@@ -32,7 +32,7 @@ class APIGroup(_Group):
     api_version: str = Field(description="v1")
 
 
-class APIGroupList(Shape):
+class APIGroupList(ApiModel):
     """The groups of the resource API."""
 
     kind: str = Field(description="APIGroupList")
@@ -40,7 +40,7 @@ class APIGroupList(Shape):
     groups: list[APIGroupEntry] = Field(description="The groups")
 
 
-class APIResource(Shape):
+class APIResource(ApiModel):
     """A resource or subresource."""
 
     name: str = Field(description="The plural of the kind; for a subresource followed by a slash and its name")
@@ -52,7 +52,7 @@ class APIResource(Shape):
     categories: list[str] | None = Field(default=None, description="Groups of resources that kubectl takes as names")
 
 
-class APIResourceList(Shape):
+class APIResourceList(ApiModel):
     """The resources of a version of a group."""
 
     kind: str = Field(description="APIResourceList")
@@ -61,7 +61,7 @@ class APIResourceList(Shape):
     resources: list[APIResource] = Field(description="The resources")
 
 
-class DiscoveredKind(Shape):
+class DiscoveredKind(ApiModel):
     """The kind of the objects that a resource returns."""
 
     group: str = Field(description="The group of the kind")
@@ -69,7 +69,7 @@ class DiscoveredKind(Shape):
     kind: str = Field(description="The name of the kind")
 
 
-class APISubresourceDiscovery(Shape):
+class APISubresourceDiscovery(ApiModel):
     """A subresource, in the aggregated document."""
 
     subresource: str = Field(description="The name below the object")
@@ -77,7 +77,7 @@ class APISubresourceDiscovery(Shape):
     verbs: list[str] = Field(description="The supported verbs")
 
 
-class APIResourceDiscovery(Shape):
+class APIResourceDiscovery(ApiModel):
     """A resource, in the aggregated document."""
 
     resource: str = Field(description="The plural of the kind")
@@ -90,7 +90,7 @@ class APIResourceDiscovery(Shape):
     subresources: list[APISubresourceDiscovery] | None = Field(default=None, description="The subresources")
 
 
-class APIVersionDiscovery(Shape):
+class APIVersionDiscovery(ApiModel):
     """A version of a group, in the aggregated document."""
 
     version: str = Field(description="The version")
@@ -98,14 +98,14 @@ class APIVersionDiscovery(Shape):
     resources: list[APIResourceDiscovery] = Field(description="The resources")
 
 
-class APIGroupDiscovery(Shape):
+class APIGroupDiscovery(ApiModel):
     """A group, in the aggregated document."""
 
     metadata: ObjectMeta = Field(description="The name of the group")
     versions: list[APIVersionDiscovery] = Field(description="The versions, the preferred one first")
 
 
-class APIGroupDiscoveryList(Shape):
+class APIGroupDiscoveryList(ApiModel):
     """The aggregated document: every group, version and resource."""
 
     kind: str = Field(description="APIGroupDiscoveryList")
@@ -114,7 +114,7 @@ class APIGroupDiscoveryList(Shape):
     items: list[APIGroupDiscovery] = Field(description="The groups")
 
 
-class ResourceAttributes(Shape):
+class ResourceAttributes(ApiModel):
     """The action that a review asks about."""
 
     namespace: str | None = Field(default=None, description="The namespace of the organization; by default the caller's own")
@@ -126,20 +126,20 @@ class ResourceAttributes(Shape):
     name: str | None = Field(default=None, description="The name of an object; empty for any")
 
 
-class SelfSubjectAccessReviewSpec(Shape):
-    """The action that a review asks about."""
+class SelfSubjectAccessReviewSpec(ApiModel):
+    """The specification of a review."""
 
     resource_attributes: ResourceAttributes | None = Field(default=None, description="The action that the caller asks about")
 
 
-class SubjectAccessReviewStatus(Shape):
+class SubjectAccessReviewStatus(ApiModel):
     """The outcome of a review."""
 
     allowed: bool = Field(description="Whether the caller is allowed to do it")
     reason: str | None = Field(default=None, description="The reason for a denial")
 
 
-class SelfSubjectAccessReview(Shape):
+class SelfSubjectAccessReview(ApiModel):
     """A review of the caller's own permissions. It is not stored."""
 
     kind: str | None = Field(default=None, description="SelfSubjectAccessReview")
@@ -149,7 +149,7 @@ class SelfSubjectAccessReview(Shape):
     status: SubjectAccessReviewStatus | None = Field(default=None, description="The outcome, in the response")
 
 
-class VersionInfo(Shape):
+class VersionInfo(ApiModel):
     """The version of the server, as Kubernetes clients read it."""
 
     major: str = Field(description="The first part of the version")

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 
-class HealthResponse(Shape):
+class HealthResponse(ApiModel):
     """The availability of the database, and the version of the API."""
 
     commit: str = Field(description="The commit that the server was built from, if known")
@@ -15,7 +15,7 @@ class HealthResponse(Shape):
     version: str = Field(description="The version that clients parse")
 
 
-class BuildInfo(Shape):
+class BuildInfo(ApiModel):
     """The version of the API, as existing clients read it."""
 
     version: str = Field(description="The version that clients parse")
@@ -27,19 +27,19 @@ class BuildInfo(Shape):
     has_update: bool = Field(description="false")
     hide_version: bool = Field(description="false")
     latest_version: str = Field(description="Empty")
-    version_string: str = Field(description="The version as text for display")
+    version_string: str = Field(description="The version as a string for display")
 
 
-class QuotaSettings(Shape):
+class QuotaSettings(ApiModel):
     """The settings of quotas."""
 
     enabled: bool = Field(description="Whether quotas are enforced")
 
 
-class FrontendDataSource(Shape):
+class FrontendDataSource(ApiModel):
     """A data source that the caller may query or read."""
 
-    id: int = Field(description="The number of the data source")
+    id: int = Field(description="The id of the data source")
     uid: str = Field(description="The uid of the data source")
     type: str = Field(description="The type of the data source")
     name: str = Field(description="The name of the data source")
@@ -50,8 +50,8 @@ class FrontendDataSource(Shape):
     read_only: bool = Field(description="false")
 
 
-class FrontendSettings(Shape):
-    """The settings that clients read before their first other request."""
+class FrontendSettings(ApiModel):
+    """The settings that clients request before anything else."""
 
     build_info: BuildInfo = Field(description="The version of the API")
     quota: QuotaSettings = Field(description="Whether quotas are enforced")
@@ -64,13 +64,13 @@ class FrontendSettings(Shape):
     namespace: str = Field(description="The namespace of the current organization")
 
 
-class BootSettings(Shape):
+class BootSettings(ApiModel):
     """The settings that a client starts with."""
 
     namespace: str = Field(description="The namespace of the first organization")
 
 
-class BootData(Shape):
+class BootData(ApiModel):
     """The data that a client starts with."""
 
     settings: BootSettings = Field(description="The settings")

@@ -24,7 +24,7 @@ class ApiKey(ResponseModel):
 
 
 class Token(ResponseModel):
-    """A token of a service account. Unlike for a legacy key, missing values are null."""
+    """A token of a service account. Missing values are null, whereas those of a legacy key are absent."""
 
     id: int
     name: str
@@ -46,7 +46,7 @@ class AddServiceAccountTokenCommand(ClassicBody):
 
 
 class MadeToken(ResponseModel):
-    """A created token. This is the only response that contains its text."""
+    """A created token. This is the only response that contains the token itself."""
 
     id: int
     name: str

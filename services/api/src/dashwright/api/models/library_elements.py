@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 
-class ElementMaker(Shape):
+class ElementMaker(ApiModel):
     """The user who created or changed a library panel."""
 
     #: 0: the account is unknown or deleted.
@@ -16,8 +16,8 @@ class ElementMaker(Shape):
     avatar_url: str
 
 
-class ElementMeta(Shape):
-    """Facts about a library panel that are not part of the panel."""
+class ElementMeta(ApiModel):
+    """Metadata of a library panel."""
 
     folder_name: str
     folder_uid: str
@@ -29,7 +29,7 @@ class ElementMeta(Shape):
     updated_by: ElementMaker
 
 
-class ElementHead(Shape):
+class ElementHead(ApiModel):
     """A library panel without its model."""
 
     id: int
@@ -53,19 +53,19 @@ class ElementShape(ElementHead):
     model: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
-class ElementAnswer(Shape):
+class ElementAnswer(ApiModel):
     """The response with one library panel."""
 
     result: ElementShape
 
 
-class ElementsAnswer(Shape):
-    """The response with the library panels of a name."""
+class ElementsAnswer(ApiModel):
+    """The response with the library panels that have a name."""
 
     result: list[ElementShape]
 
 
-class ElementPage(Shape):
+class ElementPage(ApiModel):
     """A page of library panels."""
 
     total_count: int
@@ -74,19 +74,19 @@ class ElementPage(Shape):
     per_page: int
 
 
-class ElementPageAnswer(Shape):
+class ElementPageAnswer(ApiModel):
     """The response with a page of library panels."""
 
     result: ElementPage
 
 
-class Connection(Shape):
+class Connection(ApiModel):
     """A dashboard that uses a library panel."""
 
     id: int
     kind: int = 1
     element_id: int
-    #: The number of the dashboard.
+    #: The id of the dashboard.
     connection_id: int
     #: The uid of the dashboard.
     connection_uid: str
@@ -94,13 +94,13 @@ class Connection(Shape):
     created_by: ElementMaker
 
 
-class ConnectionsAnswer(Shape):
+class ConnectionsAnswer(ApiModel):
     """The response with the dashboards that use a library panel."""
 
     result: list[Connection]
 
 
-class ElementDeleted(Shape):
+class ElementDeleted(ApiModel):
     """The response to a deleted library panel."""
 
     id: int

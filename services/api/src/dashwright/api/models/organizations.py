@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from dashwright.api.models.response import RoleName, Time
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.classic import ClassicBody, Text
-from dashwright.common.models.shape import Shape
 
 
 class OrganizationForm(ClassicBody):
@@ -14,7 +14,7 @@ class OrganizationForm(ClassicBody):
 
 
 class AddressForm(ClassicBody):
-    """A new address. It replaces the whole address: a missing member is empty."""
+    """A new address. A missing member becomes empty."""
 
     address1: Text = ""
     address2: Text = ""
@@ -37,8 +37,8 @@ class RoleForm(ClassicBody):
     role: Text = ""
 
 
-class AddressShape(Shape):
-    """The address of an organization. Unknown parts are empty texts, never null."""
+class AddressShape(ApiModel):
+    """The address of an organization. Unknown parts are empty strings, never null."""
 
     address1: str = ""
     address2: str = ""
@@ -48,7 +48,7 @@ class AddressShape(Shape):
     country: str = ""
 
 
-class OrganizationShape(Shape):
+class OrganizationShape(ApiModel):
     """An organization."""
 
     id: int
@@ -56,28 +56,28 @@ class OrganizationShape(Shape):
     address: AddressShape
 
 
-class OrganizationItem(Shape):
+class OrganizationItem(ApiModel):
     """An organization in the list of all organizations."""
 
     id: int
     name: str
 
 
-class OrganizationMade(Shape):
+class OrganizationMade(ApiModel):
     """The response to a created organization."""
 
     message: str
     org_id: int
 
 
-class MemberAdded(Shape):
+class MemberAdded(ApiModel):
     """The response to an added member."""
 
     message: str
     user_id: int
 
 
-class MembershipShape(Shape):
+class MembershipShape(ApiModel):
     """An organization in the list of a user's organizations."""
 
     org_id: int
@@ -85,7 +85,7 @@ class MembershipShape(Shape):
     role: RoleName
 
 
-class MemberShape(Shape):
+class MemberShape(ApiModel):
     """A member of an organization."""
 
     org_id: int
@@ -106,7 +106,7 @@ class MemberShape(Shape):
     access_control: dict[str, bool] | None = None
 
 
-class MemberPage(Shape):
+class MemberPage(ApiModel):
     """A page of members."""
 
     total_count: int
@@ -115,7 +115,7 @@ class MemberPage(Shape):
     per_page: int
 
 
-class InviteShape(Shape):
+class InviteShape(ApiModel):
     """A pending invitation to an organization."""
 
     id: int
@@ -129,7 +129,7 @@ class InviteShape(Shape):
     created_on: Time
 
 
-class MemberFound(Shape):
+class MemberFound(ApiModel):
     """A member in a lookup of users."""
 
     user_id: int

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 
-class PreferencesShape(Shape):
+class PreferencesShape(ApiModel):
     """Preferences. Members that are not set are left out."""
 
     theme: str | None = None

@@ -1,19 +1,19 @@
-"""Requests for the evaluation of queries and panels, and the results, as they are on the wire."""
+"""Wire models of requests for the evaluation of queries and panels, and of the results."""
 
 from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.expressions import SourceQuery, Target
 from dashwright.common.models.library_panel import DataSourceRef
-from dashwright.common.models.shape import Shape
 
 _FROM = "The start of the time range: date math such as now-6h (the default), Unix milliseconds, or an ISO 8601 time"
 _TO = "The end of the time range, in the same formats; now by default"
 
 
-class Query(Shape):
-    """A query of a data source or an expression over other queries. Further members depend on its kind."""
+class Query(ApiModel):
+    """A query of a data source, or an expression over other queries. Further members depend on the type of the data source."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -27,7 +27,7 @@ class Query(Shape):
     max_data_points: float | None = Field(default=None, description="The largest useful number of points in a series")
 
 
-class QueryRequest(Shape):
+class QueryRequest(ApiModel):
     """Queries and expressions over a time range."""
 
     queries: list[Query] = Field(description="The queries and expressions, each with a refId of its own")
@@ -35,7 +35,7 @@ class QueryRequest(Shape):
     to: str | int | None = Field(default=None, description=_TO)
 
 
-class Panel(Shape):
+class Panel(ApiModel):
     """A panel with expression targets. Further members of the panel have no effect on the evaluation."""
 
     model_config = ConfigDict(extra="allow")
@@ -47,14 +47,14 @@ class Panel(Shape):
     to: str | int | None = Field(default=None, description=_TO)
 
 
-class FrameFieldType(Shape):
+class FrameFieldType(ApiModel):
     """The type of the values of a field."""
 
     frame: str = Field(description="The exact type, such as float64, int64, string, bool or time.Time")
     nullable: bool | None = Field(default=None, description="Whether values may be null")
 
 
-class FrameField(Shape):
+class FrameField(ApiModel):
     """A column of a frame."""
 
     name: str | None = Field(default=None, description="The name of the field")
@@ -64,7 +64,7 @@ class FrameField(Shape):
     config: dict[str, Any] | None = Field(default=None, description="How the field is shown: name, unit, thresholds and the like")
 
 
-class FrameSchema(Shape):
+class FrameSchema(ApiModel):
     """The columns of a frame."""
 
     name: str | None = Field(default=None, description="The name of the frame")
@@ -73,15 +73,15 @@ class FrameSchema(Shape):
     fields_: list[FrameField] = Field(alias="fields", description="The fields")
 
 
-class FrameEntities(Shape):
-    """The rows of a field whose value JSON cannot hold; they are null in the values."""
+class FrameEntities(ApiModel):
+    """The indexes of rows of a field whose values JSON cannot represent. These values are null in ``values``."""
 
     nan: list[int] | None = Field(default=None, alias="NaN", description="Rows that are not a number")
     inf: list[int] | None = Field(default=None, alias="Inf", description="Rows that are infinite")
     neg_inf: list[int] | None = Field(default=None, alias="NegInf", description="Rows that are negatively infinite")
 
 
-class FrameData(Shape):
+class FrameData(ApiModel):
     """The values of a frame, by field."""
 
     values: list[list[Any]] = Field(description="One list of values for each field; times are Unix milliseconds")
@@ -91,14 +91,14 @@ class FrameData(Shape):
     nanos: list[list[int] | None] | None = Field(default=None, description="The nanoseconds below a millisecond, one entry for each field")
 
 
-class Frame(Shape):
+class Frame(ApiModel):
     """A table of values by columns."""
 
     schema_: FrameSchema = Field(alias="schema", description="The columns")
     data: FrameData = Field(description="The values")
 
 
-class QueryResult(Shape):
+class QueryResult(ApiModel):
     """The result of one query."""
 
     status: int = Field(description="200, or the HTTP status of the error")
@@ -107,22 +107,22 @@ class QueryResult(Shape):
     error_source: str | None = Field(default=None, description="The origin of the error; downstream is the data source")
 
 
-class QueryMeta(Shape):
+class QueryMeta(ApiModel):
     """Information about the evaluation."""
 
     explain: dict[str, Any] = Field(description="How the results were calculated: order, inputs, outputs and durations by refId")
 
 
-class QueryResults(Shape):
+class QueryResults(ApiModel):
     """The results by refId, without those of hidden queries."""
 
     results: dict[str, QueryResult] = Field(description="The results, by refId")
-    message: str | None = Field(default=None, description="The errors of all queries, in one text")
+    message: str | None = Field(default=None, description="The errors of all queries, in one string")
     meta: QueryMeta | None = Field(default=None, description="Present if the request asks for explain")
 
 
-class PanelFault(Shape):
-    """A fault of a request, and its location."""
+class PanelFault(ApiModel):
+    """An error in a request, and its location."""
 
     pointer: str = Field(description="The location of the fault, as a JSON pointer")
     message: str = Field(description="The fault and how to correct it")
@@ -130,8 +130,8 @@ class PanelFault(Shape):
     caret: str | None = Field(default=None, description="The expression with a caret below the character")
 
 
-class QueryRefusal(Shape):
-    """The response to a request that is invalid as a whole. No query was evaluated."""
+class QueryRefusal(ApiModel):
+    """The response to an invalid request. None of its queries was evaluated."""
 
     message: str = Field(description="The fault and how to correct it")
     message_id: str | None = Field(default=None, description="The kind of the fault, for programs")
@@ -140,7 +140,7 @@ class QueryRefusal(Shape):
     faults: list[PanelFault] | None = Field(default=None, description="Every fault of the request's shape")
 
 
-class PanelValidation(Shape):
+class PanelValidation(ApiModel):
     """The result of a validation of a panel."""
 
     valid: bool = Field(description="Whether the panel has no faults")

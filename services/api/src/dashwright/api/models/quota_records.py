@@ -1,4 +1,4 @@
-"""Quotas as they are listed, and the body that sets a limit.
+"""Items in lists of quotas, and the body that sets a limit.
 
 Unlike in most of the API, the field names are in snake_case.
 """
@@ -25,7 +25,7 @@ class QuotaRecord(ResponseModel):
 
 
 class QuotaLimit(ClassicBody):
-    """A new limit. The path names the owner and the target."""
+    """A new limit of the owner and target in the path."""
 
     #: Any negative number: unlimited.
     limit: Annotated[int, Field(ge=-(2**63), lt=2**63)]

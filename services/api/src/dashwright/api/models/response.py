@@ -20,7 +20,7 @@ class ResponseModel(BaseModel):
 
 
 class Message(ResponseModel):
-    """A response that carries nothing but a message."""
+    """A response that has only a message."""
 
     message: str
 

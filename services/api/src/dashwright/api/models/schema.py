@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 from dashwright.common.models.expressions import TARGETS, SourceQuery
 from dashwright.common.models.values import EXPRESSION_UIDS
 
-DRAFT: Final = "http://json-schema.org/draft-04/schema#"
+SCHEMA_DRAFT: Final = "http://json-schema.org/draft-04/schema#"
 
 _DEFINITIONS = "#/definitions/"
 _MODELS = (*TARGETS.values(), SourceQuery)
@@ -19,44 +19,44 @@ _TIME: Final = {"type": ["string", "integer", "null"], "description": "epoch mil
 
 
 class _Draft04(GenerateJsonSchema):
-    """A generator without ``const``, which draft-04 lacks. Optional properties may be null, which counts as missing."""
+    """A schema generator that does not use ``const``, which draft-04 lacks. Optional properties may also be null."""
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
         return {"type": "string", "enum": list(schema["expected"])}
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        inner = self.generate_inner(schema["schema"])
+        inner_schema = self.generate_inner(schema["schema"])
         if schema["schema"]["type"] != "nullable":
-            inner = self.get_union_of_schemas([inner, {"type": "null"}])
+            inner_schema = self.get_union_of_schemas([inner_schema, {"type": "null"}])
         default = schema.get("default")
-        return inner if default is None else {**inner, "default": default}
+        return inner_schema if default is None else {**inner_schema, "default": default}
 
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
 
 
-def target_schema(kind: str) -> dict[str, Any]:
-    """Return the document of one of the six targets, by its ``type``."""
-    model = TARGETS[kind]
+def target_schema(target_type: str) -> dict[str, Any]:
+    """Return the JSON Schema of targets of one of the six types, a key of ``TARGETS``."""
+    model = TARGETS[target_type]
     definitions = _definitions()
     document = definitions.pop(model.__name__)
-    return {"$schema": DRAFT, **document, "definitions": _needed(document, definitions)}
+    return {"$schema": SCHEMA_DRAFT, **document, "definitions": _referenced_definitions(document, definitions)}
 
 
 def panel_schema() -> dict[str, Any]:
-    """Return the document of a panel, as ``/api/panels/query`` takes it."""
+    """Return the JSON Schema of a panel in a request of ``/api/panels/query``."""
     definitions = _definitions()
     definitions[SourceQuery.__name__] |= {"required": ["datasource"]}
-    definitions[SourceQuery.__name__]["properties"] |= {"datasource": _source_schema(), "refId": {"type": ["string", "null"]}}
-    queries = {"type": "array", "items": {"oneOf": [{"$ref": f"{_DEFINITIONS}{model.__name__}"} for model in _MODELS]}}
+    definitions[SourceQuery.__name__]["properties"] |= {"datasource": _data_source_schema(), "refId": {"type": ["string", "null"]}}
+    query_list = {"type": "array", "items": {"oneOf": [{"$ref": f"{_DEFINITIONS}{model.__name__}"} for model in _MODELS]}}
     return {
-        "$schema": DRAFT,
+        "$schema": SCHEMA_DRAFT,
         "type": "object",
         "required": ["type", "targets"],
         "properties": {
             "type": {"type": "string"},
-            "targets": queries,
-            "queries": {"anyOf": [queries, {"type": "null"}]},
+            "targets": query_list,
+            "queries": {"anyOf": [query_list, {"type": "null"}]},
             "from": _TIME,
             "to": _TIME,
         },
@@ -64,42 +64,41 @@ def panel_schema() -> dict[str, Any]:
     }
 
 
-def _source_schema() -> dict[str, Any]:
-    """Return the schema of a data source reference: by uid, type or both, and not the expression data source."""
-    named = {"type": "string", "minLength": 1}
-    expression = [{"properties": {"type": {"enum": ["__expr__"]}}, "required": ["type"]}]
-    expression += [{"properties": {"uid": {"enum": sorted(EXPRESSION_UIDS)}}, "required": ["uid"]}]
-    text = {"type": ["string", "null"]}
-    by_object = {
+def _data_source_schema() -> dict[str, Any]:
+    """Return the schema of a reference to a data source by uid, type or both. The expression data source is not allowed."""
+    non_empty_string = {"type": "string", "minLength": 1}
+    expression_references = [{"properties": {"type": {"enum": ["__expr__"]}}, "required": ["type"]}]
+    expression_references += [{"properties": {"uid": {"enum": sorted(EXPRESSION_UIDS)}}, "required": ["uid"]}]
+    nullable_string = {"type": ["string", "null"]}
+    reference_object = {
         "type": "object",
-        "properties": {"type": text, "uid": text},
-        "anyOf": [{"properties": {name: named}, "required": [name]} for name in ("type", "uid")],
-        "not": {"anyOf": expression},
+        "properties": {"type": nullable_string, "uid": nullable_string},
+        "anyOf": [{"properties": {name: non_empty_string}, "required": [name]} for name in ("type", "uid")],
+        "not": {"anyOf": expression_references},
     }
-    return {"anyOf": [{**named, "not": {"enum": sorted(EXPRESSION_UIDS)}}, by_object]}
+    return {"anyOf": [{**non_empty_string, "not": {"enum": sorted(EXPRESSION_UIDS)}}, reference_object]}
 
 
 def _definitions() -> dict[str, Any]:
-    """Return every model by its name."""
+    """Return the schema of every model, by the model's name."""
     inputs = [(model, "validation") for model in _MODELS]
     _, schema = models_json_schema(inputs, by_alias=True, ref_template=f"{_DEFINITIONS}{{model}}", schema_generator=_Draft04)  # type: ignore[arg-type]
     definitions: dict[str, Any] = schema["$defs"]
     return definitions
 
 
-def _needed(document: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+def _referenced_definitions(document: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the definitions that the document refers to, directly or indirectly."""
-    names = sorted(_references(document))
-    found: dict[str, Any] = {}
-    for name in names:
-        found |= {name: definitions[name]} | _needed(definitions[name], definitions)
-    return found
+    referenced_definitions: dict[str, Any] = {}
+    for name in sorted(_referenced_names(document)):
+        referenced_definitions |= {name: definitions[name]} | _referenced_definitions(definitions[name], definitions)
+    return referenced_definitions
 
 
-def _references(document: Any) -> set[str]:
+def _referenced_names(document: Any) -> set[str]:
     if isinstance(document, list):
-        return {name for item in document for name in _references(item)}
+        return {name for item in document for name in _referenced_names(item)}
     if not isinstance(document, dict):
         return set()
-    own = {document["$ref"].removeprefix(_DEFINITIONS)} if "$ref" in document else set()
-    return own | {name for item in document.values() for name in _references(item)}
+    own_reference = {document["$ref"].removeprefix(_DEFINITIONS)} if "$ref" in document else set()
+    return own_reference | {name for item in document.values() for name in _referenced_names(item)}

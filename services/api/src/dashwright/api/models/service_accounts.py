@@ -1,4 +1,4 @@
-"""Service accounts as they are listed, read and changed. Times are RFC 3339, in UTC."""
+"""Requests and responses of the routes of service accounts. Times are RFC 3339, in UTC."""
 
 from pydantic import Field
 
@@ -23,8 +23,8 @@ class ServiceAccountChange(ClassicBody):
     is_disabled: bool | None = None
 
 
-class _ServiceAccountIdentity(ResponseModel):
-    """The first members of every response on an account."""
+class _ServiceAccountMembers(ResponseModel):
+    """The members of every response about a service account."""
 
     id: int
     uid: str
@@ -34,7 +34,7 @@ class _ServiceAccountIdentity(ResponseModel):
     is_disabled: bool
 
 
-class ServiceAccount(_ServiceAccountIdentity):
+class ServiceAccount(_ServiceAccountMembers):
     """A service account in a list, or a new one."""
 
     role: RoleName
@@ -44,8 +44,8 @@ class ServiceAccount(_ServiceAccountIdentity):
     access_control: dict[str, bool] = Field(default_factory=dict)
 
 
-class ServiceAccountProfile(_ServiceAccountIdentity):
-    """A service account in a response of its own."""
+class ServiceAccountProfile(_ServiceAccountMembers):
+    """A service account in the response to a request for it."""
 
     created_at: Time
     updated_at: Time
@@ -53,7 +53,7 @@ class ServiceAccountProfile(_ServiceAccountIdentity):
     role: RoleName
     #: Always null: service accounts are in no team.
     teams: None
-    #: Absent for an account without tokens.
+    #: The number of all tokens. Absent for an account without tokens.
     tokens: int = Field(default_factory=int)
     access_control: dict[str, bool] = Field(default_factory=dict)
 
@@ -74,7 +74,7 @@ class ServiceAccountChanged(ResponseModel):
     message: str
     id: int
     name: str
-    #: In lower case on the wire, too.
+    #: The JSON key is ``serviceaccount``, not camel case as other keys.
     serviceaccount: ServiceAccountProfile
 
 

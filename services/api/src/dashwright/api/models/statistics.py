@@ -1,12 +1,12 @@
 """Statistics of a server, as the classic API returns them."""
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 
-class ServerStats(Shape):
-    """Numbers of objects and accounts in all organizations; 0 for what this server does not store.
+class ServerStats(ApiModel):
+    """Numbers of objects and accounts in all organizations, 0 for objects that this server does not store.
 
-    A user is active if seen within 30 days, daily active within one day, and is counted by the user's highest role.
+    Active users sent a request within 30 days, daily active users within one day. Each user is counted by their highest role.
     """
 
     orgs: int
@@ -29,7 +29,7 @@ class ServerStats(Shape):
     active_admins: int
     active_editors: int
     active_viewers: int
-    #: Always 0: there are no browser sessions, each request carries its credentials.
+    #: Always 0: there are no browser sessions, since each request contains its credentials.
     active_sessions: int = 0
     daily_active_users: int
     daily_active_admins: int

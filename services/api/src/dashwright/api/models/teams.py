@@ -4,13 +4,13 @@ from typing import Annotated
 
 from pydantic import Field, PlainSerializer
 
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 
 #: The actions that the caller may do; null if the list is empty or was not requested.
 AccessControl = Annotated[dict[str, bool], PlainSerializer(lambda actions: actions or None, dict[str, bool] | None)]
 
 
-class TeamShape(Shape):
+class TeamShape(ApiModel):
     """A team."""
 
     id: int
@@ -27,7 +27,7 @@ class TeamShape(Shape):
     access_control: AccessControl = Field(default_factory=dict)
 
 
-class TeamPage(Shape):
+class TeamPage(ApiModel):
     """A page of teams."""
 
     #: The number of matches on all pages.
@@ -37,7 +37,7 @@ class TeamPage(Shape):
     per_page: int
 
 
-class TeamMade(Shape):
+class TeamMade(ApiModel):
     """The response to a created team."""
 
     message: str
@@ -45,7 +45,7 @@ class TeamMade(Shape):
     uid: str
 
 
-class TeamMemberShape(Shape):
+class TeamMemberShape(ApiModel):
     """A member of a team."""
 
     org_id: int

@@ -5,14 +5,14 @@ from typing import Annotated
 from pydantic import Field
 
 from dashwright.api.models.response import Time
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.classic import ClassicBody, Text
-from dashwright.common.models.shape import Shape
 
 Integer64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class AdminCreateUserForm(ClassicBody):
-    """A request to create a user. Login or e-mail may be missing; the other is used for both."""
+    """A request to create a user. If login or e-mail is missing, both have the value of the other."""
 
     name: Text = ""
     email: Text = ""
@@ -64,7 +64,7 @@ class GrantsForm(ClassicBody):
     permissions: Annotated[list[GrantForm], Field(max_length=1000)]
 
 
-class ProfileShape(Shape):
+class ProfileShape(ApiModel):
     """A user."""
 
     id: int
@@ -87,7 +87,7 @@ class ProfileShape(Shape):
     access_control: dict[str, bool] | None = None
 
 
-class KeyProfile(Shape):
+class KeyProfile(ApiModel):
     """The response of ``GET /api/user`` to a legacy key, which belongs to no user."""
 
     uid: str
@@ -97,7 +97,7 @@ class KeyProfile(Shape):
     is_grafana_admin: bool = False
 
 
-class UserItem(Shape):
+class UserItem(ApiModel):
     """A user in the list of all users."""
 
     id: int
@@ -115,7 +115,7 @@ class UserItem(Shape):
     created: Time
 
 
-class UserPage(Shape):
+class UserPage(ApiModel):
     """A page of users."""
 
     total_count: int
@@ -124,7 +124,7 @@ class UserPage(Shape):
     per_page: int
 
 
-class AuthTokenShape(Shape):
+class AuthTokenShape(ApiModel):
     """A browser session."""
 
     id: int
@@ -139,7 +139,7 @@ class AuthTokenShape(Shape):
     seen_at: Time
 
 
-class UserMade(Shape):
+class UserMade(ApiModel):
     """The response to a created user."""
 
     id: int
@@ -147,14 +147,14 @@ class UserMade(Shape):
     message: str
 
 
-class GrantShape(Shape):
+class GrantShape(ApiModel):
     """A granted permission."""
 
     action: str
     scope: str = "*"
 
 
-class GrantList(Shape):
+class GrantList(ApiModel):
     """The explicit grants of an account."""
 
     permissions: list[GrantShape]

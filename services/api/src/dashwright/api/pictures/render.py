@@ -9,7 +9,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
-from dashwright.api.routes.query import QUERY, readable_by, uids_of
+from dashwright.api.routes.query import QUERY_ACTION, queryable_uids, readable_uids
 from dashwright.api.workers.picture_client import Picture, PictureClient
 from dashwright.common import media
 from dashwright.common.errors import BadRequest
@@ -24,65 +24,69 @@ PICTURE_HEADERS: Final = {
 }
 """Headers that keep browsers from running scripts in an SVG."""
 
-PICTURE: Final = Content(BINARY, (media.PNG, media.SVG))
-_PANEL: Final = "panel-"
+PICTURE_CONTENT: Final = Content(BINARY, (media.PNG, media.SVG))
+_PANEL_PREFIX: Final = "panel-"
 """Prefix of panel ids in Grafana's links."""
-_NUMBERS: Final = {"width": "width", "height": "height", "scale": "scale", "panelId": "panel"}
-_TEXTS: Final = ("from", "to", "theme", "format", "title")
+_HEIGHT_OF_PANELS: Final = -1
+"""Grafana's value of ``height`` for as many pixels as the panels take."""
+_NUMERIC_PARAMETERS: Final = {"width": "width", "height": "height", "scale": "scale", "panelId": "panel"}
+"""Numeric members of PictureOptions, by query parameter."""
+_STRING_PARAMETERS: Final = ("from", "to", "theme", "format", "title")
+"""Query parameters that have the names of their members of PictureOptions."""
 
 
-def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
+def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]:
     """Return the routes of pictures.
 
-    They need permission to read the dashboard and to query data sources. A panel without permission for its data source says
-    so.
+    They require permission to read the dashboard and to query data sources. A panel shows an error if the caller may not query its
+    data source.
     """
 
     async def draw(call: Call) -> Response:
-        drawing = drawing_of(call)
-        stored = await dashboards.get(call.identity, call.parameters["uid"])
-        return picture_response(await drawings.draw(stored.spec, drawing, query_context(call.identity)))
+        options = picture_options(call)
+        dashboard = await dashboards.get(call.identity, call.parameters["uid"])
+        return picture_response(await picture_client.render(dashboard.spec, options, query_context(call.identity)))
 
     def operation(operation_id: str) -> Operation:
         return Operation(
             operation_id,
             "a dashboard as a picture",
             "dashboards",
-            responses={200: PICTURE},
-            query=_QUERY,
+            responses={200: PICTURE_CONTENT},
+            query=_PARAMETER_DESCRIPTIONS,
             parameters={"width": int, "height": int, "scale": float, "theme": Literal["light", "dark"], "format": Literal["png", "svg"]},
             errors=(404, 503, 504),
             description="Takes dashboards:read on the dashboard and datasources:query; a panel of a data source that the caller may not "
             "query says so.",
         )
 
-    needs, one = Permission(DASHBOARD.actions["get"], by_object=True), "/render/d/{uid}"
+    permission, path = Permission(DASHBOARD.actions["get"], object_rules_suffice=True), "/render/d/{uid}"
     return [
-        Route("GET", one, draw, needs, operation("renderDashboard")),
-        Route("GET", f"{one}/{{slug}}", draw, needs, operation("renderDashboardWithSlug")),
+        Route("GET", path, draw, permission, operation("renderDashboard")),
+        Route("GET", f"{path}/{{slug}}", draw, permission, operation("renderDashboardWithSlug")),
     ]
 
 
 def query_context(caller: Identity) -> QueryContext:
-    """Return whose data sources a picture may query, and which. Raises Forbidden if the caller may query none."""
-    if not caller.holds(QUERY):
-        raise permission_denied(QUERY)
-    return QueryContext(org_id=caller.org_id, uids=uids_of(caller), readable=readable_by(caller))
+    """Return the organization and the data sources that a picture may query. Raises Forbidden if the caller may query none."""
+    if not caller.has_action(QUERY_ACTION):
+        raise permission_denied(QUERY_ACTION)
+    return QueryContext(org_id=caller.org_id, uids=queryable_uids(caller), readable=readable_uids(caller))
 
 
 def picture_response(picture: Picture) -> Response:
-    """Return the response with a picture."""
+    """Return the response with a picture, which a browser may cache for a minute."""
     return Response(200, picture.body, picture.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"})
 
 
-def drawing_of(call: Call) -> PictureOptions:
-    """Return the drawing that a query describes. Raises BadRequest, naming the parameter."""
+def picture_options(call: Call) -> PictureOptions:
+    """Return the picture options in the query of the URL. Raises BadRequest, which names the parameter, for an invalid value."""
     query = call.query
-    values: dict[str, object] = {name: query[name] for name in _TEXTS if query.get(name)}
-    for name, member in _NUMBERS.items():
-        if given := query.get(name):
-            values[member] = _number(name, given.removeprefix(_PANEL) if name == "panelId" else given)
-    if values.get("height") == -1:  # -1 asks for the natural height
+    values: dict[str, object] = {name: query[name] for name in _STRING_PARAMETERS if query.get(name)}
+    for name, member in _NUMERIC_PARAMETERS.items():
+        if value := query.get(name):
+            values[member] = _parse_number(name, value.removeprefix(_PANEL_PREFIX) if name == "panelId" else value)
+    if values.get("height") == _HEIGHT_OF_PANELS:
         del values["height"]
     try:
         return PictureOptions.model_validate(values)
@@ -91,14 +95,14 @@ def drawing_of(call: Call) -> PictureOptions:
         raise BadRequest(f"the parameter {fault['loc'][0]} is wrong: {fault['msg']}") from error
 
 
-def _number(name: str, given: str) -> float:
+def _parse_number(name: str, value: str) -> float:
     try:
-        return float(given) if name == "scale" else int(given)
+        return float(value) if name == "scale" else int(value)
     except ValueError as error:
-        raise BadRequest(f"the parameter {name} is {given[:40]!r}; give a number") from error
+        raise BadRequest(f"the parameter {name} is {value[:40]!r}; give a number") from error
 
 
-_QUERY: Final = {
+_PARAMETER_DESCRIPTIONS: Final = {
     "from": "start of the time range, such as now-6h; by default the dashboard's own",
     "to": "end of the time range, such as now",
     "width": "pixels, 200 to 3000, by default 1000",

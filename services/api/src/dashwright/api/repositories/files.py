@@ -1,4 +1,4 @@
-"""Files of repositories: listed, read and changed with the caller's rights on the objects in them."""
+"""Listing, reading and changing files of repositories, if the caller has permissions on the objects in them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,31 +7,33 @@ from typing import Any, Final
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.accounts.authors import author_of
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources import metadata
 from dashwright.api.stores import audit
-from dashwright.api.workers.repository_client import READ, RepositoryClient, deadline_after, recording_deadline
+from dashwright.api.workers.repository_client import READ_ACTION, RepositoryClient, background_deadline, deadline_after
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import AlreadyExists, Conflict, Forbidden, NotFound
 from dashwright.common.identity import Identity
-from dashwright.common.kinds.registry import REPOSITORY, find
+from dashwright.common.json_documents import read_json, write_json
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.registry import find as find_kind
 from dashwright.common.models.repository_calls import ChangeMethod, ChangeRequest, FileRequest, FilesRequest, Touch
 
-#: The right to everything in a repository, whatever objects it defines.
-LIST: Final = REPOSITORY.actions["update"]
+#: The permission to list a repository's files, regardless of the objects in them.
+LIST_ACTION: Final = REPOSITORY.actions["update"]
 
-_ATTEMPTS: Final = 3
-_RETURNING_OBJECT: Final = frozenset({"update", "delete"})
+_MAX_ATTEMPTS: Final = 3
+#: Verbs that also require the right to read the object, because the response contains it.
+_VERBS_RETURNING_OBJECT: Final = frozenset({"update", "delete"})
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change of a file or directory. The members match those of a ChangeRequest."""
+    """A change of a file or directory. Fields without a description are those of a ChangeRequest."""
 
     repository: str
     method: ChangeMethod
@@ -53,128 +55,137 @@ class Files:
     and the worker's errors about the path.
     """
 
-    def __init__(self, database: Database, policy: AccessPolicy, worker: RepositoryClient, clock: Clock) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, repository_client: RepositoryClient, clock: Clock) -> None:
         self._database = database
         self._policy = policy
-        self._worker = worker
+        self._repository_client = repository_client
         self._clock = clock
 
     async def list_files(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
         """Return a FileList of everything below a directory. Raises Forbidden without write access to the repository."""
-        if not caller.may(LIST):
-            raise permission_denied(LIST)
-        await self._worker.require_ready(caller, caller.namespace, repository)
-        return await self._worker.call(
+        if not caller.may(LIST_ACTION):
+            raise permission_denied(LIST_ACTION)
+        await self._repository_client.get_healthy(caller, caller.namespace, repository)
+        return await self._repository_client.call(
             FilesRequest(namespace=caller.namespace, name=repository, path=path, ref=ref), deadline=deadline_after()
         )
 
-    async def read(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
+    async def read_file(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
         """Return a ResourceWrapper. Raises Forbidden unless the caller may read every object in the file.
 
-        If the objects in the file cannot be determined, reading requires the right to list the repository.
+        If the objects in the file cannot be determined, the caller needs the permission to list the repository.
         """
-        await self._worker.require_ready(caller, caller.namespace, repository)
+        await self._repository_client.get_healthy(caller, caller.namespace, repository)
         request = FileRequest(namespace=caller.namespace, name=repository, path=path, ref=ref)
-        found = await self._ask_worker(caller, request, until=deadline_after())
-        if not found["touches"] and not caller.may(LIST):
-            raise permission_denied(LIST)
-        await self._check_rights(caller, path, _touches(found))
-        return await _json(found["wrapper"])
+        response = await self._call_worker(caller, request, deadline=deadline_after())
+        if not response["touches"] and not caller.may(LIST_ACTION):
+            raise permission_denied(LIST_ACTION)
+        await self._check_permissions(caller, path, _touches_of(response))
+        return await _encode(response["wrapper"])
 
-    async def change(self, actor: Actor, caller: Identity, wanted: FileChange) -> bytes:
+    async def change(self, actor: Actor, caller: Identity, file_change: FileChange) -> bytes:
         """Return the ResourceWrapper of a change, or of its dry run.
 
-        The worker first plans the change; the gateway checks the caller's rights on each affected object; then the
-        worker makes the change if the repository has not changed in between. Raises Forbidden if the caller lacks a
-        right, and Conflict if the repository changes too fast or is being deleted.
+        First, the worker plans the change. Next, the gateway checks the caller's permissions on each affected object. Then, the
+        worker makes the change, unless the repository has changed in between. Raises Forbidden if the caller lacks a permission,
+        and Conflict if the repository changes too often or is being deleted.
         """
-        # One deadline for all calls: each retry has only the time that is left.
-        name, until = wanted.repository, deadline_after()
-        if metadata.is_deleting(await self._worker.require_ready(caller, caller.namespace, name)):
+        # All calls have one deadline, so a retry has only the remaining time.
+        name, deadline = file_change.repository, deadline_after()
+        if metadata.is_deleting(await self._repository_client.get_healthy(caller, caller.namespace, name)):
             raise Conflict(f'cannot change files of a repository marked for deletion: "{name}"')
-        asked = ChangeRequest(
+        request = ChangeRequest(
             namespace=caller.namespace,
             name=name,
-            method=wanted.method,
-            path=wanted.path,
-            ref=wanted.ref,
-            original_path=wanted.original_path,
-            content=wanted.content,
-            message=wanted.message,
+            method=file_change.method,
+            path=file_change.path,
+            ref=file_change.ref,
+            original_path=file_change.original_path,
+            content=file_change.content,
+            message=file_change.message,
             author=await author_of(self._database, caller, self._clock),
         )
-        if wanted.dry_run:
-            return await _json((await self._plan(caller, asked, until))["wrapper"])
+        if file_change.dry_run:
+            return await _encode((await self._plan(caller, request, deadline))["wrapper"])
 
-        async def make() -> dict[str, Any]:
-            done = await self._perform(caller, asked, until)
-            self._policy.forget(caller.namespace)  # directories are folders
-            await self._record(actor, wanted, done)
-            return done
+        async def perform_and_record() -> dict[str, Any]:
+            response = await self._perform(caller, request, deadline)
+            self._policy.invalidate(caller.namespace)  # A change of directories changes the tree of folders.
+            await self._record(actor, file_change, response)
+            return response
 
-        return await _json((await self._worker.complete(make, deadline=until))["wrapper"])
+        return await _encode((await self._repository_client.run_to_completion(perform_and_record, deadline=deadline))["wrapper"])
 
-    async def _perform(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
-        moved: Conflict | None = None
-        for _ in range(_ATTEMPTS):
-            planned = await self._plan(caller, asked, until)
-            decided = asked.model_copy(update={"base": planned["base"], "content": planned.get("content")})
+    async def _perform(self, caller: Identity, request: ChangeRequest, deadline: float) -> dict[str, Any]:
+        """Plan, authorize and make a change, and return its ChangeResponse. It is planned again if the repository has changed since.
+
+        Raises Forbidden, AlreadyExists if the new path is taken, and Conflict after too many attempts.
+        """
+        last_conflict: Conflict | None = None
+        for _ in range(_MAX_ATTEMPTS):
+            plan = await self._plan(caller, request, deadline)
+            planned_request = request.model_copy(update={"base": plan["base"], "content": plan.get("content")})
             try:
-                return await self._ask_worker(caller, decided, until=recording_deadline(until))
+                return await self._call_worker(caller, planned_request, deadline=background_deadline(deadline))
             except AlreadyExists:
+                # AlreadyExists is a Conflict too, but a new plan would meet the same file.
                 raise
             except Conflict as error:
-                moved = error
-        raise Conflict(f"{asked.path!r} could not be changed because the repository kept changing; try again") from moved
+                last_conflict = error
+        raise Conflict(f"{request.path!r} could not be changed because the repository kept changing; try again") from last_conflict
 
-    async def _plan(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
-        """Return the ChangeAnswer of a planned change. Raises Forbidden if the caller may not make all of it."""
-        planned = await self._ask_worker(caller, asked, until=until)
-        await self._check_rights(caller, asked.path, _touches(planned))
-        return planned
+    async def _plan(self, caller: Identity, request: ChangeRequest, deadline: float) -> dict[str, Any]:
+        """Return the plan of a change, a ChangeResponse. Raises Forbidden if the caller lacks a permission on an affected object."""
+        plan = await self._call_worker(caller, request, deadline=deadline)
+        await self._check_permissions(caller, request.path, _touches_of(plan))
+        return plan
 
-    async def _check_rights(self, caller: Identity, path: str, touches: Sequence[Touch]) -> None:
-        """Raise Forbidden if the caller lacks a right on an affected object.
+    async def _check_permissions(self, caller: Identity, path: str, touches: Sequence[Touch]) -> None:
+        """Raise Forbidden if the caller lacks a permission on an affected object.
 
-        The error names the path only: naming the object would reveal it to a caller who may not read it.
+        The error names the path only, because the name of an object must not be shown to a caller who may not read it.
         """
-        view = await self._view(caller, touches)
+        view = await self._view_with_folders(caller, touches)
         for touch in touches:
-            kind = find(touch.group, touch.resource)
-            assert kind is not None, f"{touch.resource}.{touch.group} is touched but not described"
+            kind = find_kind(touch.group, touch.resource)
+            assert kind is not None, f"{touch.resource}.{touch.group} is not a registered kind"
             name = "" if touch.verb == "create" else touch.name
-            for verb in (touch.verb, *(("get",) if touch.verb in _RETURNING_OBJECT else ())):
+            verbs = (touch.verb, "get") if touch.verb in _VERBS_RETURNING_OBJECT else (touch.verb,)
+            for verb in verbs:
                 if not view.may(kind.actions[verb], kind, name, touch.folder):
-                    raise Forbidden(f"{path!r} is forbidden: {caller.login} needs {kind.actions[verb]} {_reason(touch)}")
+                    raise Forbidden(f"{path!r} is forbidden: {caller.login} needs {kind.actions[verb]} {_denial_detail(touch)}")
 
-    async def _view(self, caller: Identity, touches: Sequence[Touch]) -> View:
+    async def _view_with_folders(self, caller: Identity, touches: Sequence[Touch]) -> AccessView:
+        """Return the caller's access view. It is read again if it does not contain the folders of all touches."""
         view = await self._policy.view(caller, caller.namespace)
-        unknown = next((touch.folder for touch in touches if touch.folder is not None and not view.knows(touch.folder)), None)
-        return view if unknown is None else await self._policy.view_on(caller, caller.namespace, unknown)
+        folders = [touch.folder for touch in touches if touch.folder is not None]
+        unknown_folder = next((folder for folder in folders if not view.knows_folder(folder)), None)
+        return view if unknown_folder is None else await self._policy.view_on(caller, caller.namespace, unknown_folder)
 
-    async def _record(self, actor: Actor, wanted: FileChange, done: dict[str, Any]) -> None:
-        details = {"path": wanted.path, "from": wanted.original_path, "ref": wanted.ref, "commit": done["wrapper"].get("ref")}
+    async def _record(self, actor: Actor, file_change: FileChange, response: dict[str, Any]) -> None:
+        commit = response["wrapper"].get("ref")
+        details = {"path": file_change.path, "from": file_change.original_path, "ref": file_change.ref, "commit": commit}
         async with self._database.connection() as connection:
             await audit.record(
                 connection,
                 actor,
-                wanted.event,
-                subject_of(REPOSITORY, wanted.repository),
+                file_change.event,
+                subject_of(REPOSITORY, file_change.repository),
                 org_id=actor.org_id,
-                details={key: text for key, text in details.items() if text},
+                details={key: value for key, value in details.items() if value},
             )
 
-    async def _ask_worker(self, caller: Identity, request: FileRequest | ChangeRequest, *, until: float) -> dict[str, Any]:
-        """Return a FileAnswer or ChangeAnswer as a tree with numbers exactly as written."""
+    async def _call_worker(self, caller: Identity, request: FileRequest | ChangeRequest, *, deadline: float) -> dict[str, Any]:
+        """Return a FileResponse or ChangeResponse as a JSON tree. Numbers in it keep their notation."""
         try:
-            body = await self._worker.call(request, deadline=until)
+            body = await self._repository_client.call(request, deadline=deadline)
         except NotFound as error:
-            if not error.causes or caller.may(READ):
+            if not error.causes or caller.may(READ_ACTION):
                 raise
-            # It names the branches that there are.
+            # The error of the worker lists the existing branches, which only readers of the repository may see.
             raise NotFound(f"branch not found: {request.ref!r}" if request.ref else "the repository's branch was not found") from error
-        found: dict[str, Any] = await asyncio.to_thread(lambda: read_json(body.decode()))
-        return found
+        response: dict[str, Any] = await asyncio.to_thread(lambda: read_json(body.decode()))
+        return response
 
 
 def event_of_files(verb: str) -> str:
@@ -182,16 +193,16 @@ def event_of_files(verb: str) -> str:
     return event_of(REPOSITORY, f"files.{verb}")
 
 
-def _touches(found: dict[str, Any]) -> Sequence[Touch]:
-    return [Touch.model_validate(touch) for touch in found["touches"]]
+def _touches_of(response: dict[str, Any]) -> Sequence[Touch]:
+    return [Touch.model_validate(touch) for touch in response["touches"]]
 
 
-def _reason(touch: Touch) -> str:
+def _denial_detail(touch: Touch) -> str:
     if touch.resource == REPOSITORY.plural:
         return "until its directory is synced, because its access rules are unknown before"
     return "on the objects in it"
 
 
-async def _json(tree: dict[str, Any]) -> bytes:
-    """Return a tree as JSON, written in a thread because bodies may have megabytes."""
+async def _encode(tree: dict[str, Any]) -> bytes:
+    """Return a tree as JSON. It is encoded in a thread, because it may have several megabytes."""
     return await asyncio.to_thread(write_json, tree)

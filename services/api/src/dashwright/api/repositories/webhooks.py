@@ -1,7 +1,7 @@
-"""Webhook deliveries of git hosts: verified by signature, accepted once, and only queued.
+"""Webhook deliveries of git hosts. Each is verified by its signature, accepted once, and queued as a job.
 
 An unverified client can send anything, so no body is parsed before its signature is verified, and the memory for
-unverified bodies is bounded. Handling a delivery calls no other service and waits for no lock.
+unverified bodies is limited. Handling a delivery calls no other service and waits for no lock.
 """
 
 import asyncio
@@ -21,39 +21,41 @@ import orjson
 import structlog
 
 from dashwright.api.domain.actor import Actor
+from dashwright.api.evaluation_submissions import Idempotency
 from dashwright.api.http.routing import MEBIBYTE
 from dashwright.api.http.upload_budget import UploadBudget
-from dashwright.api.jobs import Idempotency, Jobs
+from dashwright.api.jobs import Jobs
 from dashwright.api.repositories.domain.deliveries import PING, Decision, decide
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound, Unauthorized, Unhealthy
 from dashwright.common.identity import org_of
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.repository import hook_place
+from dashwright.common.kinds.repository import webhook_secret_owner
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
-from dashwright.common.secrets import SecretBox, SecretUnreadable
+from dashwright.common.secrets import SecretCipher, SecretUnreadable
 from dashwright.common.stores import resources, statuses
 from dashwright.common.stores.jobs import WEBHOOK
 from dashwright.common.stores.resources import StoredObject
 
 log = structlog.get_logger()
 
-_FORM: Final = "application/x-www-form-urlencoded"
-_SIGNATURE: Final = re.compile(r"sha256=([0-9a-f]{64})")
-_LONGEST_ID: Final = 100
+_FORM_MEDIA_TYPE: Final = "application/x-www-form-urlencoded"
+_SIGNATURE_PATTERN: Final = re.compile(r"sha256=([0-9a-f]{64})")
+_MAX_DELIVERY_ID_LENGTH: Final = 100
 
 #: The largest payload that git hosts send.
-LARGEST: Final = 25 * MEBIBYTE
+MAX_PAYLOAD_BYTES: Final = 25 * MEBIBYTE
 
-_UNCHECKED: Final = 64 * MEBIBYTE
-#: Per network: room for any delivery, but not the whole budget.
-_UNCHECKED_OF_ONE: Final = 32 * MEBIBYTE
+#: The memory for all bodies whose signature is not verified yet.
+_MAX_UNVERIFIED_BYTES: Final = 64 * MEBIBYTE
+#: The memory for unverified bodies from one network: enough for the largest payload, but only half of the memory for all.
+_MAX_UNVERIFIED_BYTES_PER_NETWORK: Final = 32 * MEBIBYTE
 
-#: Git hosts wait no longer for a response.
-_SECONDS: Final = 10.0
+#: Git hosts stop waiting for a response after this time.
+_BODY_TIMEOUT_SECONDS: Final = 10.0
 
-_MOST_REMEMBERED: Final = 10_000
+_MAX_BUFFERED_REPOSITORIES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Delivery:
     media_type: str
     #: The client's address, for the budget of unverified bodies.
     address: str
-    #: Not read yet.
+    #: The chunks of the body, which are read after the signature header was checked.
     body: AsyncIterator[bytes]
 
 
@@ -80,146 +82,148 @@ class SignedBody:
 
 
 @dataclass(frozen=True, slots=True)
-class HookTarget:
-    """A repository that has a webhook, and the secret shared with its git host."""
+class WebhookTarget:
+    """A repository that has a webhook, with the secret that the webhook shares with the git host."""
 
-    stored: StoredObject
+    repository: StoredObject
     status: RepositoryStatus
     secret: str
 
 
-class LastEvents:
-    """The times of the last deliveries, in Unix milliseconds.
+class DeliveryTimes:
+    """A buffer of the time of the last delivery to each repository, in Unix milliseconds.
 
-    They are written in batches: writing a repository's status requires a lock, which a delivery must not wait for.
+    A periodic flush writes the times to the repositories' status: the write requires a lock, which a delivery must not wait for.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._times: dict[tuple[str, str], int] = {}
 
-    def note(self, namespace: str, name: str, at: int) -> None:
-        """Remember the time of a delivery until the next flush."""
-        if (namespace, name) in self._times or len(self._times) < _MOST_REMEMBERED:
-            self._times[namespace, name] = at
+    def record(self, namespace: str, name: str, timestamp: int) -> None:
+        """Buffer the time of a delivery until the next flush. While the buffer is full, times of further repositories are dropped."""
+        if (namespace, name) in self._times or len(self._times) < _MAX_BUFFERED_REPOSITORIES:
+            self._times[namespace, name] = timestamp
 
     async def flush(self) -> None:
-        """Write the remembered times. Raises Unavailable; times that were not written are kept for the next flush."""
-        for (namespace, name), at in list(self._times.items()):
-            await self._write(namespace, name, at)
-            # A newer time may have been noted during the write; it is written by the next flush.
-            if self._times.get((namespace, name)) == at:
+        """Write the buffered times. Raises Unavailable; times that were not written are kept for the next flush."""
+        for (namespace, name), timestamp in list(self._times.items()):
+            await self._write(namespace, name, timestamp)
+            # A newer time may have been recorded during the write. The next flush writes it.
+            if self._times.get((namespace, name)) == timestamp:
                 del self._times[namespace, name]
 
-    async def _write(self, namespace: str, name: str, at: int) -> None:
+    async def _write(self, namespace: str, name: str, timestamp: int) -> None:
         def change(status: RepositoryStatus, _: StoredObject) -> None:
-            status.webhook.last_event = max(at, status.webhook.last_event or 0)
+            status.webhook.last_event = max(timestamp, status.webhook.last_event or 0)
 
         with suppress(NotFound):
             async with self._database.transaction() as connection:
-                await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+                await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
 
 class Webhooks:
     """The endpoint for webhook deliveries."""
 
-    def __init__(self, database: Database, jobs: Jobs, box: SecretBox, clock: Clock, events: LastEvents) -> None:
+    def __init__(self, database: Database, jobs: Jobs, cipher: SecretCipher, clock: Clock, delivery_times: DeliveryTimes) -> None:
         self._database = database
         self._jobs = jobs
-        self._box = box
+        self._cipher = cipher
         self._clock = clock
-        self._events = events
-        self._unchecked = UploadBudget(_UNCHECKED, _UNCHECKED_OF_ONE)
+        self._delivery_times = delivery_times
+        self._upload_budget = UploadBudget(_MAX_UNVERIFIED_BYTES, _MAX_UNVERIFIED_BYTES_PER_NETWORK)
 
-    async def find_target(self, namespace: str, name: str) -> HookTarget | None:
-        """Return the repository's webhook with its opened secret, or None if there is no usable one."""
+    async def find_target(self, namespace: str, name: str) -> WebhookTarget | None:
+        """Return a repository with the unsealed secret of its webhook.
+
+        Returns None if the repository is unknown, has no webhook, or has a webhook whose secret cannot be unsealed.
+        """
         try:
             async with self._database.connection() as connection:
-                stored = await resources.get(connection, REPOSITORY, namespace, name)
+                repository = await resources.get(connection, REPOSITORY, namespace, name)
         except NotFound:
             return None
-        status = RepositoryStatus.model_validate_json(stored.status or "{}")
-        sealed = status.webhook.encrypted_secret
-        if not sealed:
+        status = RepositoryStatus.model_validate_json(repository.status or "{}")
+        encrypted_secret = status.webhook.encrypted_secret
+        if not encrypted_secret:
             return None
         try:
-            secret = self._box.open(base64.b64decode(sealed), hook_place(namespace, name))
+            secret = self._cipher.decrypt(base64.b64decode(encrypted_secret), webhook_secret_owner(namespace, name))
         except (SecretUnreadable, binascii.Error):
             log.warning("webhook_secret_unreadable", namespace=namespace, repository=name)
             return None
-        return HookTarget(stored, status, secret)
+        return WebhookTarget(repository, status, secret)
 
-    async def accept(self, target: HookTarget | None, delivery: Delivery, by: Actor, *, dry_run: bool = False) -> Decision:
-        """Queue the job of a delivery and return the response to the host. A repeated delivery is not queued again.
+    async def accept(self, target: WebhookTarget | None, delivery: Delivery, actor: Actor, *, dry_run: bool = False) -> Decision:
+        """Submit the job of a delivery and return the response to the host. The job of a repeated delivery is not submitted again.
 
-        A dry run does everything but queue. Without a target, the response is that of a wrong signature, so that
-        clients cannot probe for repositories.
+        A dry run submits no job. Without a target, the error is the same as for a wrong signature, so that clients cannot find out
+        which repositories exist.
 
-        Raises Unauthorized without a valid signature, BadRequest for an unreadable or too slow body,
-        TooManyRequests when the budget is used up, Unhealthy for a repository known to be unhealthy, and the errors
-        of submitting a job.
+        Raises Unauthorized without a valid signature, BadRequest for an unreadable or too slow body, TooManyRequests if unverified
+        bodies use all their memory, Unhealthy for a repository known to be unhealthy, and the errors of submitting a job.
         """
-        # Without a target, a random secret takes the same time to verify, so that the response time reveals nothing either.
-        signed = await self._verified_body(secrets.token_hex() if target is None else target.secret, delivery)
+        # Without a target, the signature is verified with a random secret, so that the response takes the same time.
+        signed_body = await self._verified_body(secrets.token_hex() if target is None else target.secret, delivery)
         assert target is not None, "a random secret has no valid signature"
-        if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isprintable():
+        if not delivery.id or len(delivery.id) > _MAX_DELIVERY_ID_LENGTH or not delivery.id.isprintable():
             raise BadRequest("the delivery has no valid id; send X-GitHub-Delivery")
-        stored, health = target.stored, target.status.health
-        decision = decide(
-            delivery.event, _payload(delivery.media_type, signed.body), stored.name, RepositorySpec.model_validate_json(stored.spec)
-        )
+        repository, health = target.repository, target.status.health
+        payload, spec = _parse_payload(delivery.media_type, signed_body.body), RepositorySpec.model_validate_json(repository.spec)
+        decision = decide(delivery.event, payload, repository.name, spec)
         if not dry_run:
-            self._events.note(stored.namespace, stored.name, self._clock.milliseconds())
+            self._delivery_times.record(repository.namespace, repository.name, self._clock.milliseconds())
         if delivery.event == PING:
             return decision
         if health.checked is not None and not health.healthy:
-            raise Unhealthy("The repository configuration is not healthy", details={"name": stored.name})
+            raise Unhealthy("The repository configuration is not healthy", details={"name": repository.name})
         if decision.job is None:
             return decision
-        host = replace(by, uid=f"{WEBHOOK}{stored.uid}", login=f"{WEBHOOK}{stored.name}", org_id=org_of(stored.namespace) or by.org_id)
-        # The signed body identifies a delivery: its id is not signed, so a replayed delivery could carry another one.
-        once = Idempotency(f"sha256:{signed.digest.hex()}", signed.digest)
-        if await self._jobs.accepted_before(host, stored.namespace, once) is not None:
+        org_id = org_of(repository.namespace) or actor.org_id
+        host_actor = replace(actor, uid=f"{WEBHOOK}{repository.uid}", login=f"{WEBHOOK}{repository.name}", org_id=org_id)
+        # A delivery is identified by its body, because its id is not signed: a replayed delivery could have another id.
+        idempotency = Idempotency(f"sha256:{signed_body.digest.hex()}", signed_body.digest)
+        if await self._jobs.find_accepted(host_actor, repository.namespace, idempotency) is not None:
             return Decision(200, "delivery was received before")
-        await self._jobs.submit_delivered(host, stored, decision.job, once, dry_run=dry_run)
+        await self._jobs.submit_from_webhook(host_actor, repository, decision.job, idempotency, dry_run=dry_run)
         return decision
 
     async def _verified_body(self, secret: str, delivery: Delivery) -> SignedBody:
-        """Read the body while hashing it, and compare the signature in constant time.
+        """Return the body. Raises Unauthorized if its signature is wrong; a malformed signature is rejected before the body is read.
 
-        Nothing is read if the signature header is malformed.
+        The signatures are compared in constant time.
         """
-        match = _SIGNATURE.fullmatch(delivery.signature)
-        if match is None:
+        signature_match = _SIGNATURE_PATTERN.fullmatch(delivery.signature)
+        if signature_match is None:
             raise _invalid_signature()
-        body, digest, signature = bytearray(), hashlib.sha256(), hmac.new(secret.encode(), digestmod=hashlib.sha256)
-        with self._unchecked.reserve(delivery.address) as keep:
+        body, body_hash, body_hmac = bytearray(), hashlib.sha256(), hmac.new(secret.encode(), digestmod=hashlib.sha256)
+        with self._upload_budget.reserve(delivery.address) as reserve:
             try:
-                async with asyncio.timeout(_SECONDS):
-                    async for piece in delivery.body:
-                        # Reserve before the piece is kept, so that unverified bodies never exceed the budget.
-                        keep(len(piece))
-                        body += piece
-                        digest.update(piece)
-                        signature.update(piece)
+                async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
+                    async for chunk in delivery.body:
+                        # Reserve memory before keeping the chunk, so that unverified bodies never exceed the budget.
+                        reserve(len(chunk))
+                        body += chunk
+                        body_hash.update(chunk)
+                        body_hmac.update(chunk)
             except TimeoutError as error:
-                raise BadRequest(f"the delivery was not complete within {_SECONDS:g} seconds; send it again") from error
-        if not hmac.compare_digest(signature.hexdigest(), match[1]):
+                raise BadRequest(f"the delivery was not complete within {_BODY_TIMEOUT_SECONDS:g} seconds; send it again") from error
+        if not hmac.compare_digest(body_hmac.hexdigest(), signature_match[1]):
             raise _invalid_signature()
-        return SignedBody(body, digest.digest())
+        return SignedBody(body, body_hash.digest())
 
 
 def _invalid_signature() -> Unauthorized:
     return Unauthorized("invalid signature")
 
 
-def _payload(media_type: str, body: bytearray) -> Any:
+def _parse_payload(media_type: str, body: bytearray) -> Any:
     """Return the payload. Raises BadRequest for a body that is neither JSON nor a form with JSON in it."""
-    text: bytearray | str = body
+    payload: bytearray | str = body
     try:
-        if media_type == _FORM:
-            text = parse_qs(body.decode(), max_num_fields=10)["payload"][0]
-        return orjson.loads(text)
+        if media_type == _FORM_MEDIA_TYPE:
+            payload = parse_qs(body.decode(), max_num_fields=10)["payload"][0]
+        return orjson.loads(payload)
     except (ValueError, KeyError) as error:
         raise BadRequest(
             "the delivery is neither JSON nor a form with a JSON payload; set the webhook's content type to application/json"

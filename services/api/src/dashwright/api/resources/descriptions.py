@@ -12,43 +12,45 @@ from dashwright.api.resources.request import Target
 from dashwright.api.resources.writing import patches
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import JSON, YAML
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.meta import DeleteOptions, ListEnvelope, ObjectMeta, Status
-from dashwright.common.models.shape import Shape
 
-STATUS: Final = Content(Status)
-DELETE_OPTIONS: Final = Content(DeleteOptions, (JSON, YAML), optional=True)
-INCLUDED: Final = {"includeObject": "What the rows of a table hold in addition to their cells: None, Metadata or Object"}
-DRY_RUN: Final = {"dryRun": "All: everything is checked, and nothing is stored"}
-WRITING: Final = {
-    **DRY_RUN,
+STATUS_CONTENT: Final = Content(Status)
+DELETE_OPTIONS_CONTENT: Final = Content(DeleteOptions, (JSON, YAML), is_optional=True)
+# Each constant that ends in PARAMETER or PARAMETERS has the descriptions of query parameters, by name.
+INCLUDE_OBJECT_PARAMETER: Final = {"includeObject": "What the rows of a table hold in addition to their cells: None, Metadata or Object"}
+DRY_RUN_PARAMETER: Final = {"dryRun": "All: everything is checked, and nothing is stored"}
+WRITE_PARAMETERS: Final = {
+    **DRY_RUN_PARAMETER,
     "fieldManager": "The name under which the caller owns the fields that are set, at most 128 characters; needed for an apply",
     "fieldValidation": "What happens to unknown and doubled fields: Ignore, Warn (the default) or Strict",
 }
-SELECTING: Final = {
+SELECTOR_PARAMETERS: Final = {
     "labelSelector": "Chooses objects by their labels, as Kubernetes writes it",
     "fieldSelector": "Chooses objects by metadata.name and metadata.namespace, as Kubernetes writes it",
 }
-PATCHING: Final = {**WRITING, "force": "Whether an apply takes over the fields that other managers have set"}
-DELETING: Final = {
-    **DRY_RUN,
+PATCH_PARAMETERS: Final = {**WRITE_PARAMETERS, "force": "Whether an apply takes over the fields that other managers have set"}
+DELETE_PARAMETERS: Final = {
+    **DRY_RUN_PARAMETER,
     "propagationPolicy": "Foreground removes a folder with everything in it",
     "gracePeriodSeconds": "0 also removes what a file provisions",
 }
-LISTING: Final = {
+LIST_PARAMETERS: Final = {
     "limit": "How many objects a page has at most",
     "continue": "The token that the page before ended with",
-    **SELECTING,
+    **SELECTOR_PARAMETERS,
     "resourceVersion": "The list is at least as new as this state",
     "resourceVersionMatch": "How resourceVersion is meant: Exact or NotOlderThan",
-    **INCLUDED,
+    **INCLUDE_OBJECT_PARAMETER,
 }
-WATCHING: Final = {
+WATCH_PARAMETERS: Final = {
     "watch": "Whether changes are sent as they happen, one JSON object a line, instead of a list",
     "allowWatchBookmarks": "Whether a watch may be sent bookmarks, which name a state that it can continue from",
     "sendInitialEvents": "Whether a watch begins with the objects that exist",
     "timeoutSeconds": "How long a watch lasts",
 }
-_TYPES: Final[Mapping[str, Any]] = {
+#: Types of the query parameters that are not strings.
+_PARAMETER_TYPES: Final[Mapping[str, Any]] = {
     "allowWatchBookmarks": bool,
     "dryRun": Literal["All"],
     "fieldValidation": Literal["Ignore", "Warn", "Strict"],
@@ -64,17 +66,17 @@ _TYPES: Final[Mapping[str, Any]] = {
 }
 
 
-class WatchEvent(Shape):
+class WatchEvent(ApiModel):
     """One line of a watch."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] = Field(description="What happened")
     object: dict[str, Any] = Field(description="The object as it is now; of DELETED as it was last, of ERROR a Status")
 
 
-CHANGES: Final = Content(WatchEvent, ("application/json;stream=watch",))
+WATCH_CONTENT: Final = Content(WatchEvent, ("application/json;stream=watch",))
 
 
-class JsonPatchOperation(Shape):
+class JsonPatchOperation(ApiModel):
     """One step of a JSON patch (RFC 6902)."""
 
     op: Literal["add", "remove", "replace", "move", "copy", "test"] = Field(description="What is done")
@@ -93,16 +95,16 @@ def operation(
     verb: str,
     target: Target,
     *,
-    below: str = "",
+    id_suffix: str = "",
     query: Mapping[str, str] = MappingProxyType({}),
     request: Any = None,
     responses: Mapping[int, Any],
     errors: tuple[int, ...] = (),
 ) -> Operation:
-    """Return the operation of a verb on objects, or on the sub-resource ``below`` them. Other parameters are those of Operation."""
+    """Return the operation of a verb, whose operation id contains ``id_suffix``. Other parameters are those of Operation."""
     kind = target.kind
     return Operation(
-        f"{verb}{kind.kind}{below}{target.version.capitalize()}",
+        f"{verb}{kind.kind}{id_suffix}{target.version.capitalize()}",
         f"{verb} {kind.plural}",
         tag=kind.group,
         request=request,
@@ -114,15 +116,15 @@ def operation(
 
 
 def parameter_types(query: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the types of those query parameters that are not plain text."""
-    return {name: _TYPES[name] for name in query if name in _TYPES}
+    """Return the types of those query parameters that are not strings."""
+    return {name: _PARAMETER_TYPES[name] for name in query if name in _PARAMETER_TYPES}
 
 
 @cache
 def object_model(kind: Kind) -> type[BaseModel]:
     """Return the model of an object, which requests and responses share."""
-    spec: Any = kind.shown_spec or kind.spec
-    status: Any = kind.shown_status or kind.status
+    spec: Any = kind.rendered_spec or kind.spec
+    status: Any = kind.rendered_status or kind.status
     fields: dict[str, Any] = {
         "api_version": (str | None, Field(default=None, description="The group and version that the object is written in")),
         "kind": (str | None, Field(default=None, description=f"What the object is: {kind.kind}")),
@@ -133,7 +135,7 @@ def object_model(kind: Kind) -> type[BaseModel]:
         fields["secure"] = (kind.secure | None, Field(default=None, description="The secrets: sent whole, returned by their names"))
     if status is not None:
         fields["status"] = (status | None, Field(default=None, description="What the server has found"))
-    return create_model(kind.kind, __base__=Shape, __doc__=kind.description, **fields)
+    return create_model(kind.kind, __base__=ApiModel, __doc__=kind.description, **fields)
 
 
 _OPEN_SPEC: Final[Any] = Field(description="Any JSON object", json_schema_extra={"additionalProperties": True})
@@ -141,7 +143,10 @@ _OPEN_SPEC: Final[Any] = Field(description="Any JSON object", json_schema_extra=
 
 @cache
 def object_content(kind: Kind) -> Content:
-    """Return an object by the media types of its formats. A client can also ask for a table or the metadata alone."""
+    """Return the content of a request or response with one object, in JSON or YAML.
+
+    Tables and partial metadata, which a client can also request, are not described.
+    """
     return Content(object_model(kind), (JSON, YAML))
 
 
@@ -154,16 +159,16 @@ def list_model(kind: Kind) -> type[BaseModel]:
 
 
 def list_content(kind: Kind) -> Content:
-    """Return a list by the media types of its formats."""
+    """Return the content of a response with a list, in JSON or YAML."""
     return Content(list_model(kind), (JSON, YAML))
 
 
-def patch_contents(kind: Kind, *types: str) -> tuple[Content, ...]:
-    """Return the bodies of a patch of an object, by their media types."""
+def patch_contents(kind: Kind, *media_types: str) -> tuple[Content, ...]:
+    """Return the contents of a request with a patch of an object, one for each media type."""
     schemas: dict[str, Any] = {
         patches.JSON_PATCH: list[JsonPatchOperation],
         patches.MERGE_PATCH: MergePatch,
         patches.STRATEGIC_PATCH: MergePatch,
         patches.APPLY_PATCH: object_model(kind),
     }
-    return tuple(Content(schemas[name], (name,)) for name in types)
+    return tuple(Content(schemas[media_type], (media_type,)) for media_type in media_types)

@@ -1,4 +1,4 @@
-"""Discovery documents of the resource API: groups, their versions and the resources of each, made from the registry of kinds."""
+"""Discovery documents of the resource API: groups, their versions, and the resources of each version."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,13 +18,13 @@ def versions_of(kinds: Sequence[Kind], group: str) -> list[str]:
     return list(dict.fromkeys(version for kind in kinds if kind.group == group for version in kind.versions))
 
 
-def served_in(kinds: Sequence[Kind], group: str, version: str) -> list[Kind]:
+def kinds_in(kinds: Sequence[Kind], group: str, version: str) -> list[Kind]:
     """Return the kinds of one version of a group."""
     return [kind for kind in kinds if kind.group == group and version in kind.versions]
 
 
-def below(kind: Kind) -> tuple[SubResource, ...]:
-    """Return the sub-resources of a kind, including its status."""
+def subresources_of(kind: Kind) -> tuple[SubResource, ...]:
+    """Return the subresources of a kind, including its status."""
     if kind.status is None:
         return kind.subresources
     verbs = ("get", "patch", "update") if "update" in kind.verbs else ("get",)
@@ -43,14 +43,14 @@ def api_group(kinds: Sequence[Kind], group: str) -> Document:
 
 def api_resource_list(kinds: Sequence[Kind], group: str, version: str) -> Document:
     """Return the document of ``/apis/{group}/{version}``."""
-    resources = [entry for kind in served_in(kinds, group, version) for entry in _resources(kind)]
+    resources = [resource_entry for kind in kinds_in(kinds, group, version) for resource_entry in _resource_entries(kind)]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}", "resources": resources}
 
 
-def aggregated(kinds: Sequence[Kind], meta: str) -> Document:
-    """Return ``/apis`` with all groups and resources in one document. ``meta`` is the version of the document's own kind."""
+def aggregated(kinds: Sequence[Kind], meta_version: str) -> Document:
+    """Return the aggregated document of ``/apis``: all groups and resources. ``meta_version`` is the version of ``apidiscovery.k8s.io``."""
     items = [{"metadata": {"name": name}, "versions": _aggregated_versions(kinds, name)} for name in groups_of(kinds)]
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{meta}", "metadata": {}, "items": items}
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{meta_version}", "metadata": {}, "items": items}
 
 
 def _group(kinds: Sequence[Kind], group: str) -> Document:
@@ -58,20 +58,27 @@ def _group(kinds: Sequence[Kind], group: str) -> Document:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _resources(kind: Kind) -> list[Document]:
-    own = {
+def _resource_entries(kind: Kind) -> list[Document]:
+    """Return the entries of a kind and its subresources in an APIResourceList."""
+    resource_entry = {
         "name": kind.plural,
         "singularName": kind.singular,
         "namespaced": True,
         "kind": kind.kind,
         "verbs": sorted(kind.verbs),
-        **_non_empty(shortNames=kind.short_names, categories=kind.categories),
+        **_non_empty_lists(shortNames=kind.short_names, categories=kind.categories),
     }
-    parts = [
-        {"name": f"{kind.plural}/{sub.name}", "singularName": "", "namespaced": True, "kind": sub.kind, "verbs": sorted(sub.verbs)}
-        for sub in below(kind)
+    subresource_entries = [
+        {
+            "name": f"{kind.plural}/{subresource.name}",
+            "singularName": "",
+            "namespaced": True,
+            "kind": subresource.kind,
+            "verbs": sorted(subresource.verbs),
+        }
+        for subresource in subresources_of(kind)
     ]
-    return [own, *parts]
+    return [resource_entry, *subresource_entries]
 
 
 def _aggregated_versions(kinds: Sequence[Kind], group: str) -> list[Document]:
@@ -79,16 +86,20 @@ def _aggregated_versions(kinds: Sequence[Kind], group: str) -> list[Document]:
         {
             "version": version,
             "freshness": "Current",
-            "resources": [_aggregated_resource(kind, version) for kind in served_in(kinds, group, version)],
+            "resources": [_aggregated_resource(kind, version) for kind in kinds_in(kinds, group, version)],
         }
         for version in versions_of(kinds, group)
     ]
 
 
 def _aggregated_resource(kind: Kind, version: str) -> Document:
-    parts = [
-        {"subresource": sub.name, "responseKind": _response_kind(kind, version, sub.kind), "verbs": sorted(sub.verbs)}
-        for sub in below(kind)
+    subresource_entries = [
+        {
+            "subresource": subresource.name,
+            "responseKind": _response_kind(kind, version, subresource.kind),
+            "verbs": sorted(subresource.verbs),
+        }
+        for subresource in subresources_of(kind)
     ]
     return {
         "resource": kind.plural,
@@ -96,7 +107,7 @@ def _aggregated_resource(kind: Kind, version: str) -> Document:
         "scope": "Namespaced",
         "singularResource": kind.singular,
         "verbs": sorted(kind.verbs),
-        **_non_empty(shortNames=kind.short_names, categories=kind.categories, subresources=parts),
+        **_non_empty_lists(shortNames=kind.short_names, categories=kind.categories, subresources=subresource_entries),
     }
 
 
@@ -104,6 +115,6 @@ def _response_kind(kind: Kind, version: str, name: str) -> Mapping[str, str]:
     return {"group": kind.group, "version": version, "kind": name}
 
 
-def _non_empty(**members: Sequence[Any]) -> Document:
+def _non_empty_lists(**members: Sequence[Any]) -> Document:
     """Return the members whose lists are not empty."""
     return {name: list(items) for name, items in members.items() if items}

@@ -1,4 +1,4 @@
-"""Submission and cancellation of jobs by the resource API, and jobs as a submitter receives them."""
+"""Submission and cancellation of jobs through the resource API, and the response bodies of submissions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,70 +11,76 @@ from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.jobs import Jobs
 from dashwright.api.resources.options import DeleteRequest, FieldValidation
-from dashwright.common.document import check_texts
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.identity import Identity
+from dashwright.common.json_documents import check_strings
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, JOB
 from dashwright.common.stores.job_records import StoredJob
 
 
-def read(tree: Any, kind: Kind, namespace: str, validation: FieldValidation) -> tuple[submissions.Submission, tuple[str, ...]]:
-    """Return the submitted job or evaluation and the warnings about its unknown fields.
+def read_submission(tree: Any, kind: Kind, namespace: str, validation: FieldValidation) -> tuple[submissions.Submission, tuple[str, ...]]:
+    """Return the submitted job or evaluation, and the warnings about its unknown fields.
 
-    Raises BadRequest for a malformed body or refused unknown fields, and Invalid for a faulty spec.
+    Raises BadRequest for a malformed body or rejected unknown fields, and Invalid for an invalid spec.
     """
     try:
-        check_texts(tree)
+        check_strings(tree)
     except Invalid as error:
         raise BadRequest(error.message) from error
-    # A list is valid JSON for the queue, where one message submits several jobs.
+    # Only a message in the queue, and the path of a repository's jobs, accept a list of jobs.
     if isinstance(tree, list) and kind is JOB:
         raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
     submission = submissions.read_evaluation(tree, namespace) if kind is EVALUATION else submissions.read_job(tree, namespace)
-    return submission, validation.warnings_for(submission.unknown)
+    return submission, validation.warnings_for(submission.unknown_fields)
 
 
 async def create(
-    commands: Jobs, submission: submissions.Submission, namespace: str, actor: Actor, caller: Identity, *, dry_run: bool
+    jobs: Jobs, submission: submissions.Submission, namespace: str, actor: Actor, caller: Identity, *, dry_run: bool
 ) -> StoredJob:
     """Submit one job or evaluation and return it."""
     if isinstance(submission, submissions.EvaluationSubmission):
-        (job,) = await commands.evaluate(actor, namespace, submission, dry_run=dry_run)
+        (job,) = await jobs.submit_evaluation(actor, namespace, submission, dry_run=dry_run)
     else:
-        (job,) = await commands.submit(actor, caller, namespace, submission.specs, metadata=submission.metadata, dry_run=dry_run)
+        (job,) = await jobs.submit(actor, caller, namespace, submission.specs, metadata=submission.metadata, dry_run=dry_run)
     return job
 
 
-async def delete(commands: Jobs, kind: Kind, namespace: str, name: str, options: DeleteRequest, actor: Actor) -> UUID:
-    """Cancel a job that has not ended, or delete one that has from the history. Return its uid."""
-    return await commands.cancel(actor, kind, namespace, name, options.preconditions.check_delete, dry_run=options.dry_run)
+async def delete(jobs: Jobs, kind: Kind, namespace: str, name: str, options: DeleteRequest, actor: Actor) -> UUID:
+    """Cancel a job that has not ended, or delete an ended job from the history. Return the uid of the job.
+
+    Raises NotFound, and Conflict if the job does not meet the preconditions.
+    """
+    return await jobs.cancel(actor, kind, namespace, name, options.preconditions.check_delete, dry_run=options.dry_run)
 
 
-async def delete_selected(commands: Jobs, kind: Kind, namespace: str, selection: Selection, options: DeleteRequest, actor: Actor) -> None:
-    """Cancel or delete all selected jobs, as ``delete`` does with one."""
+async def delete_selected(jobs: Jobs, kind: Kind, namespace: str, selection: Selection, options: DeleteRequest, actor: Actor) -> None:
+    """Cancel the selected jobs that have not ended, and delete the ended ones from the history.
 
-    def is_chosen(job: StoredJob) -> bool:
+    Raises Conflict if a selected job does not meet the preconditions.
+    """
+
+    def is_selected(job: StoredJob) -> bool:
         if not matches(selection, labels_of(job), job.name):
             return False
         options.preconditions.check_delete(job)
         return True
 
-    await commands.cancel_many(actor, kind, namespace, is_chosen, dry_run=options.dry_run)
+    await jobs.cancel_many(actor, kind, namespace, is_selected, dry_run=options.dry_run)
 
 
 def labels_of(job: StoredJob) -> dict[str, str]:
     """Return the labels of a job."""
-    found: dict[str, str] = orjson.loads(job.metadata).get("labels") or {}
-    return found
+    labels: dict[str, str] = orjson.loads(job.metadata).get("labels") or {}
+    return labels
 
 
-def encode(submitted: Sequence[StoredJob], *, is_list: bool) -> bytes:
-    """Return the body for a submitter: a JobList for a list, else the Job."""
-    return encode_list(submitted) if is_list else submitted[0].encode()
+def encode_submitted(jobs: Sequence[StoredJob], *, is_list: bool) -> bytes:
+    """Return the response body of a submission: a JobList if a list was submitted, or else a Job."""
+    return encode_job_list(jobs) if is_list else jobs[0].encode()
 
 
-def encode_list(found: Sequence[StoredJob]) -> bytes:
+def encode_job_list(jobs: Sequence[StoredJob]) -> bytes:
     """Return jobs as a JobList."""
-    head = f'{{"kind":"{JOB.kind}List","apiVersion":"{JOB.api_version()}","metadata":{{}},"items":['
-    return head.encode() + b",".join(job.encode() for job in found) + b"]}"
+    json_before_items = f'{{"kind":"{JOB.kind}List","apiVersion":"{JOB.api_version()}","metadata":{{}},"items":['
+    return json_before_items.encode() + b",".join(job.encode() for job in jobs) + b"]}"

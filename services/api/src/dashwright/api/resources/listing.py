@@ -1,4 +1,4 @@
-"""Responses with lists: read a page at a time and written a piece at a time, so that memory does not grow with the list."""
+"""Responses with lists: read in pages and encoded in chunks, so that memory does not grow with the list."""
 
 import asyncio
 from collections import deque
@@ -8,144 +8,159 @@ from itertools import accumulate
 from typing import Any, Final, Protocol
 
 from dashwright.api.http.response import Response
-from dashwright.api.resources.formats import Format, ListEncoder
-from dashwright.api.resources.pages import LARGEST_PAGE, ListOptions, Position
+from dashwright.api.resources.formats import Format, ListEncoder, StoredItem
+from dashwright.api.resources.pages import MAX_PAGE_SIZE, ListOptions, Position
 from dashwright.api.resources.request import Target
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
-from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
-READ: Final = 1024 * 1024
-"""Bytes of bodies that are read in one batch and are in memory together, unless a single body is larger."""
+MAX_READ_BYTES: Final = 1024 * 1024
+"""Limit on the bytes of bodies that are read in one batch, unless a single body is larger."""
 
 # Small enough that the allocator reuses memory instead of requesting more from the system.
-PIECE: Final = 256 * 1024
-"""Bytes of bodies that are written as one piece, unless a single body is larger. Bodies of a page up to this size are read with it."""
+CHUNK_BYTES: Final = 256 * 1024
+"""Limit on the bytes of bodies in one chunk, unless a single body is larger.
 
-LARGEST: Final = 64 * 1024 * 1024
-"""Bytes of bodies of a page with a client's limit. A page with more ends earlier and is continued."""
+The query of a page reads the bodies of its first objects up to this limit.
+"""
 
-_PAGE: Final = 500
-"""Objects that are read in one batch if the client wants the whole list."""
+MAX_PAGE_BYTES: Final = 64 * 1024 * 1024
+"""Limit on the bytes of bodies in a page that a client requested. The client requests the objects beyond it as the next page."""
 
-_NOTICED: Final = 64 * 1024
-"""Bytes of bodies from which on conversion to YAML runs in a thread."""
+_BATCH_SIZE: Final = 500
+"""Number of objects that are read in one batch if the client requests the complete list."""
+
+_YAML_THREAD_BYTES: Final = 64 * 1024
+"""Minimum bytes of bodies for a conversion to YAML in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """Objects of a list at one version."""
+    """A page of a list."""
 
-    #: The version of the whole list.
-    at: int
-    #: Objects; an empty ``spec`` is read when the object is written.
-    items: Sequence[StoredObject | StoredJob]
-    #: Bytes of the objects' bodies.
+    #: The resource version of the list, the same for all its pages.
+    resource_version: int
+    #: Objects. An object whose body is not read yet has an empty ``spec``; the body is read when the object is encoded.
+    items: Sequence[StoredItem]
+    #: Bytes of each object's body.
     sizes: Sequence[int]
-    #: The name to continue after; None on the last page.
-    after: str | None
+    #: The name of the last object; None on the last page.
+    last_name: str | None
     #: Number of objects on later pages; None if it is not counted.
-    left: int | None = None
+    remaining_items: int | None = None
 
     @property
-    def end(self) -> Position | None:
+    def end_position(self) -> Position | None:
         """The position to continue from; None on the last page."""
-        return None if self.after is None else Position(self.at, self.after, self.left, self.items[-1].namespace)
+        return (
+            None
+            if self.last_name is None
+            else Position(self.resource_version, self.last_name, self.remaining_items, self.items[-1].namespace)
+        )
 
-    def cut(self) -> "ListPage":
-        """Return the page up to the object with which its bodies become too large, at least one object."""
-        count = max(1, sum(total <= LARGEST for total in accumulate(self.sizes)))
+    def truncated(self) -> "ListPage":
+        """Return a page of the first objects, as many as ``MAX_PAGE_BYTES`` allows but at least one."""
+        count = max(1, sum(total <= MAX_PAGE_BYTES for total in accumulate(self.sizes)))
         if count >= len(self.items):
             return self
-        left = None if self.left is None else self.left + len(self.items) - count
-        return ListPage(self.at, self.items[:count], self.sizes[:count], self.items[count - 1].name, left)
+        remaining_items = None if self.remaining_items is None else self.remaining_items + len(self.items) - count
+        return ListPage(self.resource_version, self.items[:count], self.sizes[:count], self.items[count - 1].name, remaining_items)
 
 
 class ListSource(Protocol):
-    """Source of the objects of a list."""
+    """A source of the objects of a list."""
 
     async def page(self, position: Position | None, limit: int) -> ListPage:
-        """Return the objects after a position, or the first ones. A page that is not the last has at least one object."""
+        """Return the page after a position, or the first page. Every page except the last has at least one object."""
         ...
 
 
-async def list_response(target: Target, form: Format, list_options: ListOptions, source: ListSource, database: Database) -> Response:
-    """Return the whole list, or the requested page."""
-    limit = min(list_options.limit or _PAGE, LARGEST_PAGE)
+async def list_response(
+    target: Target, response_format: Format, list_options: ListOptions, source: ListSource, database: Database
+) -> Response:
+    """Return the response with the complete list, or with the requested page."""
+    is_page = list_options.limit is not None
+    limit = min(list_options.limit or _BATCH_SIZE, MAX_PAGE_SIZE)
     page = await source.page(list_options.position, limit)
-    if list_options.limit is not None:
-        page = page.cut()
-    writer = _ListWriter(target, form, database)
-    body = writer.pieces(page, None if list_options.limit is not None else source)
-    # A small list is one body; only a large one is streamed, with its memory reserved.
-    if sum(page.sizes) <= PIECE and (list_options.limit is not None or page.end is None):
-        return Response(200, b"".join([piece async for piece in body]), form.content_type, form.headers, may_compress=True)
-    holds = PIECE + min(sum(page.sizes), max(READ, *page.sizes, 0))
-    return Response(200, body, form.content_type, form.headers, may_compress=True, holds=holds)
+    if is_page:
+        page = page.truncated()
+    writer = _ListWriter(target, response_format, database)
+    body = writer.chunks(page, None if is_page else source)
+    # A small list is sent as one body. A larger one is streamed, and memory for its buffers is reserved.
+    if sum(page.sizes) <= CHUNK_BYTES and (is_page or page.end_position is None):
+        return Response(
+            200, b"".join([chunk async for chunk in body]), response_format.content_type, response_format.headers, may_compress=True
+        )
+    # One chunk, and the bodies of one batch: at most those of the page, and at least the largest body.
+    buffered_bytes = CHUNK_BYTES + min(sum(page.sizes), max(MAX_READ_BYTES, *page.sizes, 0))
+    return Response(200, body, response_format.content_type, response_format.headers, may_compress=True, buffered_bytes=buffered_bytes)
 
 
 class _ListWriter:
-    def __init__(self, target: Target, form: Format, database: Database) -> None:
-        self._listing = ListEncoder(form, target.kind, target.version)
-        self._is_yaml = form.is_yaml
+    def __init__(self, target: Target, response_format: Format, database: Database) -> None:
+        self._encoder = ListEncoder(response_format, target.kind, target.version)
+        self._is_yaml = response_format.is_yaml
         self._database = database
 
-    async def pieces(self, page: ListPage, source: ListSource | None) -> AsyncIterator[bytes]:
-        """Yield the list from its head on; with a ``source`` also the pages after the first."""
-        metadata: dict[str, Any] = {"resourceVersion": str(page.at)}
-        if source is None and page.end is not None:
-            metadata["continue"] = page.end.token()
-            if page.left is not None:
-                metadata["remainingItemCount"] = page.left
-        yield self._listing.head(metadata)
-        async for piece in self._page_pieces(page):
-            yield piece
-        while source is not None and page.end is not None:
-            page = await source.page(page.end, _PAGE)
-            async for piece in self._page_pieces(page):
-                yield piece
-        yield self._listing.tail()
+    async def chunks(self, page: ListPage, source: ListSource | None) -> AsyncIterator[bytes]:
+        """Yield the encoded list: the page, and with a ``source`` also all later pages."""
+        metadata: dict[str, Any] = {"resourceVersion": str(page.resource_version)}
+        if source is None and page.end_position is not None:
+            metadata["continue"] = page.end_position.token()
+            if page.remaining_items is not None:
+                metadata["remainingItemCount"] = page.remaining_items
+        yield self._encoder.head(metadata)
+        async for chunk in self._page_chunks(page):
+            yield chunk
+        while source is not None and page.end_position is not None:
+            page = await source.page(page.end_position, _BATCH_SIZE)
+            async for chunk in self._page_chunks(page):
+                yield chunk
+        yield self._encoder.tail()
 
-    async def _page_pieces(self, page: ListPage) -> AsyncIterator[bytes]:
-        """Yield the objects of a page.
+    async def _page_chunks(self, page: ListPage) -> AsyncIterator[bytes]:
+        """Yield the encoded objects of a page.
 
-        While a slow client reads, the encoded bytes of one run are in memory and no objects.
+        While a slow client reads, only the encoded chunks of one batch are in memory, and no objects.
         """
-        for first, last in runs(page.sizes, READ):
-            pieces = await self._pieces(page.items[first:last], page.sizes[first:last])
-            while pieces:
-                yield pieces.popleft()
+        for start, end in batches(page.sizes, MAX_READ_BYTES):
+            chunks = await self._batch_chunks(page.items[start:end], page.sizes[start:end])
+            while chunks:
+                yield chunks.popleft()
 
-    async def _pieces(self, items: Sequence[StoredObject | StoredJob], sizes: Sequence[int]) -> deque[bytes]:
-        whole = await _with_bodies(items, sizes, self._database)
-        pieces: deque[bytes] = deque()
-        for start, end in runs(sizes, PIECE):
-            if self._is_yaml and sum(sizes[start:end]) > _NOTICED:
-                pieces.append(await asyncio.to_thread(self._listing.items, whole[start:end]))
+    async def _batch_chunks(self, items: Sequence[StoredItem], sizes: Sequence[int]) -> deque[bytes]:
+        items_with_bodies = await _with_bodies(items, sizes, self._database)
+        chunks: deque[bytes] = deque()
+        for start, end in batches(sizes, CHUNK_BYTES):
+            if self._is_yaml and sum(sizes[start:end]) > _YAML_THREAD_BYTES:
+                chunks.append(await asyncio.to_thread(self._encoder.items, items_with_bodies[start:end]))
             else:
-                pieces.append(self._listing.items(whole[start:end]))
-        return pieces
+                chunks.append(self._encoder.items(items_with_bodies[start:end]))
+        return chunks
 
 
-async def _with_bodies(
-    items: Sequence[StoredObject | StoredJob], sizes: Sequence[int], database: Database
-) -> Sequence[StoredObject | StoredJob]:
-    """Return the objects with the bodies that were not read with their page."""
-    missing = [item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, StoredObject)]
-    if not missing:
+async def _with_bodies(items: Sequence[StoredItem], sizes: Sequence[int], database: Database) -> Sequence[StoredItem]:
+    """Return the objects with their bodies. Bodies that the query of the page left out are read now."""
+    objects_without_body = [
+        item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, StoredObject)
+    ]
+    if not objects_without_body:
         return items
     async with database.connection() as connection:
-        bodies = await lists.read_bodies(connection, missing)
+        bodies = await lists.read_bodies(connection, objects_without_body)
     return [item.with_spec(bodies[item.uid]) if isinstance(item, StoredObject) and item.uid in bodies else item for item in items]
 
 
-def runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of consecutive items whose sizes add up to at most ``most``, or of a single larger item."""
-    first = total = 0
+def batches(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of slices of items whose sizes add up to at most ``limit``. A larger item has a slice of its own.
+
+    Without items, the only slice is empty.
+    """
+    start = slice_size = 0
     for index, size in enumerate(sizes):
-        if first < index and total + size > most:
-            yield first, index
-            first, total = index, 0
-        total += size
-    yield first, len(sizes)
+        if start < index and slice_size + size > limit:
+            yield start, index
+            start, slice_size = index, 0
+        slice_size += size
+    yield start, len(sizes)

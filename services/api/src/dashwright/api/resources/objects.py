@@ -1,34 +1,37 @@
-"""Objects in request bodies: envelope, name and metadata. Admission checks the spec."""
+"""Objects in request bodies: the check of their envelope, which is ``apiVersion``, ``kind`` and ``metadata``.
+
+Admission checks the spec.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dashwright.api.domain import names, unknown_fields
-from dashwright.api.domain.fields.managers import MOST_ENTRIES
+from dashwright.api.domain.fields.managers import MAX_ENTRIES
 from dashwright.api.resources.metadata import manager_of
 from dashwright.api.resources.options import FieldValidation
-from dashwright.api.resources.writing.admission import require_texts
-from dashwright.api.resources.writing.desired_object import MODIFIED, DesiredObject, Preconditions, conflict_error
-from dashwright.common.document import check_depth, read_json, read_shallow, write_json
+from dashwright.api.resources.writing.admission import require_storable_strings
+from dashwright.api.resources.writing.desired_object import MODIFIED_MESSAGE, DesiredObject, Preconditions, conflict_error
 from dashwright.common.errors import BadRequest, Cause, Invalid
+from dashwright.common.json_documents import check_depth, read_json, read_shallow_json, write_json
 from dashwright.common.json_shapes import member_at
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import MANAGED_BY
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import StoredObject
 
-_FIXED = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid"))
-"""Members that no change of an object may change."""
+_IMMUTABLE_PATHS = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid"))
+"""Members that a patch must not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectUpdate:
-    """A replacement that a client sent, its envelope checked."""
+    """A replacement that a client sent, after a check of its envelope."""
 
     #: The object to store.
     desired: DesiredObject
-    #: What the metadata expects of the stored object.
+    #: The preconditions in the sent metadata: uid, resource version and generation.
     preconditions: Preconditions
 
 
@@ -42,19 +45,19 @@ class StatusUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ApplyConfiguration:
-    """The part of an object that a client applies, its envelope checked."""
+    """The fields of an object that a client applies, after a check of their envelope."""
 
-    #: The sent members only.
+    #: The body of the request, with only the members that were sent.
     tree: dict[str, Any]
     preconditions: Preconditions
     #: Returned to the client as Warning headers.
     warnings: tuple[str, ...]
 
 
-def read_tree(body: bytes) -> Any:
+def parse_tree(body: bytes) -> Any:
     """Return the JSON of a body. Raises BadRequest for invalid JSON."""
     try:
-        tree = read_shallow(body.decode())
+        tree = read_shallow_json(body.decode())
     except UnicodeDecodeError as error:
         raise BadRequest("the body is not UTF-8 text") from error
     except Invalid as error:
@@ -62,7 +65,9 @@ def read_tree(body: bytes) -> Any:
     return tree
 
 
-def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: FieldValidation = FieldValidation.IGNORE) -> DesiredObject:
+def read_new_object(
+    tree: Any, kind: Kind, namespace: str, version: str, validation: FieldValidation = FieldValidation.IGNORE
+) -> DesiredObject:
     """Return the object to create. Raises BadRequest for an envelope that does not match the path."""
     metadata = _envelope(tree, kind, namespace, version)
     if metadata.get("resourceVersion"):
@@ -85,196 +90,218 @@ def read_update(
 def read_apply_configuration(
     tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: FieldValidation = FieldValidation.IGNORE
 ) -> ApplyConfiguration:
-    """Return the configuration to apply to the named object. Raises BadRequest for an envelope that does not match the path."""
+    """Return the configuration to apply to the named object.
+
+    Raises BadRequest for an envelope that does not match the path, and for sent ``managedFields``, which an apply must not have.
+    """
     metadata = _envelope(tree, kind, namespace, version)
     preconditions = replace(_preconditions(metadata, kind, name), generation=None)
     if metadata.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
     if not isinstance(tree.get("spec", {}), dict):
         raise BadRequest("spec must be an object")
-    require_texts(metadata)
+    require_storable_strings(metadata)
     for field in ("labels", "annotations"):
-        names.texts(metadata, field)
-    return ApplyConfiguration(tree, preconditions, validation.warnings_for(unknown_fields.of_object(tree, kind)))
+        names.check_string_map(metadata, field)
+    return ApplyConfiguration(tree, preconditions, validation.warnings_for(unknown_fields.find_in_object(tree, kind)))
 
 
 def _preconditions(metadata: dict[str, Any], kind: Kind, name: str) -> Preconditions:
-    """Return what the sent metadata expects of the stored object. Raises BadRequest for another name."""
-    if (given := metadata.get("name") or name) != name:
-        raise BadRequest(f"the name of the object ({str(given)[:80]}) does not match the name on the URL ({name})")
-    uid, resource_version, generation = metadata.get("uid") or "", metadata.get("resourceVersion") or "", metadata.get("generation") or None
+    """Return the preconditions in the sent metadata. Raises BadRequest if the metadata has another name."""
+    if (name_in_body := metadata.get("name") or name) != name:
+        raise BadRequest(f"the name of the object ({str(name_in_body)[:80]}) does not match the name on the URL ({name})")
+    uid = metadata.get("uid") or ""
+    resource_version = metadata.get("resourceVersion") or ""
+    generation = metadata.get("generation") or None
     if not isinstance(uid, str) or not isinstance(resource_version, str) or not isinstance(generation, int | None):
         raise BadRequest("metadata.uid and metadata.resourceVersion must be text, and metadata.generation an integer")
     return Preconditions(uid, resource_version, generation if kind.history else None)
 
 
-def patched_object(patch: Callable[[Any], Any], version: str, validation: FieldValidation, stored: StoredObject) -> DesiredObject:
-    """Return the desired object after a patch of the object as a version shows it.
+def patched_object(patch: Callable[[Any], Any], version: str, validation: FieldValidation, current: StoredObject) -> DesiredObject:
+    """Return the desired object after a patch of the ``current`` object in an API version.
 
     A patch that removes the manager releases the object; a replacement without a manager does not. Raises BadRequest if the
-    result is not an object, Invalid if it is a different one, and Conflict if the patch names another resource version.
+    result is not an object, Invalid if an immutable member changed, and Conflict if the patch names another resource version.
     """
-    tree = _patched_tree(patch, version, stored)
-    sent = read_update(tree, stored.kind, stored.namespace, version, stored.name, validation)
-    _check_version(sent.preconditions, stored)
-    return replace(sent.desired, releases=manager_of(stored) is not None and MANAGED_BY not in sent.desired.annotations)
+    tree = _patched_tree(patch, version, current)
+    update = read_update(tree, current.kind, current.namespace, version, current.name, validation)
+    _check_resource_version(update.preconditions, current)
+    return replace(update.desired, releases_manager=manager_of(current) is not None and MANAGED_BY not in update.desired.annotations)
 
 
-def patched_status(patch: Callable[[Any], Any], version: str, stored: StoredObject) -> dict[str, Any]:
-    """Return the status after a patch. Raises as ``patched_object`` does."""
-    tree = _patched_tree(patch, version, stored)
-    sent = read_status_update(tree, stored.kind, stored.namespace, version, stored.name)
-    _check_version(sent.preconditions, stored)
-    return sent.status
+def patched_status(patch: Callable[[Any], Any], version: str, current: StoredObject) -> dict[str, Any]:
+    """Return the status after a patch. Raises the same errors as ``patched_object``."""
+    tree = _patched_tree(patch, version, current)
+    update = read_status_update(tree, current.kind, current.namespace, version, current.name)
+    _check_resource_version(update.preconditions, current)
+    return update.status
 
 
 def read_status_update(tree: Any, kind: Kind, namespace: str, version: str, name: str) -> StatusUpdate:
-    """Return the new status of the named object. Other members of the body are ignored."""
+    """Return the new status of the named object. The spec in the body is ignored. Raises the errors of ``read_update``."""
     metadata = _envelope(tree, kind, namespace, version)
     preconditions = _preconditions(metadata, kind, name)
-    require_texts(status := _object(tree, "status"))
+    status = _object_member(tree, "status")
+    require_storable_strings(status)
     return StatusUpdate(status, Preconditions(preconditions.uid, preconditions.resource_version))
 
 
-def _patched_tree(patch: Callable[[Any], Any], version: str, stored: StoredObject) -> dict[str, Any]:
-    tree = read_json(stored.encode(version).decode())
+def _patched_tree(patch: Callable[[Any], Any], version: str, current: StoredObject) -> dict[str, Any]:
+    tree = read_json(current.encode(version).decode())
     # Read before the patch, which may change the tree in place.
-    fixed = {path: member_at(tree, *path) for path in _FIXED}
+    immutable_values = {path: member_at(tree, *path) for path in _IMMUTABLE_PATHS}
     tree = patch(tree)
     try:
         check_depth(tree)
     except Invalid as error:
         raise BadRequest(error.message) from error
     if not isinstance(tree, dict) or not isinstance(tree.get("metadata"), dict):
-        raise BadRequest(f"the patched {stored.kind.kind} is not an object with metadata; patch single members")
-    if changed := [path for path, value in fixed.items() if member_at(tree, *path) != value]:
+        raise BadRequest(f"the patched {current.kind.kind} is not an object with metadata; patch single members")
+    if changed_paths := [path for path, value in immutable_values.items() if member_at(tree, *path) != value]:
         causes = [
-            Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_value_text(tree, path)}: field is immutable") for path in changed
+            Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_displayed_value(tree, path)}: field is immutable")
+            for path in changed_paths
         ]
-        raise stored.kind.invalid(stored.name, causes)
+        raise current.kind.invalid(current.name, causes)
     return tree
 
 
-def _check_version(preconditions: Preconditions, stored: StoredObject) -> None:
-    if preconditions.resource_version not in ("", str(stored.resource_version)):
-        raise conflict_error(stored.kind, stored.name, MODIFIED)
+def _check_resource_version(preconditions: Preconditions, current: StoredObject) -> None:
+    if preconditions.resource_version not in ("", str(current.resource_version)):
+        raise conflict_error(current.kind, current.name, MODIFIED_MESSAGE)
 
 
-def _value_text(tree: Any, path: tuple[str, ...]) -> str:
+def _displayed_value(tree: Any, path: tuple[str, ...]) -> str:
     return write_json(member_at(tree, *path)).decode()[:200]
 
 
 def _desired_object(
     tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: str, version: str, validation: FieldValidation
 ) -> DesiredObject:
-    require_texts(metadata if kind.spec is None else {key: value for key, value in tree.items() if key != "status"})
+    members_to_store = {key: value for key, value in tree.items() if key != "status"}
+    require_storable_strings(metadata if kind.spec is None else members_to_store)
     spec = tree.get("spec")
     if not isinstance(spec, dict):
         raise kind.invalid(name, [Cause("spec", "FieldValueRequired", "Required value: spec must be an object")])
-    if faults := rendering.validation_errors(kind, spec):
-        raise kind.invalid(name, faults)
-    finalizers = _list(metadata, "finalizers")
-    if not all(isinstance(text, str) for text in finalizers):
+    if causes := rendering.validation_errors(kind, spec):
+        raise kind.invalid(name, causes)
+    finalizers = _list_member(metadata, "finalizers")
+    if not all(isinstance(finalizer, str) for finalizer in finalizers):
         raise BadRequest("metadata.finalizers must be a list of text")
     return DesiredObject(
         kind,
         name,
         version,
         spec,
-        names.texts(metadata, "labels"),
-        names.texts(metadata, "annotations"),
+        names.string_map(metadata, "labels"),
+        names.string_map(metadata, "annotations"),
         list(dict.fromkeys(finalizers)),
         owner_references(metadata, kind, name),
         _managed_fields(metadata),
-        warnings=validation.warnings_for(unknown_fields.of_object(tree, kind)),
-        secure={} if kind.secure is None else _object(tree, "secure"),
+        warnings=validation.warnings_for(unknown_fields.find_in_object(tree, kind)),
+        secure={} if kind.secure is None else _object_member(tree, "secure"),
     )
 
 
 def _envelope(tree: Any, kind: Kind, namespace: str, version: str) -> dict[str, Any]:
-    """Return the metadata of an object that matches the path."""
+    """Return the metadata of a sent object. Raises BadRequest if its envelope does not match the path."""
     if not isinstance(tree, dict):
         raise BadRequest(f"the body must be one {kind.kind} object")
-    expected = kind.api_version(version)
-    api_version = tree.get("apiVersion", expected)
-    if api_version != expected:
-        raise BadRequest(f"apiVersion {api_version!r} in the body does not match the path, which requires {expected!r}")
+    required_api_version = kind.api_version(version)
+    api_version = tree.get("apiVersion", required_api_version)
+    if api_version != required_api_version:
+        raise BadRequest(f"apiVersion {api_version!r} in the body does not match the path, which requires {required_api_version!r}")
     if tree.get("kind", kind.kind) != kind.kind:
         raise BadRequest(f"kind {tree['kind']!r} in the body does not match the path, which requires {kind.kind!r}")
-    metadata = _object(tree, "metadata")
+    metadata = _object_member(tree, "metadata")
     if metadata.get("namespace") not in (None, "", namespace):
         raise BadRequest(f"metadata.namespace is {metadata['namespace']!r}, but the path names {namespace!r}; they must agree")
     return metadata
 
 
-def _object(value: dict[str, Any], field: str) -> dict[str, Any]:
-    found = value.get(field)
-    if found is None:
+def _object_member(tree: dict[str, Any], field: str) -> dict[str, Any]:
+    """Return a member that is an object; an empty one if the member is missing. Raises BadRequest if it is not an object."""
+    member = tree.get(field)
+    if member is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(member, dict):
         raise BadRequest(f"{field} must be an object")
-    return found
+    return member
 
 
-def _list(metadata: dict[str, Any], field: str) -> list[Any]:
-    found = metadata.get(field)
-    if found is None:
+def _list_member(metadata: dict[str, Any], field: str) -> list[Any]:
+    """Return a member that is a list; an empty one if the member is missing. Raises BadRequest if it is not a list."""
+    member = metadata.get(field)
+    if member is None:
         return []
-    if not isinstance(found, list):
+    if not isinstance(member, list):
         raise BadRequest(f"metadata.{field} must be a list")
-    return found
+    return member
 
 
 def _managed_fields(metadata: dict[str, Any]) -> object:
-    """Return the sent entries. Unreadable entries are ignored later, but too many are refused."""
-    found = metadata.get("managedFields")
-    if isinstance(found, list) and len(found) > MOST_ENTRIES:
-        raise BadRequest(f"metadata.managedFields has {len(found)} entries, {MOST_ENTRIES} are the most; [{{}}] drops all of them")
-    return found
+    """Return the sent ``managedFields`` unchecked. Raises BadRequest if there are too many entries."""
+    entries = metadata.get("managedFields")
+    if isinstance(entries, list) and len(entries) > MAX_ENTRIES:
+        raise BadRequest(f"metadata.managedFields has {len(entries)} entries, {MAX_ENTRIES} are the most; [{{}}] drops all of them")
+    return entries
 
 
 def _new_name(metadata: dict[str, Any], kind: Kind) -> str:
-    name = names.name(metadata)
+    name = names.requested_name(metadata)
     if not name:
         raise kind.invalid("", [Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")])
     return name
 
 
-MOST_OWNERS: Final = 100
+MAX_OWNER_REFERENCES: Final = 100
+"""Limit on the owner references of one object."""
 
-_FIELD: Final = "metadata.ownerReferences"
-_TEXTS: Final = ("apiVersion", "kind", "name", "uid")
-_SWITCHES: Final = ("controller", "blockOwnerDeletion")
-_MEMBERS: Final = (*_TEXTS, *_SWITCHES)
+_OWNER_REFERENCES: Final = "metadata.ownerReferences"
+_REQUIRED_STRINGS: Final = ("apiVersion", "kind", "name", "uid")
+_BOOLEANS: Final = ("controller", "blockOwnerDeletion")
+_OWNER_REFERENCE_MEMBERS: Final = (*_REQUIRED_STRINGS, *_BOOLEANS)
 
 
 def owner_references(metadata: dict[str, Any], kind: Kind, name: str) -> list[dict[str, Any]]:
-    """Return the sent references. Raises Invalid for malformed ones. A switch that is null counts as missing."""
-    sent = metadata.get("ownerReferences")
-    if sent is None:
+    """Return the sent owner references, without boolean members that are null. Raises Invalid for malformed references."""
+    sent_references = metadata.get("ownerReferences")
+    if sent_references is None:
         return []
-    if not isinstance(sent, list) or not all(isinstance(item, dict) for item in sent):
-        raise kind.invalid(name, [Cause(_FIELD, "FieldValueTypeInvalid", "Invalid value: must be a list of objects")])
-    if len(sent) > MOST_OWNERS:
-        raise kind.invalid(name, [Cause(_FIELD, "FieldValueTooMany", f"Too many: {len(sent)}: must have at most {MOST_OWNERS} items")])
-    references = [{key: value for key, value in item.items() if key not in _SWITCHES or value is not None} for item in sent]
-    if causes := [cause for index, reference in enumerate(references) for cause in _faults(reference, f"{_FIELD}[{index}]")]:
+    if not isinstance(sent_references, list) or not all(isinstance(item, dict) for item in sent_references):
+        raise kind.invalid(name, [Cause(_OWNER_REFERENCES, "FieldValueTypeInvalid", "Invalid value: must be a list of objects")])
+    if len(sent_references) > MAX_OWNER_REFERENCES:
+        raise kind.invalid(
+            name,
+            [
+                Cause(
+                    _OWNER_REFERENCES,
+                    "FieldValueTooMany",
+                    f"Too many: {len(sent_references)}: must have at most {MAX_OWNER_REFERENCES} items",
+                )
+            ],
+        )
+    references = [{key: value for key, value in item.items() if key not in _BOOLEANS or value is not None} for item in sent_references]
+    if causes := [
+        cause for index, reference in enumerate(references) for cause in _owner_reference_causes(reference, f"{_OWNER_REFERENCES}[{index}]")
+    ]:
         raise kind.invalid(name, causes)
     return references
 
 
-def _faults(reference: dict[str, Any], field: str) -> list[Cause]:
-    faults = [
+def _owner_reference_causes(reference: dict[str, Any], field: str) -> list[Cause]:
+    causes = [
         Cause(f"{field}.{key}", "FieldValueRequired", "Required value: must be text, and not empty")
-        for key in _TEXTS
+        for key in _REQUIRED_STRINGS
         if not isinstance(reference.get(key), str) or not reference[key]
     ]
-    faults += [
+    causes += [
         Cause(f"{field}.{key}", "FieldValueTypeInvalid", "Invalid value: must be true or false")
-        for key in _SWITCHES
+        for key in _BOOLEANS
         if not isinstance(reference.get(key, False), bool)
     ]
-    if unknown := sorted(reference.keys() - set(_MEMBERS)):
-        text = f"Invalid value: a reference has no member {unknown[0][:80]!r}; it has {', '.join(_MEMBERS)}"
-        faults.append(Cause(field, "FieldValueInvalid", text))
-    return faults
+    if unknown_members := sorted(reference.keys() - set(_OWNER_REFERENCE_MEMBERS)):
+        message = f"Invalid value: a reference has no member {unknown_members[0][:80]!r}; it has {', '.join(_OWNER_REFERENCE_MEMBERS)}"
+        causes.append(Cause(field, "FieldValueInvalid", message))
+    return causes

@@ -2,56 +2,56 @@
 
 ``/openapi.json`` describes the whole API to users and code generators. The documents here, one for each version of a group,
 are for ``kubectl``, which validates and explains objects by them. They add ``x-kubernetes-…`` members: the kind of an operation or
-schema, and which objects are open.
+schema, and which objects may have unknown members.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from dashwright.api.http.schemas import Schema, reached
+from dashwright.api.http.schemas import Schema, referenced_names
 from dashwright.api.resources import discovery
 from dashwright.api.resources.writing.patches import STRATEGIC_PATCH
 from dashwright.common.kinds.kind import Kind
 
 
-def document(described: Mapping[str, Any], kinds: Sequence[Kind], group: str, version: str) -> Schema:
-    """Return the document of one version of a group, taken from the whole description in OpenAPI 3.0."""
+def document(description: Mapping[str, Any], kinds: Sequence[Kind], group: str, version: str) -> Schema:
+    """Return the document of one version of a group. ``description`` is the document of the complete API in OpenAPI 3.0."""
     root = f"/apis/{group}/{version}/"
     paths = {
-        path: {method: marked_operation(kinds, path, method, operation) for method, operation in methods.items()}
-        for path, methods in described["paths"].items()
+        path: {method: annotated_operation(kinds, path, method, operation) for method, operation in methods.items()}
+        for path, methods in description["paths"].items()
         if path.startswith(root)
     }
-    marks = of_version(kinds, group, version)
-    schemas = described["components"]["schemas"]
-    names = reached(paths, schemas, *(name for name in marks if name in schemas))
+    gvks = gvks_of_version(kinds, group, version)
+    schemas = description["components"]["schemas"]
+    names = referenced_names(paths, schemas, *(name for name in gvks if name in schemas))
     return {
-        "openapi": described["openapi"],
-        "info": described["info"],
+        "openapi": description["openapi"],
+        "info": description["info"],
         "paths": paths,
         "components": {
-            "schemas": {name: marked_schema(schemas[name], marks.get(name)) for name in sorted(names)},
-            "securitySchemes": described["components"]["securitySchemes"],
+            "schemas": {name: annotated_schema(schemas[name], gvks.get(name)) for name in sorted(names)},
+            "securitySchemes": description["components"]["securitySchemes"],
         },
     }
 
 
-def everything(described: Mapping[str, Any], kinds: Sequence[Kind]) -> Schema:
-    """Return the whole description with the additions for Kubernetes."""
-    marks = of_everything(kinds)
-    schemas = described["components"]["schemas"]
+def complete_document(description: Mapping[str, Any], kinds: Sequence[Kind]) -> Schema:
+    """Return the document of the complete API with the ``x-kubernetes-…`` members."""
+    gvks = gvks_of_all_versions(kinds)
+    schemas = description["components"]["schemas"]
     return {
-        **described,
+        **description,
         "paths": {
-            path: {method: marked_operation(kinds, path, method, operation) for method, operation in methods.items()}
-            for path, methods in described["paths"].items()
+            path: {method: annotated_operation(kinds, path, method, operation) for method, operation in methods.items()}
+            for path, methods in description["paths"].items()
         },
-        "components": {**described["components"], "schemas": {name: marked_schema(schemas[name], marks.get(name)) for name in schemas}},
+        "components": {**description["components"], "schemas": {name: annotated_schema(schemas[name], gvks.get(name)) for name in schemas}},
     }
 
 
 def index(tags: Mapping[str, str]) -> dict[str, Any]:
-    """Return ``/openapi/v3`` from the tag of each document by its path.
+    """Return ``/openapi/v3``, the index of the documents. ``tags`` are the entity tags of the documents by their paths.
 
     The tag is part of the address, so a client can cache a document permanently.
     """
@@ -60,97 +60,111 @@ def index(tags: Mapping[str, str]) -> dict[str, Any]:
 
 GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
 ACTION: Final = "x-kubernetes-action"
-OPEN: Final = "x-kubernetes-preserve-unknown-fields"
+PRESERVE_UNKNOWN_FIELDS: Final = "x-kubernetes-preserve-unknown-fields"
 
 _ROOT: Final = "/apis/"
-_ON_COLLECTION: Final = {"get": "list", "post": "post", "delete": "deletecollection"}
-_METHODS: Final = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
-_NAMESPACE: Final = ("namespaces", "{namespace}")
-_NAME: Final = "{name}"
+_COLLECTION_ACTIONS: Final = {"get": "list", "post": "post", "delete": "deletecollection"}
+_METHOD_BY_VERB: Final = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
+_NAMESPACE_SEGMENTS: Final = ("namespaces", "{namespace}")
+_NAME_SEGMENT: Final = "{name}"
 
 
-class _Marks(NamedTuple):
+class _Extensions(NamedTuple):
+    """Values of the ``x-kubernetes-…`` members of an operation."""
+
     action: str
     kind: str
 
 
-def marked_operation(kinds: Iterable[Kind], path: str, method: str, operation: Schema) -> Schema:
-    """Return an operation with its action and kind if it is a verb of Kubernetes.
+def annotated_operation(kinds: Iterable[Kind], path: str, method: str, operation: Schema) -> Schema:
+    """Return an operation with its action and its group, version and kind, if it is a verb of Kubernetes.
 
     Strategic merge patches are left out although they are accepted: kubectl would send directives to merge lists.
     """
-    found = dict(operation)
-    group, _, rest = path.removeprefix(_ROOT).partition("/")
-    version, *parts = rest.split("/")
-    if not path.startswith(_ROOT) or not parts:
-        return found
+    annotated = dict(operation)
+    group, _, remainder = path.removeprefix(_ROOT).partition("/")
+    version, *segments = remainder.split("/")
+    if not path.startswith(_ROOT) or not segments:
+        return annotated
     if method == "patch":
-        content = {media: body for media, body in operation["requestBody"]["content"].items() if media != STRATEGIC_PATCH}
-        found["requestBody"] = {**operation["requestBody"], "content": content}
-    if (marks := _marks_of(kinds, group, parts, method)) is not None:
-        found |= {ACTION: marks.action, GROUP_VERSION_KIND: {"group": group, "version": version, "kind": marks.kind}}
-    return found
+        contents = operation["requestBody"]["content"]
+        content = {media_type: schema for media_type, schema in contents.items() if media_type != STRATEGIC_PATCH}
+        annotated["requestBody"] = {**operation["requestBody"], "content": content}
+    if (extensions := _extensions_of(kinds, group, segments, method)) is not None:
+        annotated |= {ACTION: extensions.action, GROUP_VERSION_KIND: {"group": group, "version": version, "kind": extensions.kind}}
+    return annotated
 
 
-def _marks_of(kinds: Iterable[Kind], group: str, parts: Sequence[str], method: str) -> _Marks | None:
-    plural, *below = parts[2:] if tuple(parts[:2]) == _NAMESPACE else parts
+def _extensions_of(kinds: Iterable[Kind], group: str, segments: Sequence[str], method: str) -> _Extensions | None:
+    """Return the extensions of an operation, or None if it is not a verb. ``segments`` are those of its path after the version."""
+    plural, *object_segments = segments[2:] if tuple(segments[:2]) == _NAMESPACE_SEGMENTS else segments
     kind = next((kind for kind in kinds if (kind.group, kind.plural) == (group, plural)), None)
     if kind is None:
         return None
-    if not below:
-        return _Marks(_ON_COLLECTION[method], kind.kind)
-    if below == [_NAME]:
-        return _Marks(method, kind.kind)
-    for sub in discovery.below(kind):
-        if below == [_NAME, sub.name] and method in {_METHODS.get(verb) for verb in sub.verbs}:
-            return _Marks(method, sub.kind)
+    if not object_segments:
+        return _Extensions(_COLLECTION_ACTIONS[method], kind.kind)
+    if object_segments == [_NAME_SEGMENT]:
+        return _Extensions(method, kind.kind)
+    for subresource in discovery.subresources_of(kind):
+        if object_segments == [_NAME_SEGMENT, subresource.name] and method in {_METHOD_BY_VERB.get(verb) for verb in subresource.verbs}:
+            return _Extensions(method, subresource.kind)
     return None
 
 
-def of_version(kinds: Sequence[Kind], group: str, version: str) -> dict[str, list[Schema]]:
-    """Return the group, version and kind of each schema that has one, by the name of the schema."""
-    own = {name: [{"group": group, "version": version, "kind": name}] for name in _names(discovery.served_in(kinds, group, version))}
-    deleted = [{"group": some, "version": number, "kind": "DeleteOptions"} for some, number in (("", "v1"), (group, version))]
-    return {**own, "DeleteOptions": deleted, "Status": [{"group": "", "version": "v1", "kind": "Status"}]}
+def gvks_of_version(kinds: Sequence[Kind], group: str, version: str) -> dict[str, list[Schema]]:
+    """Return the groups, versions and kinds of the schemas of one version of a group, by the name of the schema."""
+    own_gvks = {
+        name: [{"group": group, "version": version, "kind": name}] for name in _schema_names(discovery.kinds_in(kinds, group, version))
+    }
+    return {
+        **own_gvks,
+        "DeleteOptions": [
+            {"group": "", "version": "v1", "kind": "DeleteOptions"},
+            {"group": group, "version": version, "kind": "DeleteOptions"},
+        ],
+        "Status": [{"group": "", "version": "v1", "kind": "Status"}],
+    }
 
 
-def of_everything(kinds: Sequence[Kind]) -> dict[str, list[Schema]]:
+def gvks_of_all_versions(kinds: Sequence[Kind]) -> dict[str, list[Schema]]:
     """Return the group, version and kind of each schema in all versions of all groups."""
-    found: dict[str, list[Schema]] = {}
+    gvks_by_schema: dict[str, list[Schema]] = {}
     for group in discovery.groups_of(kinds):
         for version in discovery.versions_of(kinds, group):
-            for name, marks in of_version(kinds, group, version).items():
-                known = found.setdefault(name, [])
-                known += [mark for mark in marks if mark not in known]
-    return found
+            for name, gvks_of_one_version in gvks_of_version(kinds, group, version).items():
+                schema_gvks = gvks_by_schema.setdefault(name, [])
+                schema_gvks += [gvk for gvk in gvks_of_one_version if gvk not in schema_gvks]
+    return gvks_by_schema
 
 
-def _names(kinds: Iterable[Kind]) -> Iterator[str]:
+def _schema_names(kinds: Iterable[Kind]) -> Iterator[str]:
     for kind in kinds:
         yield from (kind.kind, f"{kind.kind}List")
-        for sub in kind.subresources:
-            yield sub.kind
-            if sub.options is not None:
-                yield sub.options.__name__
+        for subresource in kind.subresources:
+            yield subresource.kind
+            if subresource.options is not None:
+                yield subresource.options.__name__
 
 
-def marked_schema(schema: Mapping[str, Any], marks: list[Schema] | None) -> Schema:
-    """Return a schema with its kinds and with open objects marked in Kubernetes' terms."""
-    found: Schema = _opened(schema)
-    return found if marks is None else {**found, GROUP_VERSION_KIND: marks}
+def annotated_schema(schema: Mapping[str, Any], gvks: list[Schema] | None) -> Schema:
+    """Return a schema with ``gvks`` as its groups, versions and kinds, and with its open objects marked."""
+    annotated: Schema = _mark_open_objects(schema)
+    return annotated if gvks is None else {**annotated, GROUP_VERSION_KIND: gvks}
 
 
-def _opened(node: Any) -> Any:
+def _mark_open_objects(node: Any) -> Any:
+    """Return a schema in which open objects, which may have any members, have ``x-kubernetes-preserve-unknown-fields``."""
     if isinstance(node, list):
-        return [_opened(item) for item in node]
+        return [_mark_open_objects(item) for item in node]
     if not isinstance(node, Mapping):
         return node
-    found = {word: _opened(value) for word, value in node.items()}
-    if found.get("additionalProperties") is True or found.get("additionalProperties") == {OPEN: True}:
-        del found["additionalProperties"]
-        found[OPEN] = True
-    if isinstance(found.get("items"), Mapping) and not found["items"]:
-        found["items"] = {OPEN: True}
-    if isinstance(found.get("description"), str):
-        found["description"] = found["description"].replace("`", "")
-    return found
+    marked = {keyword: _mark_open_objects(value) for keyword, value in node.items()}
+    # The second value is the marked form of a schema with ``additionalProperties: true``.
+    if marked.get("additionalProperties") in (True, {PRESERVE_UNKNOWN_FIELDS: True}):
+        del marked["additionalProperties"]
+        marked[PRESERVE_UNKNOWN_FIELDS] = True
+    if isinstance(marked.get("items"), Mapping) and not marked["items"]:
+        marked["items"] = {PRESERVE_UNKNOWN_FIELDS: True}
+    if isinstance(marked.get("description"), str):
+        marked["description"] = marked["description"].replace("`", "")
+    return marked

@@ -1,8 +1,9 @@
-"""Options in query and body of a write: dry run, field manager, unknown fields and delete options."""
+"""Options in the query and body of a write: dry run, field manager, field validation and DeleteOptions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import islice
 from typing import Any, Final
 
 import orjson
@@ -12,37 +13,37 @@ from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.resources.writing.desired_object import NO_PRECONDITIONS, Preconditions, WriteContext
 from dashwright.common.errors import BadRequest, Cause, Invalid
 
-_MOST: Final = 20
-"""Fields that one response names."""
+_MAX_NAMED_FIELDS: Final = 20
+"""Limit on the unknown fields that one response names."""
 
-_LONGEST: Final = 4096
-"""Characters of all warnings of one response."""
+_MAX_WARNINGS_LENGTH: Final = 4096
+"""Limit on the characters of all warnings of one response."""
 
 
 class FieldValidation(Enum):
-    """The treatment of unknown fields."""
+    """How a write treats unknown fields."""
 
-    #: Drop them.
+    #: Leave the fields out.
     IGNORE = "Ignore"
-    #: Drop them and warn the client.
+    #: Leave the fields out and warn the client.
     WARN = "Warn"
-    #: Refuse the request.
+    #: Reject the request.
     STRICT = "Strict"
 
     def warnings_for(self, fields: Iterable[UnknownField]) -> tuple[str, ...]:
-        """Return the warnings for unknown fields. Raises BadRequest if they are refused."""
+        """Return the warnings about unknown fields. Raises BadRequest if this is STRICT and there are any."""
         if self is FieldValidation.IGNORE:
             return ()
-        found = tuple(f'unknown field "{field.path}"' for field, _ in zip(fields, range(_MOST), strict=False))
-        if found and self is FieldValidation.STRICT:
-            raise BadRequest(f"strict decoding error: {', '.join(found)}")
-        return found
+        warnings = tuple(f'unknown field "{field.path}"' for field in islice(fields, _MAX_NAMED_FIELDS))
+        if warnings and self is FieldValidation.STRICT:
+            raise BadRequest(f"strict decoding error: {', '.join(warnings)}")
+        return warnings
 
 
-ALL: Final = "All"
-LONGEST_MANAGER: Final = 128
-_BOOLEANS: Final = {"": False, "false": False, "f": False, "0": False, "true": True, "t": True, "1": True}
-_POLICIES: Final = frozenset({"", "Orphan", "Background", "Foreground"})
+DRY_RUN_ALL: Final = "All"
+MAX_FIELD_MANAGER_LENGTH: Final = 128
+_BOOLEANS_BY_NAME: Final = {"": False, "false": False, "f": False, "0": False, "true": True, "t": True, "1": True}
+_PROPAGATION_POLICIES: Final = frozenset({"", "Orphan", "Background", "Foreground"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +54,25 @@ class DeleteRequest:
     dry_run: bool = False
     #: Delete a folder with its content.
     cascade: bool = False
-    #: Seconds; None if not given. 0 also deletes what a file provisions.
-    grace: int | None = None
+    #: The grace period in seconds, or None. 0 also deletes objects that a file provisions.
+    grace_seconds: int | None = None
 
 
 def write_context(call: Call, *, dry_run: bool | None = None, subresource: str = "") -> WriteContext:
-    """Return who writes by a request, and how. Raises BadRequest for a dryRun other than ``All``."""
-    manager = call.query.get("fieldManager", "")
-    if len(manager) > LONGEST_MANAGER or not manager.isprintable():
-        text = f"Invalid value: {manager[:40]!r}: at most {LONGEST_MANAGER} printable characters"
-        raise Invalid(f"fieldManager: {text}", causes=[Cause("fieldManager", "FieldValueInvalid", text)])
-    # Kubernetes names the manager after the program if the client gives none.
-    agent = call.headers.get("User-Agent", "").partition("/")[0]
+    """Return the caller and the options of a write. A ``dry_run`` that is not None replaces the option in the query.
+
+    Raises BadRequest for a ``dryRun`` other than ``All``, and Invalid for a ``fieldManager`` that is too long or not printable.
+    """
+    field_manager = call.query.get("fieldManager", "")
+    if len(field_manager) > MAX_FIELD_MANAGER_LENGTH or not field_manager.isprintable():
+        message = f"Invalid value: {field_manager[:40]!r}: at most {MAX_FIELD_MANAGER_LENGTH} printable characters"
+        raise Invalid(f"fieldManager: {message}", causes=[Cause("fieldManager", "FieldValueInvalid", message)])
+    # Without a parameter, Kubernetes names the field manager after the program, too.
+    program = call.headers.get("User-Agent", "").partition("/")[0]
     return WriteContext(
         call.identity,
         call.actor,
-        manager or "".join(character for character in agent if character.isprintable())[:LONGEST_MANAGER] or "unknown",
+        field_manager or "".join(character for character in program if character.isprintable())[:MAX_FIELD_MANAGER_LENGTH] or "unknown",
         dry_run=is_dry_run(call) if dry_run is None else dry_run,
         subresource=subresource,
     )
@@ -76,7 +80,7 @@ def write_context(call: Call, *, dry_run: bool | None = None, subresource: str =
 
 def is_dry_run(call: Call) -> bool:
     """Return whether the request is a dry run. Raises BadRequest for a value other than ``All``."""
-    return _is_all(call.query.getall("dryRun", []))
+    return _requests_dry_run(call.query.getall("dryRun", []))
 
 
 def check_no_force(call: Call) -> None:
@@ -92,18 +96,18 @@ def apply_context(call: Call) -> WriteContext:
     return replace(write_context(call), operation="Apply")
 
 
-def is_forced(call: Call) -> bool:
-    """Return whether an apply takes fields from other managers. Raises BadRequest for a value that is not a boolean."""
-    text = call.query.get("force", "")
-    if text.lower() not in _BOOLEANS:
-        raise BadRequest(f"force {text[:40]!r} is neither true nor false")
-    return _BOOLEANS[text.lower()]
+def forces_conflicts(call: Call) -> bool:
+    """Return whether an apply may take fields from other managers. Raises BadRequest if ``force`` is not a boolean."""
+    value = call.query.get("force", "")
+    if value.lower() not in _BOOLEANS_BY_NAME:
+        raise BadRequest(f"force {value[:40]!r} is neither true nor false")
+    return _BOOLEANS_BY_NAME[value.lower()]
 
 
-def _patch_options_error(field: str, reason: str, text: str) -> Invalid:
+def _patch_options_error(field: str, reason: str, message: str) -> Invalid:
     return Invalid(
-        f'PatchOptions.meta.k8s.io "" is invalid: {field}: {text}',
-        causes=[Cause(field, reason, text)],
+        f'PatchOptions.meta.k8s.io "" is invalid: {field}: {message}',
+        causes=[Cause(field, reason, message)],
         details={"group": "meta.k8s.io", "kind": "PatchOptions"},
     )
 
@@ -117,27 +121,27 @@ def validation_of(call: Call) -> FieldValidation:
         raise BadRequest(f"fieldValidation {value[:40]!r} is not one of Ignore, Warn and Strict") from error
 
 
-async def delete_request_of(call: Call) -> DeleteRequest:
+async def read_delete_request(call: Call) -> DeleteRequest:
     """Return the DeleteOptions of a request, from its query and its body, which may be empty. Raises BadRequest."""
-    sent = await _delete_options_body(call)
-    given = {} if sent.get("preconditions") is None else sent["preconditions"]
-    if not isinstance(given, dict):
+    options = await _delete_options_body(call)
+    preconditions_json = {} if options.get("preconditions") is None else options["preconditions"]
+    if not isinstance(preconditions_json, dict):
         raise BadRequest("preconditions must be an object with uid and resourceVersion")
-    policy = sent.get("propagationPolicy") or call.query.get("propagationPolicy", "")
-    if not isinstance(policy, str) or policy not in _POLICIES:
+    policy = options.get("propagationPolicy") or call.query.get("propagationPolicy", "")
+    if not isinstance(policy, str) or policy not in _PROPAGATION_POLICIES:
         raise BadRequest(f"propagationPolicy {str(policy)[:40]!r} is not one of Orphan, Background and Foreground")
-    grace = sent.get("gracePeriodSeconds")
-    if grace is None and (text := call.query.get("gracePeriodSeconds")):
-        grace = parse_integer(text)
-        if grace is None:
-            raise BadRequest(f"gracePeriodSeconds {text[:40]!r} is not an integer")
-    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool) or grace < 0):
+    grace_seconds = options.get("gracePeriodSeconds")
+    if grace_seconds is None and (value := call.query.get("gracePeriodSeconds")):
+        grace_seconds = parse_integer(value)
+        if grace_seconds is None:
+            raise BadRequest(f"gracePeriodSeconds {value[:40]!r} is not an integer")
+    if grace_seconds is not None and (not isinstance(grace_seconds, int) or isinstance(grace_seconds, bool) or grace_seconds < 0):
         raise BadRequest("gracePeriodSeconds must be an integer that is not negative")
-    dry_run = [] if sent.get("dryRun") is None else sent["dryRun"]
+    dry_run = [] if options.get("dryRun") is None else options["dryRun"]
     if not isinstance(dry_run, list):
         raise BadRequest("dryRun must be a list")
-    preconditions = Preconditions(str(given.get("uid") or ""), str(given.get("resourceVersion") or ""))
-    return DeleteRequest(preconditions, _is_all(dry_run) or is_dry_run(call), policy == "Foreground", grace)
+    preconditions = Preconditions(str(preconditions_json.get("uid") or ""), str(preconditions_json.get("resourceVersion") or ""))
+    return DeleteRequest(preconditions, _requests_dry_run(dry_run) or is_dry_run(call), policy == "Foreground", grace_seconds)
 
 
 async def _delete_options_body(call: Call) -> dict[str, Any]:
@@ -153,19 +157,20 @@ async def _delete_options_body(call: Call) -> dict[str, Any]:
     return options
 
 
-def _is_all(values: list[Any]) -> bool:
-    given = [value for value in values if value != ""]
-    if any(value != ALL for value in given):
-        raise BadRequest(f"dryRun {str(given[0])[:40]!r} is not understood; the only value is {ALL}")
-    return bool(given)
+def _requests_dry_run(values: list[Any]) -> bool:
+    """Return whether the values of ``dryRun`` request a dry run. Raises BadRequest for a value other than ``All``."""
+    non_empty_values = [value for value in values if value != ""]
+    if any(value != DRY_RUN_ALL for value in non_empty_values):
+        raise BadRequest(f"dryRun {str(non_empty_values[0])[:40]!r} is not understood; the only value is {DRY_RUN_ALL}")
+    return bool(non_empty_values)
 
 
 def warning_headers(warnings: Sequence[str]) -> Mapping[str, str]:
-    """Return warnings as Kubernetes' clients print them. Warnings beyond the limit are left out."""
-    texts: list[str] = []
+    """Return the Warning header in the format of Kubernetes, or no header. The last warnings are left out if all are too long."""
+    headers: list[str] = []
     for warning in warnings:
         escaped = warning.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')
-        texts.append(f'299 - "{"".join(character for character in escaped if character.isprintable())}"')
-    while sum(map(len, texts)) > _LONGEST:
-        texts.pop()
-    return {"Warning": ", ".join(texts)} if texts else {}
+        headers.append(f'299 - "{"".join(character for character in escaped if character.isprintable())}"')
+    while sum(map(len, headers)) > _MAX_WARNINGS_LENGTH:
+        headers.pop()
+    return {"Warning": ", ".join(headers)} if headers else {}

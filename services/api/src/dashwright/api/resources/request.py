@@ -1,10 +1,10 @@
-"""The subject of a request to the resource API, and the object that it names."""
+"""The target of a request to the resource API, and the stored object that its path names."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import AccessView
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.resources.services import Services
@@ -15,22 +15,21 @@ from dashwright.common.stores.resources import StoredObject
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A kind in one of its versions, or a sub-resource of its objects."""
+    """A kind in one of its versions, or a subresource of its objects."""
 
     kind: Kind
     version: str
-    sub: SubResource | None = None
+    subresource: SubResource | None = None
 
 
 ResourceHandler: TypeAlias = Callable[[Target, Services, Call], Awaitable[Response]]
-"""A handler of one verb or sub-resource."""
+"""A handler of one verb or subresource."""
 
 
-async def read_object(kind: Kind, services: Services, call: Call) -> tuple[StoredObject, View]:
+async def read_object(kind: Kind, services: Services, call: Call) -> tuple[StoredObject, AccessView]:
     """Return the object that the path names and the caller's view of its namespace. Raises NotFound and Forbidden."""
-    # Known before the body is read, so that no request keeps a body in memory while it waits for another connection.
     # The view is loaded before the body is read, so that no request keeps a body in memory while it waits for a second connection.
     await services.policy.view(call.identity, call.parameters["namespace"])
     async with services.database.connection() as connection:
-        found = await resources.get(connection, kind, call.parameters["namespace"], call.parameters["name"])
-    return found, await services.policy.demand(call.identity, kind.actions["get"], found)
+        stored_object = await resources.get(connection, kind, call.parameters["namespace"], call.parameters["name"])
+    return stored_object, await services.policy.demand(call.identity, kind.actions["get"], stored_object)

@@ -1,13 +1,13 @@
-"""Sources of the objects of a list: the store at one version, of one namespace or of all, and the jobs."""
+"""Sources of lists: stored objects of one namespace or all at one resource version, and jobs."""
 
 from collections.abc import Sequence
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
+from dashwright.api.domain.access.object_scope import EVERYTHING, ObjectScope
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.resources.jobs import labels_of
-from dashwright.api.resources.listing import PIECE, ListPage
-from dashwright.api.resources.pages import ListOptions, Position, expired_token
+from dashwright.api.resources.listing import CHUNK_BYTES, ListPage
+from dashwright.api.resources.pages import ListOptions, Position, expired_token_error
 from dashwright.api.stores import lists
 from dashwright.api.stores.lists import Slice
 from dashwright.common.database.pool import Connection, Database
@@ -20,42 +20,48 @@ from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
 
-async def check_version(database: Database, version: int) -> None:
-    """Raise DeadlineExceeded for a version that does not exist yet, such as one from before the database was restored."""
+async def check_resource_version(database: Database, version: int) -> None:
+    """Raise DeadlineExceeded for a version that does not exist yet, such as one from before the database was restored.
+
+    A list without a requested version has the ``version`` 0.
+    """
     if not version:
         return
     async with database.connection() as connection:
-        newest = await changes.latest(connection)
-    if version > newest:
-        text = f"Too large resource version: {version}, current: {newest}"
+        newest_version = await changes.latest_version(connection)
+    if version > newest_version:
+        message = f"Too large resource version: {version}, current: {newest_version}"
         cause = Cause("", "ResourceVersionTooLarge", "Too large resource version")
-        raise DeadlineExceeded(f"{text}; list without one", retry_after=1, causes=[cause])
+        raise DeadlineExceeded(f"{message}; list without one", retry_after=1, causes=[cause])
 
 
-async def check_access(database: Database, policy: AccessPolicy, caller: Identity, namespace: str, list_options: ListOptions) -> None:
+async def check_unchanged_access(
+    database: Database, policy: AccessPolicy, caller: Identity, namespace: str, list_options: ListOptions
+) -> None:
     """Raise Gone if access rules changed since the requested version.
 
-    Rules of the past are not stored, and the current rules would show objects that were hidden then. For a page that follows,
-    the error says how to continue.
+    Earlier rules are not stored, and the current rules may show objects that were hidden at that version. For a later page of
+    a list, the error has a token with which the client can continue.
     """
-    at = list_options.version if list_options.position is None else list_options.position.at
-    if list_options.position is None and not list_options.is_exact:
+    position = list_options.position
+    if position is None and not list_options.is_exact:
         return
+    version = list_options.resource_version if position is None else position.resource_version
     try:
-        await policy.check_since(caller, namespace, at)
+        await policy.require_unchanged_since(caller, namespace, version)
     except Gone as error:
-        if list_options.position is None:
+        if position is None:
             raise
-        raise await _expired(database, list_options.position) from error
+        raise await _expired_token_error(database, position, namespace) from error
 
 
-async def _expired(database: Database, position: Position) -> Gone:
+async def _expired_token_error(database: Database, position: Position, namespace: str) -> Gone:
     async with database.connection() as connection:
-        return expired_token(position, await changes.head(connection, StreamName.OBJECTS))
+        return expired_token_error(position, await changes.head(connection, StreamName.OBJECTS, namespace))
 
 
 class ObjectSource:
-    """Stored objects at one version: the newest when the list began, or the requested one."""
+    """Stored objects of one namespace at one resource version: the newest at the first page, or the requested one."""
 
     def __init__(
         self,
@@ -63,103 +69,110 @@ class ObjectSource:
         kind: Kind,
         namespace: str,
         selection: Selection,
-        scope: Scope,
+        scope: ObjectScope,
         list_options: ListOptions,
         *,
-        bodies: bool,
-        inline: int = PIECE,
+        needs_bodies: bool,
+        inline_bytes: int = CHUNK_BYTES,
     ) -> None:
-        self._inline = inline
+        """Create a source. The query of a page reads up to ``inline_bytes`` of bodies, or no bodies unless ``needs_bodies``."""
+        self._inline_bytes = inline_bytes
         self._database = database
         self._kind = kind
         self._namespace = namespace
         self._selection = selection
         self._scope = scope
-        self._exact = list_options.version if list_options.is_exact else None
-        self._bodies = bodies
+        self._exact_version = list_options.resource_version if list_options.is_exact else None
+        self._needs_bodies = needs_bodies
 
     async def page(self, position: Position | None, limit: int) -> ListPage:
-        """Return a page. Raises Gone if the version is no longer known; for a position the error says how to continue."""
+        """Return a page. Raises Gone if the resource version is too old; after a ``position`` the error has a token to continue with."""
         if position is None:
-            return await self._first(limit)
+            return await self._first_page(limit)
         try:
             async with self._database.connection() as connection:
-                found = await self._slice(connection, position, limit)
+                object_slice = await self._read_slice(connection, position, limit)
         except Gone as error:
-            raise await _expired(self._database, position) from error
-        left = None if position.left is None else max(0, position.left - len(found.items))
-        return ListPage(position.at, found.items, found.sizes, found.after, left)
+            raise await _expired_token_error(self._database, position, self._namespace) from error
+        remaining_items = None if position.remaining_items is None else max(0, position.remaining_items - len(object_slice.items))
+        return ListPage(position.resource_version, object_slice.items, object_slice.sizes, object_slice.after, remaining_items)
 
-    async def _first(self, limit: int) -> ListPage:
+    async def _first_page(self, limit: int) -> ListPage:
         # One snapshot, so that the version, the page and the count agree.
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-            newest = await changes.head(connection, StreamName.OBJECTS)
-            at = newest if self._exact is None else min(self._exact, newest)
-            found = await self._slice(connection, Position(at), limit)
-            left = None
-            if found.after is not None and at == newest and self._selection.is_everything and self._scope.everything:
-                left = await self._count(connection) - len(found.items)
-        return ListPage(at, found.items, found.sizes, found.after, left)
+            newest_version = await changes.head(connection, StreamName.OBJECTS, self._namespace)
+            version = newest_version if self._exact_version is None else min(self._exact_version, newest_version)
+            object_slice = await self._read_slice(connection, Position(version), limit)
+            remaining_items = None
+            # The query counts all stored objects, so the count is of use only for a list of all of them.
+            lists_all_objects = version == newest_version and self._selection.is_everything and self._scope.includes_everything
+            if object_slice.after is not None and lists_all_objects:
+                remaining_items = await self._count_objects(connection) - len(object_slice.items)
+        return ListPage(version, object_slice.items, object_slice.sizes, object_slice.after, remaining_items)
 
-    async def _count(self, connection: Connection) -> int:
+    async def _count_objects(self, connection: Connection) -> int:
         return await lists.count(connection, self._kind, self._namespace)
 
-    async def _slice(self, connection: Connection, position: Position, limit: int) -> Slice:
-        return await self._in_namespace(connection, self._namespace, position.at, position.after, limit, self._inline)
+    async def _read_slice(self, connection: Connection, position: Position, limit: int) -> Slice:
+        return await self._read_namespace_slice(
+            connection, self._namespace, position.resource_version, position.last_name, limit, self._inline_bytes
+        )
 
-    async def _in_namespace(self, connection: Connection, namespace: str, at: int, after: str, limit: int, most: int) -> Slice:
+    async def _read_namespace_slice(
+        self, connection: Connection, namespace: str, version: int, last_name: str, limit: int, inline_bytes: int
+    ) -> Slice:
         selection = self._selection
-        if selection.is_empty or (selection.number is not None and not self._kind.in_folder):
+        if selection.is_empty or (selection.numeric_id is not None and not self._kind.in_folder):
             return Slice((), None)
         return await lists.page(
             connection,
             self._kind,
             namespace,
-            at=at,
-            after=after,
+            version=version,
+            after=last_name,
             limit=limit,
             labels=selection.labels,
             name=selection.name,
-            other_names=selection.other_names,
-            number=selection.number,
+            excluded_names=selection.excluded_names,
+            numeric_id=selection.numeric_id,
             scope=self._scope,
-            bodies=self._bodies,
-            most=most,
+            with_bodies=self._needs_bodies,
+            max_body_bytes=inline_bytes,
         )
 
 
 class AllNamespacesSource(ObjectSource):
     """Stored objects of all namespaces, ordered by namespace and name."""
 
-    def __init__(self, database: Database, kind: Kind, selection: Selection, list_options: ListOptions, *, bodies: bool) -> None:
-        super().__init__(database, kind, "", selection, EVERYTHING, list_options, bodies=bodies)
+    def __init__(self, database: Database, kind: Kind, selection: Selection, list_options: ListOptions, *, needs_bodies: bool) -> None:
+        super().__init__(database, kind, "", selection, EVERYTHING, list_options, needs_bodies=needs_bodies)
 
-    async def _count(self, connection: Connection) -> int:
+    async def _count_objects(self, connection: Connection) -> int:
         return await lists.count(connection, self._kind, None)
 
-    async def _slice(self, connection: Connection, position: Position, limit: int) -> Slice:
+    async def _read_slice(self, connection: Connection, position: Position, limit: int) -> Slice:
         items: list[StoredObject] = []
         sizes: list[int] = []
-        for namespace in await lists.namespaces(connection, self._kind, at=position.at, first=position.namespace):
-            if self._selection.namespace not in (None, namespace) or namespace in self._selection.other_namespaces:
+        for namespace in await lists.namespaces(connection, self._kind, version=position.resource_version, first=position.namespace):
+            if self._selection.namespace not in (None, namespace) or namespace in self._selection.excluded_namespaces:
                 continue
             if len(items) == limit:
                 return Slice(items, items[-1].name, sizes)
-            after = position.after if namespace == position.namespace else ""
-            found = await self._in_namespace(
-                connection, namespace, position.at, after, limit - len(items), max(0, self._inline - sum(sizes))
+            after = position.last_name if namespace == position.namespace else ""
+            object_slice = await self._read_namespace_slice(
+                connection, namespace, position.resource_version, after, limit - len(items), max(0, self._inline_bytes - sum(sizes))
             )
-            items += found.items
-            sizes += found.sizes
-            if found.after is not None:
-                return Slice(items, found.after, sizes)
+            items += object_slice.items
+            sizes += object_slice.sizes
+            if object_slice.after is not None:
+                return Slice(items, object_slice.after, sizes)
         return Slice(items, None, sizes)
 
 
 class JobSource:
-    """Jobs as they are when each page is read.
+    """Jobs, each in its state when its page is read.
 
-    The version is that of the first page: a watch that starts from it misses no change.
+    All pages have the resource version of the first page, so that a watch from this version misses no change.
     """
 
     def __init__(self, database: Database, kind: Kind, namespace: str, selection: Selection, list_options: ListOptions) -> None:
@@ -167,24 +180,32 @@ class JobSource:
         self._kind = kind
         self._namespace = namespace
         self._selection = selection
-        self._exact = list_options.version if list_options.is_exact else None
+        self._exact_version = list_options.resource_version if list_options.is_exact else None
 
     async def page(self, position: Position | None, limit: int) -> ListPage:
-        """Return a page of jobs. Raises Gone if a version other than the newest is requested."""
-        after: str | None = "" if position is None else position.after
-        found: list[StoredJob] = []
-        at, left = 0, None
+        """Return a page of jobs as they are now. Raises Gone if a version other than the newest is requested."""
+        last_name: str | None = "" if position is None else position.last_name
+        selected_jobs: list[StoredJob] = []
+        version, remaining_items = 0, None
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-            # A page before the last must not be empty, so pages are read until a job matches.
-            while after is not None and not found:
-                page = await jobs.list_page(connection, self._kind, self._namespace, after=after, limit=limit)
-                after, at = page.after, page.position
-                found = [job for job in page.items if matches(self._selection, labels_of(job), job.name)]
-                left = page.remaining if self._selection.is_everything else None
-        if self._exact is not None and self._exact < at:
-            raise Gone(f"jobs are listed as they are, at {at}, and not as they were at {self._exact}; list without a resourceVersion")
-        return ListPage(at if position is None else position.at, found, _sizes(found), after, left)
+            # Every page except the last must have a job, so pages are read until a job matches.
+            while last_name is not None and not selected_jobs:
+                page = await jobs.list_page(connection, self._kind, self._namespace, after=last_name, limit=limit)
+                last_name, version = page.after, page.position
+                selected_jobs = [job for job in page.items if matches(self._selection, labels_of(job), job.name)]
+                remaining_items = page.remaining if self._selection.is_everything else None
+        if self._exact_version is not None and self._exact_version < version:
+            raise Gone(
+                f"jobs are listed as they are, at {version}, and not as they were at {self._exact_version}; list without a resourceVersion"
+            )
+        return ListPage(
+            version if position is None else position.resource_version,
+            selected_jobs,
+            _body_sizes(selected_jobs),
+            last_name,
+            remaining_items,
+        )
 
 
-def _sizes(found: Sequence[StoredJob]) -> Sequence[int]:
-    return [len(job.spec) + len(job.status) for job in found]
+def _body_sizes(selected_jobs: Sequence[StoredJob]) -> Sequence[int]:
+    return [len(job.spec) + len(job.status) for job in selected_jobs]

@@ -1,4 +1,4 @@
-"""How the verbs reach the objects of a kind: one strategy for each storage that ``common.kinds`` describes."""
+"""Operations of the verbs on the objects of a kind: one implementation for each storage that ``common.kinds`` describes."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -6,18 +6,19 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from dashwright.api.domain import submissions
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.http.call import Call
-from dashwright.api.resources import formats, jobs, objects, options, sources
+from dashwright.api.resources import dead_letters, formats, jobs, objects, options, sources
 from dashwright.api.resources.formats import Format, Item
-from dashwright.api.resources.listing import PIECE, ListSource
+from dashwright.api.resources.listing import CHUNK_BYTES, ListSource
 from dashwright.api.resources.options import DeleteRequest
 from dashwright.api.resources.pages import ListOptions
 from dashwright.api.resources.request import Target, read_object
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.threads import run_sized
+from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.common.database.pool import Database
+from dashwright.common.errors import MethodNotAllowed
 from dashwright.common.kinds.kind import Kind, Storage
 from dashwright.common.stores import jobs as stored_jobs
 
@@ -26,12 +27,12 @@ class Removal(NamedTuple):
     """The result of a delete."""
 
     uid: str
-    #: The object that waits for its finalizers; None if it is deleted.
-    waiting: Item | None = None
+    #: The object that waits for its finalizers; None if the object is deleted.
+    waiting_object: Item | None = None
 
 
 class KindStorage(Protocol):
-    """The operations that verbs need from the storage of a kind."""
+    """The operations of verbs on the storage of a kind. Methods that change objects raise the errors of their writers."""
 
     #: HTTP status of a successful create.
     created_status: int
@@ -51,35 +52,37 @@ class KindStorage(Protocol):
         ...
 
     async def delete_collection(self, kind: Kind, services: Services, call: Call, selection: Selection, request: DeleteRequest) -> None:
-        """Delete the selected objects that the caller may see: all of them, or with an error none."""
+        """Delete the selected objects that the caller may see. If an error is raised, no object is deleted."""
         ...
 
     async def list_source(
-        self, kind: Kind, services: Services, call: Call, form: Format, list_options: ListOptions, selection: Selection
+        self, kind: Kind, services: Services, call: Call, response_format: Format, list_options: ListOptions, selection: Selection
     ) -> ListSource:
         """Return the source of a list in one namespace."""
         ...
 
-    def initial_source(self, kind: Kind, database: Database, namespace: str, selection: Selection, form: Format, view: View) -> ListSource:
+    def initial_source(
+        self, kind: Kind, database: Database, namespace: str, selection: Selection, response_format: Format, view: AccessView
+    ) -> ListSource:
         """Return the source of the objects with which a watch begins."""
         ...
 
 
 class _StoredObjects:
-    """Objects of the table ``resource``, written by the one Writer."""
+    """Objects of the table ``resource``, which are changed by Writer only."""
 
     created_status = 201
     spans_namespaces = True
 
     async def get(self, kind: Kind, services: Services, call: Call) -> Item:
-        found, _ = await read_object(kind, services, call)
-        return found
+        stored_object, _ = await read_object(kind, services, call)
+        return stored_object
 
     async def create(self, target: Target, services: Services, call: Call) -> tuple[Item, Sequence[str]]:
         context, validation = options.write_context(call), options.validation_of(call)
         tree, size = await formats.read_body(call), len(await call.body())
-        desired = await run_sized(
-            size, partial(objects.read_new, tree, target.kind, call.parameters["namespace"], target.version, validation)
+        desired = await run_in_thread_if_large(
+            size, partial(objects.read_new_object, tree, target.kind, call.parameters["namespace"], target.version, validation)
         )
         return await services.writer.create(desired, context, size=size), desired.warnings
 
@@ -87,9 +90,15 @@ class _StoredObjects:
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         context = options.write_context(call, dry_run=request.dry_run)
         result = await services.writer.delete(
-            kind, namespace, name, context, preconditions=request.preconditions, cascade=request.cascade, grace=request.grace
+            kind,
+            namespace,
+            name,
+            context,
+            preconditions=request.preconditions,
+            cascade=request.cascade,
+            grace_seconds=request.grace_seconds,
         )
-        return Removal(str(result.stored.uid), None if result.is_gone else result.stored)
+        return Removal(str(result.stored_object.uid), None if result.is_deleted else result.stored_object)
 
     async def delete_collection(self, kind: Kind, services: Services, call: Call, selection: Selection, request: DeleteRequest) -> None:
         context = options.write_context(call, dry_run=request.dry_run)
@@ -100,41 +109,45 @@ class _StoredObjects:
             context,
             preconditions=request.preconditions,
             cascade=request.cascade,
-            grace=request.grace,
+            grace_seconds=request.grace_seconds,
         )
 
     async def list_source(
-        self, kind: Kind, services: Services, call: Call, form: Format, list_options: ListOptions, selection: Selection
+        self, kind: Kind, services: Services, call: Call, response_format: Format, list_options: ListOptions, selection: Selection
     ) -> ListSource:
         namespace = call.parameters["namespace"]
         view = await services.policy.view(call.identity, namespace)
         if kind.in_folder:
-            await sources.check_access(services.database, services.policy, call.identity, namespace, list_options)
-        return self._source(kind, services.database, namespace, selection, form, view, list_options)
+            await sources.check_unchanged_access(services.database, services.policy, call.identity, namespace, list_options)
+        return self._object_source(kind, services.database, namespace, selection, response_format, view, list_options)
 
-    def initial_source(self, kind: Kind, database: Database, namespace: str, selection: Selection, form: Format, view: View) -> ListSource:
-        # Bodies are read with each piece, not with the page: an unread watch would keep them in memory.
-        return self._source(kind, database, namespace, selection, form, view, ListOptions(), inline=0)
+    def initial_source(
+        self, kind: Kind, database: Database, namespace: str, selection: Selection, response_format: Format, view: AccessView
+    ) -> ListSource:
+        # Bodies are read with each chunk instead of with the page, because a slow watcher would keep the bodies of a page in memory.
+        return self._object_source(kind, database, namespace, selection, response_format, view, ListOptions(), inline_bytes=0)
 
-    def _source(
+    def _object_source(
         self,
         kind: Kind,
         database: Database,
         namespace: str,
         selection: Selection,
-        form: Format,
-        view: View,
+        response_format: Format,
+        view: AccessView,
         list_options: ListOptions,
-        inline: int = PIECE,
+        inline_bytes: int = CHUNK_BYTES,
     ) -> ListSource:
-        bodies = form.needs_body(kind)
-        return sources.ObjectSource(database, kind, namespace, selection, view.scope(kind), list_options, bodies=bodies, inline=inline)
+        needs_bodies, scope = response_format.needs_body(kind), view.scope(kind)
+        return sources.ObjectSource(
+            database, kind, namespace, selection, scope, list_options, needs_bodies=needs_bodies, inline_bytes=inline_bytes
+        )
 
 
 class _StoredJobs:
     """Jobs and evaluations of the table ``job``, submitted to the queue and cancelled there."""
 
-    #: 202: the job is accepted; its effect comes later.
+    #: 202 (Accepted), because the job runs later.
     created_status = 202
     spans_namespaces = False
 
@@ -143,9 +156,11 @@ class _StoredJobs:
             return await stored_jobs.get(connection, kind, call.parameters["namespace"], call.parameters["name"])
 
     async def create(self, target: Target, services: Services, call: Call) -> tuple[Item, Sequence[str]]:
-        namespace, context, validation = call.parameters["namespace"], options.write_context(call), options.validation_of(call)
+        namespace = call.parameters["namespace"]
+        context = options.write_context(call)
+        validation = options.validation_of(call)
         submissions.check_size(await call.body())
-        submission, warnings = jobs.read(await formats.read_body(call), target.kind, namespace, validation)
+        submission, warnings = jobs.read_submission(await formats.read_body(call), target.kind, namespace, validation)
         job = await jobs.create(services.jobs, submission, namespace, call.actor, call.identity, dry_run=context.dry_run)
         return job, warnings
 
@@ -157,18 +172,56 @@ class _StoredJobs:
         await jobs.delete_selected(services.jobs, kind, call.parameters["namespace"], selection, request, call.actor)
 
     async def list_source(
-        self, kind: Kind, services: Services, call: Call, form: Format, list_options: ListOptions, selection: Selection
+        self, kind: Kind, services: Services, call: Call, response_format: Format, list_options: ListOptions, selection: Selection
     ) -> ListSource:
         return sources.JobSource(services.database, kind, call.parameters["namespace"], selection, list_options)
 
-    def initial_source(self, kind: Kind, database: Database, namespace: str, selection: Selection, form: Format, view: View) -> ListSource:
+    def initial_source(
+        self, kind: Kind, database: Database, namespace: str, selection: Selection, response_format: Format, view: AccessView
+    ) -> ListSource:
         return sources.JobSource(database, kind, namespace, selection, ListOptions())
 
 
-# A third storage is one more class here.
-_STORAGES: Final[Mapping[Storage, KindStorage]] = MappingProxyType({Storage.RESOURCES: _StoredObjects(), Storage.JOBS: _StoredJobs()})
+class _StoredDeadLetters:
+    """Dead letters of the table ``dead_letter``, which the consumer of their queue creates."""
+
+    created_status = 201
+    spans_namespaces = False
+
+    async def get(self, kind: Kind, services: Services, call: Call) -> Item:
+        return await services.dead_letters.get(dead_letters.caller_of(call), call.parameters["name"])
+
+    async def create(self, target: Target, services: Services, call: Call) -> tuple[Item, Sequence[str]]:
+        raise MethodNotAllowed(f"{target.kind.plural} are created by the server only")
+
+    async def delete(self, kind: Kind, services: Services, call: Call, request: DeleteRequest) -> Removal:
+        letter = await services.dead_letters.discard(
+            dead_letters.caller_of(call), call.parameters["name"], request.preconditions.check_delete, dry_run=request.dry_run
+        )
+        return Removal(str(letter.uid))
+
+    async def delete_collection(self, kind: Kind, services: Services, call: Call, selection: Selection, request: DeleteRequest) -> None:
+        is_selected = dead_letters.selector_of(selection, request)
+        await services.dead_letters.discard_selected(dead_letters.caller_of(call), is_selected, dry_run=request.dry_run)
+
+    async def list_source(
+        self, kind: Kind, services: Services, call: Call, response_format: Format, list_options: ListOptions, selection: Selection
+    ) -> ListSource:
+        caller, bodies = dead_letters.caller_of(call), response_format.needs_body(kind)
+        return dead_letters.DeadLetterSource(services.database, caller, selection, list_options, bodies=bodies)
+
+    def initial_source(
+        self, kind: Kind, database: Database, namespace: str, selection: Selection, response_format: Format, view: AccessView
+    ) -> ListSource:
+        raise MethodNotAllowed(f"{kind.plural} cannot be watched; list them")
+
+
+# A new storage needs one more class here.
+_STORAGES: Final[Mapping[Storage, KindStorage]] = MappingProxyType(
+    {Storage.RESOURCES: _StoredObjects(), Storage.JOBS: _StoredJobs(), Storage.DEAD_LETTERS: _StoredDeadLetters()}
+)
 
 
 def storage_of(kind: Kind) -> KindStorage:
-    """Return the strategy for the storage of a kind."""
+    """Return the implementation for the storage of a kind."""
     return _STORAGES[kind.storage]

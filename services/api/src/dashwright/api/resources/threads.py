@@ -1,15 +1,15 @@
-"""Work on bodies of any size that must not hold up the event loop."""
+"""Processing of bodies: in a thread if they are so large that they would block the event loop."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-LARGE: Final = 64 * 1024
-"""Bytes of a body from which on parsing it is slow enough to delay other requests."""
+THREAD_MIN_BYTES: Final = 64 * 1024
+"""Minimum bytes of a body that is processed in a thread: on the event loop, it would delay other requests."""
 
 Result = TypeVar("Result")
 
 
-async def run_sized(size: int, work: Callable[[], Result]) -> Result:
-    """Return the result of ``work`` on ``size`` bytes. Large bodies are processed in a thread, small ones on the event loop."""
-    return work() if size < LARGE else await asyncio.to_thread(work)
+async def run_in_thread_if_large(size: int, function: Callable[[], Result]) -> Result:
+    """Return the result of ``function``, which processes ``size`` bytes. It runs in a thread for large bodies."""
+    return function() if size < THREAD_MIN_BYTES else await asyncio.to_thread(function)

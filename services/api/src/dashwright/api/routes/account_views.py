@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from dashwright.api.domain import times
-from dashwright.api.domain.access.metadata import Subject, access_control
+from dashwright.api.domain.access.metadata import ScopedType, access_control
 from dashwright.api.domain.times import age, last_seen
 from dashwright.api.domain.urls import avatar_url
 from dashwright.api.models.organizations import AddressShape, MemberFound, MemberShape, MembershipShape, OrganizationShape
@@ -14,10 +14,10 @@ from dashwright.api.stores.persons import Person
 from dashwright.common.identity import Identity
 
 
-def organization_view(found: Organization) -> OrganizationShape:
+def organization_view(organization: Organization) -> OrganizationShape:
     """Return the response model of an organization."""
-    address = found.address
-    shown = AddressShape(
+    address = organization.address
+    address_shape = AddressShape(
         address1=address.address1,
         address2=address.address2,
         city=address.city,
@@ -25,75 +25,75 @@ def organization_view(found: Organization) -> OrganizationShape:
         state=address.state,
         country=address.country,
     )
-    return OrganizationShape(id=found.id, name=found.name, address=shown)
+    return OrganizationShape(id=organization.id, name=organization.name, address=address_shape)
 
 
-def membership_view(found: Membership) -> MembershipShape:
+def membership_view(membership: Membership) -> MembershipShape:
     """Return the response model of a user's membership."""
-    return MembershipShape(org_id=found.org_id, name=found.name, role=found.role.value)
+    return MembershipShape(org_id=membership.org_id, name=membership.name, role=membership.role.value)
 
 
-def member_view(found: Member, now: datetime, caller: Identity | None) -> MemberShape:
+def member_view(member: Member, now: datetime, caller: Identity | None) -> MemberShape:
     """Return the response model of a member. With ``caller``, it includes the caller's permissions on the member."""
-    seen = last_seen(found.last_seen_at, found.created)
+    seen_at = last_seen(member.last_seen_at, member.created)
     return MemberShape(
-        org_id=found.org_id,
-        user_id=found.user_id,
-        uid=found.uid,
-        email=found.email,
-        name=found.name,
-        avatar_url=avatar_url(found.email, found.name),
-        login=found.login,
-        role=found.role.value,
-        last_seen_at=times.format_time(seen),
-        last_seen_at_age=age(seen, now),
-        created=times.format_time(found.created),
-        is_disabled=found.is_disabled,
-        access_control=None if caller is None else access_control(caller, Subject.MEMBER, found.user_id),
+        org_id=member.org_id,
+        user_id=member.user_id,
+        uid=member.uid,
+        email=member.email,
+        name=member.name,
+        avatar_url=avatar_url(member.email, member.name),
+        login=member.login,
+        role=member.role.value,
+        last_seen_at=times.format_time(seen_at),
+        last_seen_at_age=age(seen_at, now),
+        created=times.format_time(member.created),
+        is_disabled=member.is_disabled,
+        access_control=None if caller is None else access_control(caller, ScopedType.MEMBER, member.user_id),
     )
 
 
-def member_found_view(found: Member) -> MemberFound:
+def member_lookup_view(member: Member) -> MemberFound:
     """Return the response model of a member in a lookup."""
-    return MemberFound(user_id=found.user_id, uid=found.uid, login=found.login, avatar_url=avatar_url(found.email, found.name))
+    return MemberFound(user_id=member.user_id, uid=member.uid, login=member.login, avatar_url=avatar_url(member.email, member.name))
 
 
-def profile_view(found: Person, *, org_id: int | None = None, caller: Identity | None = None) -> ProfileShape:
+def profile_view(person: Person, *, org_id: int | None = None, caller: Identity | None = None) -> ProfileShape:
     """Return the response model of a user.
 
-    ``org_id`` replaces the user's current organization by that of the request. With ``caller``, it includes the
-    caller's permissions on the user.
+    ``org_id`` is the organization of the request, which replaces the user's current organization. With ``caller``, the
+    response includes the caller's permissions on the user.
     """
     return ProfileShape(
-        id=found.id,
-        uid=found.uid,
-        email=found.email,
-        name=found.name,
-        login=found.login,
-        theme=found.theme,
-        org_id=org_id or found.org_id,
-        is_grafana_admin=found.is_admin,
-        is_disabled=found.is_disabled,
-        updated_at=times.format_time(found.updated),
-        created_at=times.format_time(found.created),
-        avatar_url=avatar_url(found.email, found.name),
-        access_control=None if caller is None else access_control(caller, Subject.USER, found.id),
+        id=person.id,
+        uid=person.uid,
+        email=person.email,
+        name=person.name,
+        login=person.login,
+        theme=person.theme,
+        org_id=org_id or person.org_id,
+        is_grafana_admin=person.is_admin,
+        is_disabled=person.is_disabled,
+        updated_at=times.format_time(person.updated),
+        created_at=times.format_time(person.created),
+        avatar_url=avatar_url(person.email, person.name),
+        access_control=None if caller is None else access_control(caller, ScopedType.USER, person.id),
     )
 
 
-def user_item_view(found: Person, now: datetime) -> UserItem:
+def user_item_view(person: Person, now: datetime) -> UserItem:
     """Return the response model of a user in a list."""
-    seen = last_seen(found.last_seen_at, found.created)
+    seen_at = last_seen(person.last_seen_at, person.created)
     return UserItem(
-        id=found.id,
-        uid=found.uid,
-        name=found.name,
-        login=found.login,
-        email=found.email,
-        avatar_url=avatar_url(found.email, found.name),
-        is_admin=found.is_admin,
-        is_disabled=found.is_disabled,
-        last_seen_at=times.format_time(seen),
-        last_seen_at_age=age(seen, now),
-        created=times.format_time(found.created),
+        id=person.id,
+        uid=person.uid,
+        name=person.name,
+        login=person.login,
+        email=person.email,
+        avatar_url=avatar_url(person.email, person.name),
+        is_admin=person.is_admin,
+        is_disabled=person.is_disabled,
+        last_seen_at=times.format_time(seen_at),
+        last_seen_at_age=age(seen_at, now),
+        created=times.format_time(person.created),
     )

@@ -14,9 +14,9 @@ from dashwright.api.stores.audit import AuditRecord, EventFilter, Outcome
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 
-_READ: Final = "audit:read"
-_PAGE, _LARGEST_PAGE = 100, 1000
-_FILTERS: Final = {
+_READ_PERMISSION: Final = "audit:read"
+_DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE = 100, 1000
+_QUERY_PARAMETERS: Final = {
     "from": "events at this time or later; RFC 3339",
     "to": "events before this time; RFC 3339",
     "actor": "the actor: user:1, service-account:7, api-key:3, queue:default, anonymous",
@@ -26,18 +26,18 @@ _FILTERS: Final = {
     "requestId": "the id of the request",
     "orgId": "the organization concerned; only server admins may name another than their own, and see all without it",
     "before": "the next of the previous page",
-    "limit": f"events on a page, by default {_PAGE}, at most {_LARGEST_PAGE}",
+    "limit": f"events on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
 }
 
 
 def routes(database: Database) -> list[Route]:
-    """Return the route. Admins read the events of their organization, server admins all."""
+    """Return the route. Admins may read the events of their organization, server admins all events."""
 
-    async def listed(call: Call) -> Response:
-        wanted, before = _filter(call), _number(call, "before")
-        limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
+    async def list_events(call: Call) -> Response:
+        event_filter, before = _event_filter(call), _query_integer(call, "before")
+        limit = call.query_integer("limit", _DEFAULT_PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE)
         async with database.connection() as connection:
-            page = await audit.query(connection, wanted, before=before, limit=limit)
+            page = await audit.query(connection, event_filter, before=before, limit=limit)
         return json_response(AuditPage(events=[_event_view(event) for event in page.events], next=page.next).members())
 
     operation = Operation(
@@ -45,18 +45,18 @@ def routes(database: Database) -> list[Route]:
         "the audit log",
         "audit",
         responses={200: AuditPage},
-        query=_FILTERS,
+        query=_QUERY_PARAMETERS,
         parameters={"orgId": int, "before": int, "limit": int},
     )
-    return [Route("GET", "/api/audit", listed, Permission(_READ), operation)]
+    return [Route("GET", "/api/audit", list_events, Permission(_READ_PERMISSION), operation)]
 
 
-def _filter(call: Call) -> EventFilter:
+def _event_filter(call: Call) -> EventFilter:
     outcome = call.query.get("outcome")
     if outcome is not None and outcome not in set(Outcome):
         raise BadRequest(f"outcome must be one of {', '.join(Outcome)}")
     return EventFilter(
-        org_id=_organization(call),
+        org_id=_org_id_to_filter_by(call),
         since=_time(call, "from"),
         until=_time(call, "to"),
         actor=call.query.get("actor"),
@@ -67,33 +67,33 @@ def _filter(call: Call) -> EventFilter:
     )
 
 
-def _organization(call: Call) -> int | None:
-    """Return the organization to filter by. Raises Forbidden for one that the caller may not read."""
-    wanted, own = _number(call, "orgId"), call.identity.org_id
+def _org_id_to_filter_by(call: Call) -> int | None:
+    """Return the id of the organization to filter by, or None for all. Raises Forbidden for one that the caller may not read."""
+    requested_org_id, caller_org_id = _query_integer(call, "orgId"), call.identity.org_id
     if call.identity.is_server_admin:
-        return wanted
-    if wanted not in (None, own):
-        raise permission_denied(_READ)
-    return own
+        return requested_org_id
+    if requested_org_id not in (None, caller_org_id):
+        raise permission_denied(_READ_PERMISSION)
+    return caller_org_id
 
 
-def _number(call: Call, name: str) -> int | None:
-    text = call.query.get(name)
-    if text is None:
+def _query_integer(call: Call, name: str) -> int | None:
+    value = call.query.get(name)
+    if value is None:
         return None
-    number = parse_integer(text)
-    if number is None:
+    integer = parse_integer(value)
+    if integer is None:
         raise BadRequest(f"{name} must be a whole number")
-    return number
+    return integer
 
 
 def _time(call: Call, name: str) -> datetime | None:
-    text = call.query.get(name)
-    if text is None:
+    value = call.query.get(name)
+    if value is None:
         return None
     try:
-        moment = datetime.fromisoformat(text)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        time = datetime.fromisoformat(value)
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise BadRequest(f"{name} must be a time, such as 2026-01-31T12:00:00Z") from error
 

@@ -6,7 +6,7 @@ import structlog
 
 from dashwright.api.auth.identity_cache import IdentityInvalidation
 from dashwright.api.domain import times
-from dashwright.api.domain.access.metadata import Subject, access_control
+from dashwright.api.domain.access.metadata import ScopedType, access_control
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import PUBLIC, Operation, Permission, Route
@@ -21,47 +21,49 @@ from dashwright.common.identity import Identity
 
 log = structlog.get_logger()
 
-GONE: Final = "this endpoint has been removed, please use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead"
-_NOT_DELETED: Final = "Failed to delete API key"
-_TO_READ: Final = "Deprecated: use GET /api/serviceaccounts and GET /api/serviceaccounts/{id}/tokens instead."
-_TO_DELETE: Final = "Deprecated: use GET /api/serviceaccounts and DELETE /api/serviceaccounts/{id}/tokens/{tokenId} instead."
-_TO_MAKE: Final = "Removed: use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead."
+REMOVED_MESSAGE: Final = (
+    "this endpoint has been removed, please use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead"
+)
+_DELETE_FAILED: Final = "Failed to delete API key"
+_LIST_DESCRIPTION: Final = "Deprecated: use GET /api/serviceaccounts and GET /api/serviceaccounts/{id}/tokens instead."
+_DELETE_DESCRIPTION: Final = "Deprecated: use GET /api/serviceaccounts and DELETE /api/serviceaccounts/{id}/tokens/{tokenId} instead."
+_CREATE_DESCRIPTION: Final = "Removed: use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead."
 
 
 def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -> list[Route]:
-    """Return the routes. They see legacy keys of the caller's organization only, no tokens. ``POST`` always returns 410."""
+    """Return the routes. They list and delete legacy keys of the caller's organization, not tokens. ``POST`` always returns 410."""
 
-    async def listed(call: Call) -> Response:
-        not_before = None if call.switch("includeExpired") else int(clock.seconds())
-        ids = call.identity.ids("apikeys:read", Subject.API_KEY.prefix)
+    async def list_keys(call: Call) -> Response:
+        not_before = None if call.query_flag("includeExpired") else int(clock.seconds())
+        ids = call.identity.ids("apikeys:read", ScopedType.API_KEY.prefix)
         async with database.connection() as connection:
-            found = await keys.legacy(connection, call.identity.org_id, not_before=not_before, ids=ids)
-        caller = call.identity if call.switch("accesscontrol") else None
-        return json_response([_key_view(key, caller).members() for key in found])
+            legacy_keys = await keys.list_legacy(connection, call.identity.org_id, not_before=not_before, ids=ids)
+        caller = call.identity if call.query_flag("accesscontrol") else None
+        return json_response([_key_view(key, caller).members() for key in legacy_keys])
 
     async def delete(call: Call) -> Response:
-        key_id = call.integer("id", "id is invalid")
+        key_id = call.path_integer("id", "id is invalid")
         try:
             async with database.transaction() as connection:
                 name = await keys.delete_legacy(connection, call.identity.org_id, key_id)
                 if name is None:
-                    raise NotFound(_NOT_DELETED)
+                    raise NotFound(_DELETE_FAILED)
                 org_id = call.identity.org_id
                 await audit.record(connection, call.actor, "api-key.delete", f"api-key:{key_id}", org_id=org_id, details={"name": name})
         finally:
-            identities.forget(f"key:{key_id}")
+            identities.invalidate(f"key:{key_id}")
         return message_response("API key deleted")
 
     async def create(call: Call) -> Response:
         log.warning("removed_endpoint_called")
-        return message_response(GONE, 410)
+        return message_response(REMOVED_MESSAGE, 410)
 
     return [
         Route(
             "GET",
             "/api/auth/keys",
-            listed,
-            Permission("apikeys:read", any_scope=True),
+            list_keys,
+            Permission("apikeys:read", any_scope_suffices=True),
             Operation(
                 "getAPIkeys",
                 "the organization's legacy keys, by name",
@@ -69,16 +71,16 @@ def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -
                 responses={200: list[ApiKey]},
                 query={"includeExpired": "include expired keys", "accesscontrol": "add the caller's permissions on each"},
                 parameters={"includeExpired": bool, "accesscontrol": bool},
-                description=_TO_READ,
+                description=_LIST_DESCRIPTION,
                 deprecated=True,
             ),
-            failure="Failed to list api keys",
+            failure_message="Failed to list api keys",
         ),
         Route(
             "DELETE",
             "/api/auth/keys/{id}",
             delete,
-            Permission("apikeys:delete", Subject.API_KEY.prefix + "{id}"),
+            Permission("apikeys:delete", ScopedType.API_KEY.prefix + "{id}"),
             Operation(
                 "deleteAPIkey",
                 "delete a legacy key",
@@ -86,10 +88,10 @@ def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -
                 responses={200: Message},
                 parameters={"id": int},
                 errors=(404,),
-                description=_TO_DELETE,
+                description=_DELETE_DESCRIPTION,
                 deprecated=True,
             ),
-            failure=_NOT_DELETED,
+            failure_message=_DELETE_FAILED,
             audit="api-key.delete",
         ),
         Route(
@@ -97,18 +99,18 @@ def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -
             "/api/auth/keys",
             create,
             PUBLIC,
-            Operation("addAPIkey", "removed", "api_keys", responses={410: Message}, description=_TO_MAKE, deprecated=True),
+            Operation("addAPIkey", "removed", "api_keys", responses={410: Message}, description=_CREATE_DESCRIPTION, deprecated=True),
         ),
     ]
 
 
 def _key_view(key: StoredLegacyKey, caller: Identity | None) -> ApiKey:
     """Return the response model of a key. With ``caller``, it includes the caller's permissions on the key."""
-    members: dict[str, object] = {"id": key.id, "name": key.name, "role": key.role.value}
+    fields: dict[str, object] = {"id": key.id, "name": key.name, "role": key.role.value}
     if key.expires is not None:
-        members["expiration"] = times.format_seconds(key.expires)
+        fields["expiration"] = times.format_seconds(key.expires)
     if key.last_used_at is not None:
-        members["last_used_at"] = times.format_time(key.last_used_at)
-    if caller is not None and (allowed := access_control(caller, Subject.API_KEY, key.id)):
-        members["access_control"] = allowed
-    return ApiKey.model_validate(members)
+        fields["last_used_at"] = times.format_time(key.last_used_at)
+    if caller is not None and (permissions := access_control(caller, ScopedType.API_KEY, key.id)):
+        fields["access_control"] = permissions
+    return ApiKey.model_validate(fields)

@@ -1,6 +1,4 @@
-"""Routes of the health check of a data source, which the expressions service runs."""
-
-from typing import Final
+"""Routes of the health check of a data source, which the expressions worker runs."""
 
 import orjson
 
@@ -8,15 +6,13 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import JSON, Response
 from dashwright.api.http.routing import Operation, Route
 from dashwright.api.models.response import Error
-from dashwright.api.routes.data_sources import TAG, any_one, find, one
-from dashwright.api.routes.query import readable_by
+from dashwright.api.routes.data_sources import TAG, find, permission_on_any, permission_on_uid
+from dashwright.api.routes.query import QUERY_ACTION, readable_uids
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.data_source_shapes import DataSourceHealth
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-
-_QUERY: Final = "datasources:query"
 
 
 def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float) -> list[Route]:
@@ -24,12 +20,12 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
     queue = broker.topology.query
 
     async def health(call: Call) -> Response:
-        found = await find(database, call, _QUERY)
-        headers = QueryContext(QueryEndpoint.HEALTH, org_id=found.org_id, fresh=True, readable=readable_by(call.identity)).headers()
-        reply = await rpc.call(queue, orjson.dumps({"uid": found.uid}), timeout=seconds, headers=headers)
-        return Response(int(reply.headers.get("status", 200)), await reply.read(), JSON)
+        data_source = await find(database, call, QUERY_ACTION)
+        headers = QueryContext(QueryEndpoint.HEALTH, org_id=data_source.org_id, fresh=True, readable=readable_uids(call.identity)).headers()
+        response = await rpc.call(queue, orjson.dumps({"uid": data_source.uid}), timeout=seconds, headers=headers)
+        return Response(int(response.headers.get("status", 200)), await response.read(), JSON)
 
-    def described(operation_id: str, *, deprecated: bool = False) -> Operation:
+    def operation(operation_id: str, *, deprecated: bool = False) -> Operation:
         return Operation(
             operation_id,
             "check whether a data source works",
@@ -43,6 +39,6 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
 
     by_uid, by_id = "/api/datasources/uid/{uid}/health", "/api/datasources/{id}/health"
     return [
-        Route("GET", by_uid, health, one(_QUERY), described("checkDatasourceHealthWithUID")),
-        Route("GET", by_id, health, any_one(_QUERY), described("checkDatasourceHealthByID", deprecated=True)),
+        Route("GET", by_uid, health, permission_on_uid(QUERY_ACTION), operation("checkDatasourceHealthWithUID")),
+        Route("GET", by_id, health, permission_on_any(QUERY_ACTION), operation("checkDatasourceHealthByID", deprecated=True)),
     ]

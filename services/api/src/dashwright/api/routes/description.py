@@ -9,9 +9,9 @@ import orjson
 
 from dashwright.api.http import docs_page
 from dashwright.api.http.call import Call
-from dashwright.api.http.earlier import openapi_30
-from dashwright.api.http.etags import entity_tag, tagged
-from dashwright.api.http.openapi import document
+from dashwright.api.http.etags import entity_tag, tagged_response
+from dashwright.api.http.openapi import openapi_document
+from dashwright.api.http.openapi_conversion import openapi_30
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
 from dashwright.api.http.schemas import Schema
@@ -25,79 +25,84 @@ _HTML = "text/html; charset=utf-8"
 
 
 def described_api(routes: Sequence[Route], *, version: str) -> Schema:
-    """Return the OpenAPI document, with the options that Kubernetes clients send as an object."""
-    options = [sub.options for kind in KINDS for sub in kind.subresources if sub.options is not None]
-    return document(routes, version=version, also=options, tags=TAGS, examples=EXAMPLES)
+    """Return the OpenAPI 3.1 document of ``routes``, including the options objects that Kubernetes clients send."""
+    options = [subresource.options for kind in KINDS for subresource in kind.subresources if subresource.options is not None]
+    return openapi_document(routes, version=version, extra_models=options, tags=TAGS, examples=EXAMPLES)
 
 
-def routes(others: Sequence[Route], *, version: str) -> list[Route]:
-    """Return the routes of all formats of the description, which covers ``others`` and these routes.
+def routes(described_routes: Sequence[Route], *, version: str) -> list[Route]:
+    """Return the routes of the description in all formats. It describes ``described_routes`` and these routes.
 
     ``version`` is the product's version.
     """
 
-    # The routes do not change while the process runs. The documents are generated on the first request, in a thread: that
-    # takes a while, and few clients request them.
+    # The documents are generated on the first request, in a thread: generation is slow, and few clients request them. They are
+    # cached, because the routes do not change while the process runs.
     @lru_cache
-    def described() -> Schema:
-        return described_api([*others, *ours], version=version)
+    def openapi_31_document() -> Schema:
+        return described_api([*described_routes, *own_routes], version=version)
 
     @lru_cache
-    def earlier() -> Schema:
-        return openapi_30(described())
+    def openapi_30_document() -> Schema:
+        return openapi_30(openapi_31_document())
 
     @lru_cache
-    def text() -> tuple[bytes, str]:
-        body = orjson.dumps(described())
+    def document_bytes() -> tuple[bytes, str]:
+        body = orjson.dumps(openapi_31_document())
         return body, entity_tag(body)
 
     @lru_cache
     def pages() -> dict[str, bytes]:
-        groups = docs_page.groups_of(described())
-        return {"": docs_page.index(described()), **{name: docs_page.group(described(), group) for name, group in groups.items()}}
+        document = openapi_31_document()
+        group_pages = {slug: docs_page.group_page(document, group) for slug, group in docs_page.groups_of(document).items()}
+        return {"": docs_page.index_page(document), **group_pages}
 
-    async def openapi(call: Call) -> Response:
-        body, tag = await asyncio.to_thread(text)
-        return tagged(call, body, tag, {"Cache-Control": "no-cache"})
+    async def get_document(call: Call) -> Response:
+        body, tag = await asyncio.to_thread(document_bytes)
+        return tagged_response(call, body, tag, {"Cache-Control": "no-cache"})
 
-    async def docs(_: Call) -> Response:
+    async def index_page(_: Call) -> Response:
         return Response(200, (await asyncio.to_thread(pages))[""], _HTML, docs_page.INDEX_HEADERS, may_compress=True)
 
-    async def docs_of_group(call: Call) -> Response:
+    async def group_page(call: Call) -> Response:
         page = (await asyncio.to_thread(pages)).get(call.parameters["group"])
         if page is None:
-            raise NotFound(f"group of operations not found: {call.parameters['group'][:40]!r}; {_DOCS} lists them")
+            raise NotFound(f"group of operations not found: {call.parameters['group'][:40]!r}; {_DOCS_PATH} lists them")
         return Response(200, page, _HTML, docs_page.HEADERS, may_compress=True)
 
-    ours = [
-        Route("GET", "/openapi.json", openapi, PUBLIC, _OPENAPI),
-        Route("GET", _DOCS, docs, PUBLIC, _PAGE),
-        Route("GET", f"{_DOCS}/{{group}}", docs_of_group, PUBLIC, _PAGE_OF_GROUP),
-        *(_moved(path, place, operation) for path, place, operation in _OLD_PLACES),
-        *openapi_v3.routes(KINDS, earlier),
-        *openapi_v2.routes(KINDS, earlier),
+    own_routes = [
+        Route("GET", "/openapi.json", get_document, PUBLIC, _DOCUMENT_OPERATION),
+        Route("GET", _DOCS_PATH, index_page, PUBLIC, _INDEX_OPERATION),
+        Route("GET", f"{_DOCS_PATH}/{{group}}", group_page, PUBLIC, _GROUP_OPERATION),
+        *(_redirect(path, location, operation_id) for path, location, operation_id in _REDIRECTS),
+        *openapi_v3.routes(KINDS, openapi_30_document),
+        *openapi_v2.routes(KINDS, openapi_30_document),
     ]
-    return ours
+    return own_routes
 
 
-def _moved(path: str, place: str, operation: str) -> Route:
-    """Return a route that redirects to ``place``."""
+def _redirect(path: str, location: str, operation_id: str) -> Route:
+    """Return a route that redirects to ``location``."""
 
-    async def moved(_: Call) -> Response:
-        return Response(302, headers={"Location": place})
+    async def redirect(_: Call) -> Response:
+        return Response(302, headers={"Location": location})
 
-    summary = f"redirect to {place}, for clients that use this address"
-    return Route("GET", path, moved, PUBLIC, Operation(operation, summary, "description", responses={302: None}))
+    summary = f"redirect to {location}, for clients that use this address"
+    return Route("GET", path, redirect, PUBLIC, Operation(operation_id, summary, "description", responses={302: None}))
 
 
-_DOCS: Final = "/docs"
-_OLD_PLACES: Final = (
-    ("/swagger", _DOCS, "getSwaggerPage"),
-    ("/api/swagger-ui", _DOCS, "getSwaggerUi"),
+_DOCS_PATH: Final = "/docs"
+_REDIRECTS: Final = (
+    ("/swagger", _DOCS_PATH, "getSwaggerPage"),
+    ("/api/swagger-ui", _DOCS_PATH, "getSwaggerUi"),
     ("/swagger.json", openapi_v2.PATH, "getSwaggerDocument"),
 )
-_TEXT: Final = {"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.1 document"}
-_OPENAPI: Final = Operation("getOpenApi", "this description", "description", responses={200: Content(_TEXT), 304: None})
-_SHOWN: Final = {200: Content(str, ("text/html",))}
-_PAGE: Final = Operation("getDocs", "this description as a page", "description", responses=_SHOWN)
-_PAGE_OF_GROUP: Final = Operation("getDocsOfGroup", "a group of operations as a page", "description", responses=_SHOWN, errors=(404,))
+_DOCUMENT_SCHEMA: Final = {"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.1 document"}
+_DOCUMENT_OPERATION: Final = Operation(
+    "getOpenApi", "this description", "description", responses={200: Content(_DOCUMENT_SCHEMA), 304: None}
+)
+_HTML_RESPONSE: Final = {200: Content(str, ("text/html",))}
+_INDEX_OPERATION: Final = Operation("getDocs", "this description as a page", "description", responses=_HTML_RESPONSE)
+_GROUP_OPERATION: Final = Operation(
+    "getDocsOfGroup", "a group of operations as a page", "description", responses=_HTML_RESPONSE, errors=(404,)
+)

@@ -1,6 +1,6 @@
 """The route of an evaluation's result.
 
-The result is streamed from the store in pieces, so that it is never complete in memory.
+The result is streamed from the store in chunks, so that memory never contains all of it.
 """
 
 import uuid
@@ -25,26 +25,26 @@ def routes(database: Database) -> list[Route]:
     """Return the route ``GET …/evaluations/{name}/result``: frames as JSON, or as Arrow depending on ``Accept``."""
     path = f"/apis/{EVALUATION.api_version()}/namespaces/{{namespace}}/{EVALUATION.plural}/{{name}}/result"
 
-    async def result(call: Call) -> Response:
+    async def get_result(call: Call) -> Response:
         name = call.parameters["name"]
         async with database.connection() as connection:
             job = await _find_evaluation(connection, call.parameters["namespace"], name)
-            outcome = await evaluations.find(connection, job.uid)
+            result = await evaluations.find(connection, job.uid)
         if job.state in (State.PENDING, State.WORKING):
             raise Conflict(f'{EVALUATION.key} "{name}" is {job.state}; its result is available after it has ended', retry_after=1)
-        if outcome is None:
+        if result is None:
             raise Gone(f'{EVALUATION.key} "{name}" has no result: it failed, see its status')
-        if outcome.is_expired:
-            raise _expired(name, outcome.expires_at)
+        if result.is_expired:
+            raise _expired_error(name, result.expires_at)
         as_arrow = wants_arrow(call.accept)
-        pieces = _pieces(database, job.uid, "arrow" if as_arrow else "json")
-        return Response(outcome.status, pieces, ARROW if as_arrow else JSON)
+        chunks = _result_chunks(database, job.uid, "arrow" if as_arrow else "json")
+        return Response(result.status, chunks, ARROW if as_arrow else JSON)
 
-    answers = {200: FRAMES, 400: FRAMES}
+    frame_responses = {200: FRAMES, 400: FRAMES}
     operation = Operation(
-        "getEvaluationResult", "the result frames of an evaluation", EVALUATION.group, responses=answers, errors=(404, 409, 410)
+        "getEvaluationResult", "the result frames of an evaluation", EVALUATION.group, responses=frame_responses, errors=(404, 409, 410)
     )
-    return [Route("GET", path, result, Permission(EVALUATION.actions["get"]), operation)]
+    return [Route("GET", path, get_result, Permission(EVALUATION.actions["get"]), operation)]
 
 
 async def _find_evaluation(connection: Connection, namespace: str, name: str) -> StoredJob:
@@ -55,24 +55,24 @@ async def _find_evaluation(connection: Connection, namespace: str, name: str) ->
         expired_at = await evaluations.expired_at(connection, namespace, name)
         if expired_at is None:
             raise
-        raise _expired(name, expired_at) from error
+        raise _expired_error(name, expired_at) from error
 
 
-def _expired(name: str, at: datetime) -> Gone:
-    time = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _expired_error(name: str, expired_at: datetime) -> Gone:
+    formatted_time = expired_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Gone(
-        f'{EVALUATION.key} "{name}" and its result expired at {time}; submit it again. '
+        f'{EVALUATION.key} "{name}" and its result expired at {formatted_time}; submit it again. '
         "DASHWRIGHT_EVALUATION_RESULT_SECONDS sets how long results are kept"
     )
 
 
-async def _pieces(database: Database, uid: uuid.UUID, form: Format) -> AsyncIterator[bytes]:
-    """Yield the pieces of a result. Each is read after the previous one was sent; no connection is held in between."""
-    number = 0
+async def _result_chunks(database: Database, uid: uuid.UUID, result_format: Format) -> AsyncIterator[bytes]:
+    """Yield the chunks of a result. Each is read after the previous one was sent, without a connection in between."""
+    index = 0
     while True:
         async with database.connection() as connection:
-            body = await evaluations.piece(connection, uid, form, number)
-        if body is None:
+            chunk = await evaluations.read_chunk(connection, uid, result_format, index)
+        if chunk is None:
             return
-        yield body
-        number += 1
+        yield chunk
+        index += 1

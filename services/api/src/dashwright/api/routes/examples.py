@@ -5,12 +5,12 @@ from typing import Final
 
 from dashwright.api.http.openapi import Example
 
-_CSV: Final = "time,orders\n2026-01-01T00:00:00Z,10\n2026-01-01T00:01:00Z,12"
-_SOURCE: Final = {
+_CSV_CONTENT: Final = "time,orders\n2026-01-01T00:00:00Z,10\n2026-01-01T00:01:00Z,12"
+_TESTDATA_QUERY: Final = {
     "refId": "A",
     "datasource": {"type": "grafana-testdata-datasource"},
     "scenarioId": "csv_content",
-    "csvContent": _CSV,
+    "csvContent": _CSV_CONTENT,
 }
 _TIME: Final = "2026-01-01T00:00:00Z"
 _FOLDER: Final = {
@@ -30,7 +30,7 @@ _FOLDER: Final = {
     "updated": _TIME,
     "version": 1,
 }
-_FOUND: Final = {
+_SEARCH_RESULT: Final = {
     "id": 134555181300888,
     "uid": "orders",
     "orgId": 1,
@@ -51,7 +51,7 @@ _DASHBOARD: Final = {
     "title": "Orders",
     "tags": ["shop"],
     "schemaVersion": 41,
-    "panels": [{"id": 1, "type": "timeseries", "title": "Orders a minute", "targets": [_SOURCE]}],
+    "panels": [{"id": 1, "type": "timeseries", "title": "Orders a minute", "targets": [_TESTDATA_QUERY]}],
 }
 _REPOSITORY: Final = {
     "apiVersion": "provisioning.grafana.app/v0alpha1",
@@ -73,7 +73,7 @@ _EVALUATION: Final = {
         "panel": {
             "type": "stat",
             "targets": [
-                _SOURCE,
+                _TESTDATA_QUERY,
                 {"refId": "B", "type": "reduce", "expression": "A", "reducer": "sum"},
             ],
         },
@@ -98,7 +98,7 @@ EXAMPLES: Final[Mapping[str, Example]] = {
         },
     ),
     "getDashboardByUID": Example(None, None, {"uid": "orders"}),
-    "search": Example(None, [_FOUND]),
+    "search": Example(None, [_SEARCH_RESULT]),
     "addDataSource": Example(
         {"name": "Prometheus", "uid": "prometheus", "type": "prometheus", "access": "proxy", "url": "https://prometheus.example.org"},
         None,
@@ -109,7 +109,7 @@ EXAMPLES: Final[Mapping[str, Example]] = {
             "from": "1767225600000",
             "to": "1767225660000",
             "queries": [
-                _SOURCE,
+                _TESTDATA_QUERY,
                 {"refId": "B", "datasource": {"type": "__expr__", "uid": "__expr__"}, "type": "math", "expression": "$A * 2"},
             ],
         },

@@ -7,7 +7,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Operation, Route
 from dashwright.api.models.frontend import BootData, FrontendSettings
-from dashwright.api.routes.data_sources import readable
+from dashwright.api.routes.data_sources import readable_data_sources
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import namespace_of
 from dashwright.common.settings import Settings
@@ -15,23 +15,24 @@ from dashwright.common.stores import data_sources
 from dashwright.common.stores.data_sources import StoredDataSource
 
 TAG: Final = "frontend"
+_SHORT_COMMIT_LENGTH: Final = 10
 
 
 def routes(database: Database, settings: Settings, *, commit: str = "unknown") -> list[Route]:
-    """Return the routes. The settings require credentials because clients check their credentials with this call."""
-    version = settings.reported_version
-    shown = {
+    """Return the routes. The settings require credentials, because clients check their credentials by requesting the settings."""
+    version, short_commit = settings.reported_version, commit[:_SHORT_COMMIT_LENGTH]
+    static_settings = {
         "buildInfo": {
             "version": version,
             "commit": commit,
-            "commitShort": commit[:10],
+            "commitShort": short_commit,
             "buildstamp": 0,
             "edition": "Open Source",
             "env": "production",
             "hasUpdate": False,
             "hideVersion": False,
             "latestVersion": "",
-            "versionString": f"Grafana v{version} ({commit[:10]})",
+            "versionString": f"Grafana v{version} ({short_commit})",
         },
         "quota": {"enabled": settings.quotas_enabled},
         "anonymousEnabled": False,
@@ -40,17 +41,19 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
         "licenseInfo": {},
     }
 
-    async def frontend(call: Call) -> Response:
+    async def get_settings(call: Call) -> Response:
         caller = call.identity
-        found: Sequence[StoredDataSource] = ()
+        readable_sources: Sequence[StoredDataSource] = ()
         if caller.org_id:
             async with database.connection() as connection:
-                found = readable(await data_sources.list_all(connection, caller.org_id), caller, "datasources:query", "datasources:read")
-        sources = {
-            "datasources": {stored.name: _source(stored) for stored in found},
-            "defaultDatasource": next((stored.name for stored in found if stored.fields.is_default), ""),
+                readable_sources = readable_data_sources(
+                    await data_sources.list_all(connection, caller.org_id), caller, "datasources:query", "datasources:read"
+                )
+        source_settings = {
+            "datasources": {data_source.name: _source_settings(data_source) for data_source in readable_sources},
+            "defaultDatasource": next((data_source.name for data_source in readable_sources if data_source.fields.is_default), ""),
         }
-        return json_response({**shown, **sources, "namespace": caller.namespace if caller.org_id else ""})
+        return json_response({**static_settings, **source_settings, "namespace": caller.namespace if caller.org_id else ""})
 
     operation = Operation(
         "getFrontendSettings",
@@ -59,21 +62,24 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
         responses={200: FrontendSettings},
         description="Includes the data sources that the caller may query or read, by name.",
     )
-    return [Route("GET", "/api/frontend/settings", frontend, SIGNED_IN, operation), Route("GET", "/bootdata", _bootdata, PUBLIC, _BOOTDATA)]
+    return [
+        Route("GET", "/api/frontend/settings", get_settings, SIGNED_IN, operation),
+        Route("GET", "/bootdata", _get_boot_data, PUBLIC, _BOOT_DATA_OPERATION),
+    ]
 
 
-async def _bootdata(_: Call) -> Response:
-    """Return the default namespace. Clients read a cloud namespace from here and treat any other as an organization's."""
+async def _get_boot_data(_: Call) -> Response:
+    """Return the default namespace. Clients look for a namespace of Grafana Cloud here, and treat any other as an organization's."""
     return json_response({"settings": {"namespace": namespace_of(1)}})
 
 
-_BOOTDATA: Final = Operation("getBootData", "the namespace that a client starts in", TAG, responses={200: BootData})
+_BOOT_DATA_OPERATION: Final = Operation("getBootData", "the namespace that a client starts in", TAG, responses={200: BootData})
 
 
-def _source(stored: StoredDataSource) -> dict[str, Any]:
-    fields = stored.fields
+def _source_settings(data_source: StoredDataSource) -> dict[str, Any]:
+    fields = data_source.fields
     return {
-        "id": stored.id,
+        "id": data_source.id,
         "uid": fields.uid,
         "type": fields.type,
         "name": fields.name,

@@ -20,11 +20,11 @@ from dashwright.common.observability.probes import ProbeReport, Probes
 
 PRODUCT_VERSION: Final = version("dashwright-api")
 DATABASE_CHECK: Final = "database"
-_TEXT: Final = "text/plain; charset=utf-8"
-_PLAIN: Final = Content(str, ("text/plain",))
-_PROBED: Final = {200: _PLAIN, 500: _PLAIN}
-_CHECKED: Final = {200: HealthResponse, 503: HealthResponse}
-_VERBOSE: Final = {"verbose": "If present, the response names every check"}
+_CONTENT_TYPE: Final = "text/plain; charset=utf-8"
+_PLAIN_TEXT: Final = Content(str, ("text/plain",))
+_PROBE_RESPONSES: Final = {200: _PLAIN_TEXT, 500: _PLAIN_TEXT}
+_HEALTH_RESPONSES: Final = {200: HealthResponse, 503: HealthResponse}
+_VERBOSE_QUERY: Final = {"verbose": "If present, the response names every check"}
 _NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -35,48 +35,64 @@ def routes(probes: Probes, *, reported_version: str, commit: str = "unknown", me
     """
 
     async def database_health(_: Call) -> Response:
-        is_well = await probes.passes(DATABASE_CHECK)
-        body = {"commit": commit, "database": "ok" if is_well else "failing", "version": reported_version}
-        return json_response(body) if is_well else json_response(body, 503, {"Retry-After": "1"})
+        is_healthy = await probes.passes(DATABASE_CHECK)
+        body = {"commit": commit, "database": "ok" if is_healthy else "failing", "version": reported_version}
+        return json_response(body) if is_healthy else json_response(body, 503, {"Retry-After": "1"})
 
     return [
-        _get("/livez", _probe(probes.live), "livez", "Whether the process is alive; if not, restart it", _PROBED, _VERBOSE),
-        _get(
+        _public_route(
+            "/livez",
+            _probe_handler(probes.check_liveness),
+            "livez",
+            "Whether the process is alive; if not, restart it",
+            _PROBE_RESPONSES,
+            _VERBOSE_QUERY,
+        ),
+        _public_route(
             "/readyz",
-            _probe(probes.ready),
+            _probe_handler(probes.check_readiness),
             "readyz",
             "Whether the process can do its work; the response names failed checks",
-            _PROBED,
-            _VERBOSE,
+            _PROBE_RESPONSES,
+            _VERBOSE_QUERY,
         ),
-        _get("/healthz", _probe(lambda: probes.ready("healthz")), "healthz", "An alias of readyz", _PROBED, _VERBOSE),
-        _get("/metrics", _metrics(metrics_token), "metrics", "Metrics as Prometheus text", {200: _PLAIN}),
-        _get("/version", _version, "version", "The version of this server, as Kubernetes clients read it", {200: VersionInfo}),
-        _get("/api/health", database_health, "getHealth", "The health of the database, and the version of the API", _CHECKED),
+        _public_route(
+            "/healthz",
+            _probe_handler(lambda: probes.check_readiness("healthz")),
+            "healthz",
+            "An alias of readyz",
+            _PROBE_RESPONSES,
+            _VERBOSE_QUERY,
+        ),
+        _public_route("/metrics", _metrics_handler(metrics_token), "metrics", "Metrics as Prometheus text", {200: _PLAIN_TEXT}),
+        _public_route("/version", _version, "version", "The version of this server, as Kubernetes clients read it", {200: VersionInfo}),
+        _public_route(
+            "/api/health", database_health, "getHealth", "The health of the database, and the version of the API", _HEALTH_RESPONSES
+        ),
     ]
 
 
-def _get(
-    path: str, handler: Handler, identifier: str, summary: str, answers: Mapping[int, Any], query: Mapping[str, str] = _NO_QUERY
+def _public_route(
+    path: str, handler: Handler, operation_id: str, summary: str, responses: Mapping[int, Any], query: Mapping[str, str] = _NO_QUERY
 ) -> Route:
-    operation = Operation(identifier, summary, tag="health", responses=answers, query=query)
+    operation = Operation(operation_id, summary, tag="health", responses=responses, query=query)
     return Route("GET", path, handler, PUBLIC, operation, is_routine=True)
 
 
-def _probe(report: Callable[[], Awaitable[ProbeReport]]) -> Handler:
+def _probe_handler(run_checks: Callable[[], Awaitable[ProbeReport]]) -> Handler:
     async def handler(call: Call) -> Response:
-        outcome = await report()
-        text = outcome.text(verbose="verbose" in call.query)
-        return Response(outcome.status, text.encode(), _TEXT, {"Cache-Control": "no-cache"})
+        probe_report = await run_checks()
+        body = probe_report.body(verbose="verbose" in call.query)
+        return Response(probe_report.status, body.encode(), _CONTENT_TYPE, {"Cache-Control": "no-cache"})
 
     return handler
 
 
-def _metrics(token: SecretStr | None) -> Handler:
-    expected = f"Bearer {token.get_secret_value()}".encode() if token and token.get_secret_value() else b""
+def _metrics_handler(token: SecretStr | None) -> Handler:
+    expected_header = f"Bearer {token.get_secret_value()}".encode() if token and token.get_secret_value() else b""
 
     async def handler(call: Call) -> Response:
-        if expected and not hmac.compare_digest(call.headers.get("Authorization", "").encode(), expected):
+        if expected_header and not hmac.compare_digest(call.headers.get("Authorization", "").encode(), expected_header):
             raise Unauthorized("metrics require the token of DASHWRIGHT_METRICS_TOKEN as Authorization: Bearer")
         return Response(200, metrics.exposition(), metrics.CONTENT_TYPE)
 
@@ -84,7 +100,7 @@ def _metrics(token: SecretStr | None) -> Handler:
 
 
 async def _version(_: Call) -> Response:
-    major, minor, *_rest = PRODUCT_VERSION.split(".")
+    major, minor, *_patch = PRODUCT_VERSION.split(".")
     return json_response(
         {
             "major": major,

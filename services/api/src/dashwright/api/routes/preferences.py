@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from dashwright.api.accounts.preferences import UPDATE, PreferenceChanges
 from dashwright.api.http.authentication import not_a_member
-from dashwright.api.http.call import Call, user_only
+from dashwright.api.http.call import Call, require_user_id
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Access, Operation, Permission, Route
 from dashwright.api.models.preferences import PreferencesShape
@@ -18,33 +18,35 @@ from dashwright.api.routes import teams
 from dashwright.api.stores import preferences
 from dashwright.api.stores.preferences import PreferencesOwner
 from dashwright.common.database.pool import Database
-from dashwright.common.document import check_depth, check_texts, write_json
 from dashwright.common.errors import Invalid
+from dashwright.common.json_documents import check_depth, check_strings, write_json
 from dashwright.common.models.classic import ClassicBody, Name
 
 _TAG: Final = "preferences"
 #: The largest body in bytes: clients load ``navbar`` and ``queryHistory`` with every page.
-_LIMIT: Final = 64 * 1024
+_MAX_BODY_BYTES: Final = 64 * 1024
 
-#: Returns the owner of the preferences in a call, given whether the call changes them. Raises Forbidden and NotFound.
-OwnerOf = Callable[[Call, bool], Awaitable[PreferencesOwner]]
+#: A function that returns the owner of the preferences of a call. The flag is ``True`` if the call changes the preferences. The function
+#: raises Forbidden and NotFound.
+FindOwner = Callable[[Call, bool], Awaitable[PreferencesOwner]]
 
 
-def _storable(tree: dict[str, Any]) -> dict[str, Any]:
+def _require_storable(value: dict[str, Any]) -> dict[str, Any]:
+    """Return ``value``. Raises ValueError if the database cannot store it."""
     try:
-        check_depth(tree)
-        check_texts(tree)
-        write_json(tree)
+        check_depth(value)
+        check_strings(value)
+        write_json(value)
     except Invalid as error:
         raise ValueError(error.message) from error
-    return tree
+    return value
 
 
-_Tree = Annotated[dict[str, Any], AfterValidator(_storable)]
+_StorableObject = Annotated[dict[str, Any], AfterValidator(_require_storable)]
 
 
 class PreferencesBody(ClassicBody):
-    """New preferences. An empty text removes a choice."""
+    """New preferences. An empty string resets a preference."""
 
     theme: Name | None = None
     home_dashboard_uid: Name | None = Field(default=None, alias="homeDashboardUID")
@@ -52,95 +54,113 @@ class PreferencesBody(ClassicBody):
     timezone: Name | None = None
     week_start: Name | None = None
     language: Name | None = None
-    query_history: _Tree | None = None
-    navbar: _Tree | None = None
+    query_history: _StorableObject | None = None
+    navbar: _StorableObject | None = None
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The members that were sent, by their names in the API."""
+    def sent_fields(self) -> dict[str, Any]:
+        """The fields that the client sent, by their names in the API."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
 class _PreferencesHandlers:
     """The handlers for the preferences of one kind of owner."""
 
-    def __init__(self, database: Database, changes: PreferenceChanges, owner: OwnerOf) -> None:
+    def __init__(self, database: Database, use_cases: PreferenceChanges, find_owner: FindOwner) -> None:
         self._database = database
-        self._changes = changes
-        self._owner = owner
+        self._use_cases = use_cases
+        self._find_owner = find_owner
 
     async def get(self, call: Call) -> Response:
         """Return the preferences."""
-        owner = await self._owner(call, False)
+        owner = await self._find_owner(call, False)
         async with self._database.connection() as connection:
-            found = await preferences.get(connection, owner)
-        shown = PreferencesShape(
-            theme=found.theme,
-            home_dashboard_uid=found.home_dashboard_uid,
-            timezone=found.timezone,
-            week_start=found.week_start,
-            language=found.extra.get("language"),
-            query_history=found.extra.get("queryHistory"),
-            navbar=found.extra.get("navbar"),
+            current = await preferences.get(connection, owner)
+        response_model = PreferencesShape(
+            theme=current.theme,
+            home_dashboard_uid=current.home_dashboard_uid,
+            timezone=current.timezone,
+            week_start=current.week_start,
+            language=current.extra.get("language"),
+            query_history=current.extra.get("queryHistory"),
+            navbar=current.extra.get("navbar"),
         )
-        return json_response(shown)
+        return json_response(response_model)
 
     async def replace(self, call: Call) -> Response:
         """Replace all preferences."""
-        return await self._change(call, keep=False)
+        return await self._change(call, keep_others=False)
 
     async def change(self, call: Call) -> Response:
-        """Change the given preferences."""
-        return await self._change(call, keep=True)
+        """Change the preferences in the body, and keep the others."""
+        return await self._change(call, keep_others=True)
 
-    async def _change(self, call: Call, *, keep: bool) -> Response:
-        owner = await self._owner(call, True)
-        body = await call.fields(PreferencesBody, fault="bad request data")
-        await self._changes.put(call.actor, owner, body.given, keep=keep)
+    async def _change(self, call: Call, *, keep_others: bool) -> Response:
+        owner = await self._find_owner(call, True)
+        body = await call.model_or_400(PreferencesBody, message="bad request data")
+        await self._use_cases.update(call.actor, owner, body.sent_fields, keep_others=keep_others)
         return message_response("Preferences updated")
 
 
 @cache
 def _timezones() -> frozenset[str]:
-    # Reads hundreds of files, so it is left out of the start and of the event loop.
+    # This reads hundreds of files, so it runs neither at startup nor on the event loop.
     return frozenset(zoneinfo.available_timezones())
 
 
 def routes(database: Database) -> list[Route]:
     """Return the routes of ``/api/user|org|teams/{team_id}/preferences``: GET, PUT (replaces all), PATCH (changes some)."""
-    changes = PreferenceChanges(database, _timezones)
+    use_cases = PreferenceChanges(database, _timezones)
 
-    async def user(call: Call, _changes: bool) -> PreferencesOwner:
-        user_id = user_only(call, lacks="preferences")
+    async def find_user_owner(call: Call, _is_change: bool) -> PreferencesOwner:
+        user_id = require_user_id(call, user_data="preferences")
         if not call.identity.org_id:
             raise not_a_member()
         return PreferencesOwner(call.identity.org_id, user_id=user_id)
 
-    async def org(call: Call, _changes: bool) -> PreferencesOwner:
+    async def find_org_owner(call: Call, _is_change: bool) -> PreferencesOwner:
         return PreferencesOwner(call.identity.org_id)
 
-    async def team(call: Call, is_change: bool) -> PreferencesOwner:
-        found = await teams.find(database, call, "teams:write" if is_change else "teams:read")
-        return PreferencesOwner(found.org_id, team_id=found.id)
+    async def find_team_owner(call: Call, is_change: bool) -> PreferencesOwner:
+        team = await teams.find(database, call, "teams:write" if is_change else "teams:read")
+        return PreferencesOwner(team.org_id, team_id=team.id)
 
-    in_org = "org:id:{current_org}"
-    read, write = Permission("orgs.preferences:read", in_org), Permission("orgs.preferences:write", in_org)
-    team_read, team_write = Permission("teams:read", any_scope=True), Permission("teams:write", any_scope=True)
+    org_scope = "org:id:{current_org}"
+    read, write = Permission("orgs.preferences:read", org_scope), Permission("orgs.preferences:write", org_scope)
+    team_read, team_write = Permission("teams:read", any_scope_suffices=True), Permission("teams:write", any_scope_suffices=True)
     return [
-        *_routes("/api/user/preferences", "User", SIGNED_IN, SIGNED_IN, _PreferencesHandlers(database, changes, user), (403, 404)),
-        *_routes("/api/org/preferences", "Org", read, write, _PreferencesHandlers(database, changes, org), (404,)),
-        *_routes("/api/teams/{team_id}/preferences", "Team", team_read, team_write, _PreferencesHandlers(database, changes, team), (404,)),
+        *_routes(
+            "/api/user/preferences", "User", SIGNED_IN, SIGNED_IN, _PreferencesHandlers(database, use_cases, find_user_owner), (403, 404)
+        ),
+        *_routes("/api/org/preferences", "Org", read, write, _PreferencesHandlers(database, use_cases, find_org_owner), (404,)),
+        *_routes(
+            "/api/teams/{team_id}/preferences",
+            "Team",
+            team_read,
+            team_write,
+            _PreferencesHandlers(database, use_cases, find_team_owner),
+            (404,),
+        ),
     ]
 
 
 def _routes(
-    path: str, whose: str, read: Access | Permission, write: Access | Permission, handlers: _PreferencesHandlers, errors: tuple[int, ...]
+    path: str,
+    owner_name: str,
+    read: Access | Permission,
+    write: Access | Permission,
+    handlers: _PreferencesHandlers,
+    errors: tuple[int, ...],
 ) -> list[Route]:
-    get = Operation(f"get{whose}Preferences", "get the preferences that are set", _TAG, responses={200: PreferencesShape}, errors=errors)
-    replace = Operation(f"update{whose}Preferences", "replace all preferences", _TAG, PreferencesBody, {200: Message}, errors=errors)
-    change = Operation(f"patch{whose}Preferences", "change the preferences given", _TAG, PreferencesBody, {200: Message}, errors=errors)
+    get = Operation(
+        f"get{owner_name}Preferences", "get the preferences that are set", _TAG, responses={200: PreferencesShape}, errors=errors
+    )
+    replace = Operation(f"update{owner_name}Preferences", "replace all preferences", _TAG, PreferencesBody, {200: Message}, errors=errors)
+    change = Operation(
+        f"patch{owner_name}Preferences", "change the preferences in the body", _TAG, PreferencesBody, {200: Message}, errors=errors
+    )
     return [
         Route("GET", path, handlers.get, read, get),
-        Route("PUT", path, handlers.replace, write, replace, body_limit=_LIMIT, audit=UPDATE),
-        Route("PATCH", path, handlers.change, write, change, body_limit=_LIMIT, audit=UPDATE),
+        Route("PUT", path, handlers.replace, write, replace, body_limit=_MAX_BODY_BYTES, audit=UPDATE),
+        Route("PATCH", path, handlers.change, write, change, body_limit=_MAX_BODY_BYTES, audit=UPDATE),
     ]

@@ -1,12 +1,12 @@
-"""``POST /api/ds/query``: passes the request to the expressions service and its response to the client, both unchanged."""
+"""``POST /api/ds/query``. The gateway sends the request to the expressions worker and returns its response unchanged."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
-from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
+from dashwright.api.http.routing import BINARY, Content, Handler, Operation, Permission, Route
 from dashwright.api.models.queries import QueryRefusal, QueryRequest, QueryResults
 from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.identity import Identity
@@ -16,23 +16,21 @@ from dashwright.common.messaging.rpc import RpcClient, RpcResponse
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.observability import metrics
 
-QUERY = "datasources:query"
-#: The worker checks which data sources: it parses the queries, the gateway does not.
-NEEDS = Permission(QUERY, any_scope=True)
+QUERY_ACTION = "datasources:query"
+#: The worker checks the permission on each data source, because only the worker parses the queries.
+QUERY_PERMISSION = Permission(QUERY_ACTION, any_scope_suffices=True)
 
-
-Handler = Callable[[Call], Awaitable[Response]]
-_FLAGS = {"": False, "false": False, "true": True}
+_FLAG_VALUES = {"": False, "false": False, "true": True}
 FRAMES = (Content(QueryResults), Content(BINARY, (ARROW,)))
 RESULTS = {200: FRAMES, 400: (Content(QueryResults | QueryRefusal), Content(BINARY, (ARROW,)))}
-#: The uids travel in a message header, whose size is limited.
-_MOST_UIDS = 1_000
+#: Limit on the uids of data sources in a message header, whose size is limited.
+_MAX_UIDS = 1_000
 
 EXPLAIN = {"explain": "add meta.explain: how the results were calculated"}
 
 
-class Evaluations:
-    """The client of the expressions service. ``seconds`` is the time limit of a query."""
+class QueryClient:
+    """A client of the expressions worker. ``seconds`` is the time limit of a request to it."""
 
     def __init__(self, broker: Broker, rpc: RpcClient, *, seconds: float) -> None:
         self._queue = broker.topology.query
@@ -42,21 +40,21 @@ class Evaluations:
     def handler_for(self, endpoint: QueryEndpoint) -> Handler:
         """Return a handler for requests to ``endpoint``."""
 
-        async def ask(call: Call) -> Response:
-            started = time.perf_counter()
-            headers = _context(call, endpoint).headers()
-            reply = await self._rpc.call(self._queue, await call.body(), timeout=self._seconds, headers=headers)
-            status = int(reply.headers.get("status", 200))
-            content_type = str(reply.headers.get("content_type", "application/json"))
-            metrics.rpc_seconds.labels(queue=self._queue, outcome="first-piece").observe(time.perf_counter() - started)
-            # A response of one piece is sent with its length, a longer one in chunks as they arrive.
-            complete = reply.complete
-            return Response(status, complete if complete is not None else _pieces(reply), content_type)
+        async def handler(call: Call) -> Response:
+            started_at = time.perf_counter()
+            headers = _query_context(call, endpoint).headers()
+            response = await self._rpc.call(self._queue, await call.body(), timeout=self._seconds, headers=headers)
+            status = int(response.headers.get("status", 200))
+            content_type = str(response.headers.get("content_type", "application/json"))
+            metrics.rpc_seconds.labels(queue=self._queue, outcome="first-piece").observe(time.perf_counter() - started_at)
+            # A response of one chunk is sent with its length, a longer one chunk by chunk.
+            complete_body = response.complete_body
+            return Response(status, complete_body if complete_body is not None else _response_chunks(response), content_type)
 
-        return ask
+        return handler
 
 
-def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
+def routes(query_client: QueryClient, *, body_limit: int) -> list[Route]:
     """Return the route. ``body_limit`` is the largest request in bytes."""
     flags = {"lenient": "report unknown properties of a target as warnings instead of errors", **EXPLAIN}
     operation = Operation(
@@ -68,47 +66,51 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
         query=flags,
         parameters=dict.fromkeys(flags, bool),
     )
-    return [Route("POST", "/api/ds/query", evaluations.handler_for(QueryEndpoint.QUERY), NEEDS, operation, body_limit=body_limit)]
+    return [
+        Route("POST", "/api/ds/query", query_client.handler_for(QueryEndpoint.QUERY), QUERY_PERMISSION, operation, body_limit=body_limit)
+    ]
 
 
-def _context(call: Call, endpoint: QueryEndpoint) -> QueryContext:
-    # The Accept header is passed on: the worker decides which formats it can encode.
+def _query_context(call: Call, endpoint: QueryEndpoint) -> QueryContext:
+    # The context contains the Accept header, because the worker decides which formats it can encode.
     caller = call.identity
     return QueryContext(
         endpoint,
-        lenient=_flag(call, "lenient"),
-        explain=_flag(call, "explain"),
+        lenient=_query_flag(call, "lenient"),
+        explain=_query_flag(call, "explain"),
         accept=call.accept,
         org_id=caller.org_id,
-        uids=uids_of(caller),
-        readable=readable_by(caller),
+        uids=queryable_uids(caller),
+        readable=readable_uids(caller),
         fresh=any("no-cache" in value or "no-store" in value for value in call.headers.getall("Cache-Control", [])),
     )
 
 
-def uids_of(caller: Identity) -> frozenset[str] | None:
-    """Return the data sources that the caller may query; None: all. Raises Forbidden for too many to list."""
-    uids = caller.names(QUERY, "datasources:uid:")
-    if uids is not None and len(uids) > _MOST_UIDS:
-        raise Forbidden(f"you have {QUERY} on more than {_MOST_UIDS} single data sources; have it granted on datasources:uid:* instead")
+def queryable_uids(caller: Identity) -> frozenset[str] | None:
+    """Return the uids of the data sources that the caller may query, or None for all. Raises Forbidden for too many uids."""
+    uids = caller.names(QUERY_ACTION, "datasources:uid:")
+    if uids is not None and len(uids) > _MAX_UIDS:
+        raise Forbidden(
+            f"you have {QUERY_ACTION} on more than {_MAX_UIDS} single data sources; have it granted on datasources:uid:* instead"
+        )
     return uids
 
 
-def readable_by(caller: Identity) -> frozenset[str] | None:
-    """Return the data sources whose settings the caller may read; None: all. Empty if there are too many to list."""
+def readable_uids(caller: Identity) -> frozenset[str] | None:
+    """Return the uids of the data sources whose settings the caller may read, or None for all. Too many uids count as none."""
     uids = caller.names("datasources:read", "datasources:uid:")
-    return uids if uids is None or len(uids) <= _MOST_UIDS else frozenset()
+    return uids if uids is None or len(uids) <= _MAX_UIDS else frozenset()
 
 
-def _flag(call: Call, name: str) -> bool:
-    given = call.query.get(name, "")
-    if given not in _FLAGS:
-        raise BadRequest(f"the parameter {name} must be true or false, not {given[:40]!r}")
-    return _FLAGS[given]
+def _query_flag(call: Call, name: str) -> bool:
+    value = call.query.get(name, "")
+    if value not in _FLAG_VALUES:
+        raise BadRequest(f"the parameter {name} must be true or false, not {value[:40]!r}")
+    return _FLAG_VALUES[value]
 
 
-async def _pieces(reply: RpcResponse) -> AsyncIterator[bytes]:
-    """Yield the pieces at the client's pace. When the client disconnects, closing the reply stops the worker."""
-    async with aclosing(reply):
-        async for piece in reply.chunks():
-            yield piece
+async def _response_chunks(response: RpcResponse) -> AsyncIterator[bytes]:
+    """Yield the chunks of a response. When the client disconnects, the response is closed, which stops the worker."""
+    async with aclosing(response):
+        async for chunk in response.chunks():
+            yield chunk

@@ -6,34 +6,38 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from dashwright.api.domain.batch_items import SUBMIT_VERB
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route
+from dashwright.api.http.routing import SIGNED_IN, UNLIMITED_BYTES, Operation, Permission, Route
 from dashwright.api.resources.request import ResourceHandler, Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.subresources import dto, folder, managed, status, versions
+from dashwright.api.resources.subresources import batch, batch_items, batch_results, dto, folder, managed, replay, status, versions
 from dashwright.api.resources.verbs import create, delete, delete_collection, get, list_, patch, update, watch
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import KINDS
 
 #: The largest object in a request, in bytes.
-OBJECT_LIMIT: Final = 5 * 1024 * 1024
+MAX_OBJECT_BYTES: Final = 5 * 1024 * 1024
 
-#: The verb in the name of the audit event, if it differs.
-_EVENTS: Final = MappingProxyType({"patch": "update", "deletecollection": "delete"})
+#: The verb in the name of the audit event, for verbs of the resource API that have another one there.
+_EVENT_VERBS: Final = MappingProxyType({"patch": "update", "deletecollection": "delete"})
 
-_READING: Final = frozenset({"get", "list"})
+_READ_VERBS: Final = frozenset({"get", "list"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """The path and handler of a verb."""
+    """The method, path and handler of a verb."""
 
     verb: str
     method: str
-    #: Relative to the collection.
+    #: The path below the collection of objects.
     path: str
     operation: Callable[[Target], Operation]
     handle: ResourceHandler
+    #: The verb of the kind whose permission is needed, instead of that of the subresource.
+    permission_verb: str | None = None
+    body_limit: int = MAX_OBJECT_BYTES
 
 
 _ENDPOINTS: Final = (
@@ -45,20 +49,32 @@ _ENDPOINTS: Final = (
     _Endpoint("delete", "DELETE", "/{name}", delete.operation, delete.handle),
     _Endpoint("deletecollection", "DELETE", "", delete_collection.operation, delete_collection.handle),
 )
-_STATUS: Final = _Endpoint("get", "GET", "/{name}/status", status.operation, status.handle)
+_STATUS_READ: Final = _Endpoint("get", "GET", "/{name}/status", status.operation, status.handle)
 _STATUS_WRITES: Final = (
-    _Endpoint("status", "PUT", "/{name}/status", status.operation_of_replace, status.replace),
-    _Endpoint("status", "PATCH", "/{name}/status", status.operation_of_patch, status.patch),
+    _Endpoint("status", "PUT", "/{name}/status", status.replace_operation, status.replace),
+    _Endpoint("status", "PATCH", "/{name}/status", status.patch_operation, status.patch),
 )
-_SUBRESOURCES: Final[Mapping[str, tuple[_Endpoint, ...]]] = MappingProxyType(
+_SUBRESOURCE_ENDPOINTS: Final[Mapping[str, tuple[_Endpoint, ...]]] = MappingProxyType(
     {
+        "items": (
+            _Endpoint("list", "GET", "/{name}/items", batch.items_operation, batch.list_items),
+            _Endpoint(SUBMIT_VERB, "POST", "/{name}/items", batch_items.operation, batch_items.submit, "update", UNLIMITED_BYTES),
+        ),
+        "results": (_Endpoint("list", "GET", "/{name}/results", batch_results.operation, batch_results.handle),),
+        "close": (_Endpoint("close", "POST", "/{name}/close", batch.close_operation, batch.close),),
+        "cancel": (_Endpoint("cancel", "POST", "/{name}/cancel", batch.cancel_operation, batch.cancel),),
+        "retry": (_Endpoint("retry", "POST", "/{name}/retry", batch.retry_operation, batch.retry),),
         "counts": (_Endpoint("get", "GET", "/{name}/counts", folder.counts_operation, folder.counts),),
         "parents": (_Endpoint("get", "GET", "/{name}/parents", folder.parents_operation, folder.parents),),
         "resources": (_Endpoint("get", "GET", "/{name}/resources", managed.operation, managed.handle),),
         "dto": (_Endpoint("get", "GET", "/{name}/dto", dto.operation, dto.handle),),
+        "replay": (
+            _Endpoint("replay", "POST", "/{name}/replay", replay.operation, replay.handle),
+            _Endpoint("replay", "POST", "/replay", replay.collection_operation, replay.handle_collection),
+        ),
         "versions": (
             _Endpoint("list", "GET", "/{name}/versions", versions.operation, versions.handle),
-            _Endpoint("get", "GET", "/{name}/versions/{number}", versions.operation_of_one, versions.handle_one),
+            _Endpoint("get", "GET", "/{name}/versions/{number}", versions.single_version_operation, versions.handle_single_version),
         ),
     }
 )
@@ -66,31 +82,33 @@ _SUBRESOURCES: Final[Mapping[str, tuple[_Endpoint, ...]]] = MappingProxyType(
 
 def routes(services: Services, kinds: Sequence[Kind] = KINDS) -> list[Route]:
     """Return the routes of every verb of every kind in each version, and of the subresources."""
-    verbs = [
+    verb_routes = [
         _route(endpoint, Target(kind, version), services) for kind in kinds for version in kind.versions for endpoint in _endpoints(kind)
     ]
-    below = [
-        _route(endpoint, Target(kind, version, sub), services)
+    subresource_routes = [
+        _route(endpoint, Target(kind, version, subresource), services)
         for kind in kinds
         for version in kind.versions
-        for sub in kind.subresources
-        for endpoint in _SUBRESOURCES.get(sub.name, ())
+        for subresource in kind.subresources
+        for endpoint in _SUBRESOURCE_ENDPOINTS.get(subresource.name, ())
     ]
-    everywhere = [_everywhere(Target(kind, version), services) for kind in kinds if "list" in kind.verbs for version in kind.versions]
-    return [*verbs, *below, *everywhere]
+    all_namespaces_routes = [
+        _all_namespaces_route(Target(kind, version), services) for kind in kinds if "list" in kind.verbs for version in kind.versions
+    ]
+    return [*verb_routes, *subresource_routes, *all_namespaces_routes]
 
 
-def _everywhere(target: Target, services: Services) -> Route:
-    """Return the route that lists all namespaces. Its handler checks the rights, to name the namespaces to use instead."""
+def _all_namespaces_route(target: Target, services: Services) -> Route:
+    """Return the route that lists all namespaces. The handler checks permissions, so that its errors can name other namespaces."""
     path = f"/apis/{target.kind.group}/{target.version}/{target.kind.plural}"
-    handle = functools.partial(list_.handle_everywhere, target, services)
-    return Route("GET", path, handle, SIGNED_IN, list_.operation_everywhere(target))
+    handle = functools.partial(list_.handle_all_namespaces, target, services)
+    return Route("GET", path, handle, SIGNED_IN, list_.all_namespaces_operation(target))
 
 
 def _endpoints(kind: Kind) -> Iterator[_Endpoint]:
     yield from (endpoint for endpoint in _ENDPOINTS if endpoint.verb in kind.verbs)
     if kind.status is not None:
-        yield _STATUS
+        yield _STATUS_READ
         yield from _STATUS_WRITES if "update" in kind.verbs else ()
 
 
@@ -100,8 +118,14 @@ def _route(endpoint: _Endpoint, target: Target, services: Services) -> Route:
         endpoint.method,
         f"/apis/{kind.group}/{target.version}/namespaces/{{namespace}}/{kind.plural}{endpoint.path}",
         functools.partial(endpoint.handle, target, services),
-        Permission(kind.actions[endpoint.verb] if target.sub is None else target.sub.action, by_object=kind.in_folder),
+        Permission(_action(endpoint, target), object_rules_suffice=kind.in_folder),
         endpoint.operation(target),
-        body_limit=OBJECT_LIMIT,
-        audit=None if endpoint.verb in _READING else event_of(kind, _EVENTS.get(endpoint.verb, endpoint.verb)),
+        body_limit=endpoint.body_limit,
+        audit=None if endpoint.verb in _READ_VERBS else event_of(kind, _EVENT_VERBS.get(endpoint.verb, endpoint.verb)),
     )
+
+
+def _action(endpoint: _Endpoint, target: Target) -> str:
+    if target.subresource is not None and endpoint.permission_verb is None:
+        return target.subresource.action
+    return target.kind.actions[endpoint.permission_verb or endpoint.verb]

@@ -11,7 +11,7 @@ from dashwright.api.accounts.service_accounts import (
     ServiceAccounts,
     unknown_account,
 )
-from dashwright.api.domain.access.metadata import Subject
+from dashwright.api.domain.access.metadata import ScopedType
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
@@ -25,7 +25,7 @@ from dashwright.api.models.service_accounts import (
     ServiceAccountPage,
     ServiceAccountProfile,
 )
-from dashwright.api.routes.service_account_views import account_of, item_view, profile_view
+from dashwright.api.routes.service_account_views import account_id_of, item_view, profile_view
 from dashwright.api.stores import service_accounts
 from dashwright.api.stores.service_accounts import ServiceAccountQuery
 from dashwright.common.clock import Clock
@@ -33,18 +33,18 @@ from dashwright.common.database.pool import Database
 
 TAG: Final = "service_accounts"
 _BAD_BODY: Final = "Bad request data"
-_PAGE, _LARGEST_PAGE, _LAST_PAGE = 1000, 5000, 1_000_000
-_READ, _WRITE, _DELETE = "serviceaccounts:read", "serviceaccounts:write", "serviceaccounts:delete"
-_SEARCHED: Final = {
-    "query": "text in name, login or e-mail, in any case of letters",
+_DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
+_READ_PERMISSION, _WRITE_PERMISSION, _DELETE_PERMISSION = "serviceaccounts:read", "serviceaccounts:write", "serviceaccounts:delete"
+_SEARCH_QUERY: Final = {
+    "query": "text in name, login or e-mail, ignoring case",
     "page": "from 1",
-    "perpage": f"accounts on a page, by default {_PAGE}, at most {_LARGEST_PAGE}",
+    "perpage": f"accounts on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
     "disabled": "disabled accounts only",
     "expiredTokens": "accounts with an expired token only",
     "external": "externally managed accounts only; always empty",
     "accesscontrol": "add the caller's permissions on each",
 }
-_TYPES: Final[dict[str, type]] = {
+_PARAMETER_TYPES: Final[dict[str, type]] = {
     "page": int,
     "perpage": int,
     "disabled": bool,
@@ -55,66 +55,72 @@ _TYPES: Final[dict[str, type]] = {
 
 
 def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[Route]:
-    """Return the routes, for the caller's organization. ``{id}`` is a number or a uid."""
+    """Return the routes, for the caller's organization. ``{id}`` is an id or a uid."""
 
     async def search(call: Call) -> Response:
-        page = call.number("page", 1, least=1, most=_LAST_PAGE)
-        per_page = call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
-        wanted = _search(call, clock)
+        page = call.query_integer("page", 1, minimum=1, maximum=_MAX_PAGE)
+        per_page = call.query_integer("perpage", _DEFAULT_PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE)
+        account_query = _account_query(call, clock)
         async with database.connection() as connection:
             org_id, offset = call.identity.org_id, (page - 1) * per_page
-            found, total = await service_accounts.matching(connection, org_id, wanted, limit=per_page, offset=offset)
-        caller = call.identity if call.switch("accesscontrol") else None
-        shown = [item_view(account, caller) for account in found]
-        return json_response(ServiceAccountPage(total_count=total, service_accounts=shown, page=page, per_page=per_page).members())
+            matching_accounts, total = await service_accounts.search(connection, org_id, account_query, limit=per_page, offset=offset)
+        caller = call.identity if call.query_flag("accesscontrol") else None
+        views = [item_view(account, caller) for account in matching_accounts]
+        return json_response(ServiceAccountPage(total_count=total, service_accounts=views, page=page, per_page=per_page).members())
 
     async def create(call: Call) -> Response:
-        form = await call.fields(CreateServiceAccountForm, fault=_BAD_BODY)
-        made = await accounts.create(call.actor, call.identity, ServiceAccountChanges(form.name, form.role, form.is_disabled))
-        return json_response(item_view(made).members(), 201)
+        body = await call.model_or_400(CreateServiceAccountForm, message=_BAD_BODY)
+        account = await accounts.create(call.actor, call.identity, ServiceAccountChanges(body.name, body.role, body.is_disabled))
+        return json_response(item_view(account).members(), 201)
 
-    async def one(call: Call) -> Response:
+    async def get(call: Call) -> Response:
         async with database.connection() as connection:
-            account_id = await account_of(connection, call, _READ)
+            account_id = await account_id_of(connection, call, _READ_PERMISSION)
             account = await service_accounts.find(connection, call.identity.org_id, account_id)
         if account is None:
             raise unknown_account()
-        return json_response(profile_view(account, call.identity if call.switch("accesscontrol") else None).members())
+        return json_response(profile_view(account, call.identity if call.query_flag("accesscontrol") else None).members())
 
     async def change(call: Call) -> Response:
         async with database.connection() as connection:
-            account_id = await account_of(connection, call, _WRITE)
-        form = await call.fields(ServiceAccountChange, fault=_BAD_BODY)
-        changed = await accounts.change(
-            call.actor, call.identity, account_id, ServiceAccountChanges(form.name, form.role, form.is_disabled)
+            account_id = await account_id_of(connection, call, _WRITE_PERMISSION)
+        body = await call.model_or_400(ServiceAccountChange, message=_BAD_BODY)
+        account = await accounts.change(
+            call.actor, call.identity, account_id, ServiceAccountChanges(body.name, body.role, body.is_disabled)
         )
-        shown = profile_view(changed)
-        text = "Service account updated"
-        return json_response(ServiceAccountChanged(message=text, id=changed.id, name=changed.name, serviceaccount=shown).members())
+        view = profile_view(account)
+        message = "Service account updated"
+        return json_response(ServiceAccountChanged(message=message, id=account.id, name=account.name, serviceaccount=view).members())
 
     async def delete(call: Call) -> Response:
         async with database.connection() as connection:
-            account_id = await account_of(connection, call, _DELETE, fault="Service account ID is invalid")
+            account_id = await account_id_of(connection, call, _DELETE_PERMISSION, error_message="Service account ID is invalid")
         await accounts.remove(call.actor, account_id)
         return message_response("Service account deleted")
 
     async def migrate(call: Call) -> Response:
-        done = await accounts.migrate(call.actor, call.identity)
-        details = [f"{name}: all possible logins are taken" for name in done.failed.values()]
-        migrated, failed = done.total - len(done.failed), list(done.failed)
-        answer = Migration(total=done.total, migrated=migrated, failed=len(failed), failed_apikey_ids=failed, failed_details=details)
-        return json_response(answer.members())
+        migration = await accounts.migrate(call.actor, call.identity)
+        details = [f"{name}: all possible logins are taken" for name in migration.failed_keys.values()]
+        failed_ids = list(migration.failed_keys)
+        response_model = Migration(
+            total=migration.total,
+            migrated=migration.total - len(failed_ids),
+            failed=len(failed_ids),
+            failed_apikey_ids=failed_ids,
+            failed_details=details,
+        )
+        return json_response(response_model.members())
 
     async def migrate_one(call: Call) -> Response:
-        done = await accounts.migrate(call.actor, call.identity, call.integer("keyId", "Key ID is invalid"))
-        if done.failed:
+        migration = await accounts.migrate(call.actor, call.identity, call.path_integer("keyId", "Key ID is invalid"))
+        if migration.failed_keys:
             return message_response("Error migrating API key: all possible logins are taken", 409)
         return message_response("Service accounts migrated")
 
-    one_account = "/api/serviceaccounts/{id}"
-    read, write = Permission(_READ, any_scope=True), Permission(_WRITE, any_scope=True)
-    write_all = Permission(_WRITE, "serviceaccounts:*")
-    page_answer = {200: ServiceAccountPage}
+    account_path = "/api/serviceaccounts/{id}"
+    read, write = Permission(_READ_PERMISSION, any_scope_suffices=True), Permission(_WRITE_PERMISSION, any_scope_suffices=True)
+    write_all = Permission(_WRITE_PERMISSION, "serviceaccounts:*")
+    page_responses = {200: ServiceAccountPage}
     return [
         Route(
             "GET",
@@ -125,9 +131,9 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
                 "listServiceAccounts",
                 "service accounts, by e-mail and login",
                 TAG,
-                responses=page_answer,
-                query=_SEARCHED,
-                parameters=_TYPES,
+                responses=page_responses,
+                query=_SEARCH_QUERY,
+                parameters=_PARAMETER_TYPES,
             ),
         ),
         Route(
@@ -139,16 +145,16 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
                 "searchOrgServiceAccountsWithPaging",
                 "service accounts, by e-mail and login",
                 TAG,
-                responses=page_answer,
-                query=_SEARCHED,
-                parameters=_TYPES,
+                responses=page_responses,
+                query=_SEARCH_QUERY,
+                parameters=_PARAMETER_TYPES,
             ),
         ),
         Route(
             "POST",
             "/api/serviceaccounts",
             create,
-            Permission("serviceaccounts:create", any_scope=True),
+            Permission("serviceaccounts:create", any_scope_suffices=True),
             Operation(
                 "createServiceAccount", "create a service account", TAG, request=CreateServiceAccountForm, responses={201: ServiceAccount}
             ),
@@ -156,27 +162,27 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
         ),
         Route(
             "GET",
-            one_account,
-            one,
+            account_path,
+            get,
             read,
             Operation(
                 "retrieveServiceAccount",
                 "get a service account",
                 TAG,
                 responses={200: ServiceAccountProfile},
-                query={"accesscontrol": _SEARCHED["accesscontrol"]},
+                query={"accesscontrol": _SEARCH_QUERY["accesscontrol"]},
                 parameters={"accesscontrol": bool},
                 errors=(404,),
             ),
         ),
         Route(
             "PATCH",
-            one_account,
+            account_path,
             change,
             write,
             Operation(
                 "updateServiceAccount",
-                "change the given members",
+                "change the members that the body contains",
                 TAG,
                 request=ServiceAccountChange,
                 responses={200: ServiceAccountChanged},
@@ -186,9 +192,9 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
         ),
         Route(
             "DELETE",
-            one_account,
+            account_path,
             delete,
-            Permission(_DELETE, any_scope=True),
+            Permission(_DELETE_PERMISSION, any_scope_suffices=True),
             Operation("deleteServiceAccount", "delete a service account with its tokens", TAG, responses={200: Message}, errors=(404,)),
             audit=DELETE,
         ),
@@ -218,8 +224,10 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
     ]
 
 
-def _search(call: Call, clock: Clock) -> ServiceAccountQuery:
-    ids = call.identity.ids(_READ, Subject.SERVICE_ACCOUNT.prefix)
-    only_disabled = call.switch("disabled") or call.switch("Disabled")
-    expired_at = int(clock.seconds()) if call.switch("expiredTokens") else None
-    return ServiceAccountQuery(call.query.get("query", ""), only_disabled, expired_at, frozenset[int]() if call.switch("external") else ids)
+def _account_query(call: Call, clock: Clock) -> ServiceAccountQuery:
+    ids = call.identity.ids(_READ_PERMISSION, ScopedType.SERVICE_ACCOUNT.prefix)
+    only_disabled = call.query_flag("disabled") or call.query_flag("Disabled")
+    expired_at = int(clock.seconds()) if call.query_flag("expiredTokens") else None
+    return ServiceAccountQuery(
+        call.query.get("query", ""), only_disabled, expired_at, frozenset[int]() if call.query_flag("external") else ids
+    )

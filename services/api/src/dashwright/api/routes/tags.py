@@ -21,6 +21,7 @@ TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "folders": ("Folders", "Folders, which contain dashboards, library panels and other folders."),
     "frontend": ("First requests", "Settings that clients request before anything else."),
     "health": ("Health", "The health of the service, its version and its metrics."),
+    "jobs.dashwright.io": ("Dead letters", "Messages that could not be handled."),
     "library elements": ("Library elements", "Panels that several dashboards share."),
     "orgs": ("Organizations", "Organizations and their members."),
     "pages": ("Pages", "HTML pages for browsers."),

@@ -1,14 +1,13 @@
-"""Routes that list, find and change any user. An ``{id}`` that is not a number is an unknown user (404)."""
+"""Routes that list, find and change all users. An ``{id}`` that is not an integer is an unknown user (404)."""
 
 from typing import Final
 
-from dashwright.api.accounts import users as events
-from dashwright.api.accounts.users import Users, not_found
-from dashwright.api.domain.access.metadata import Subject
-from dashwright.api.domain.names import fitting
+from dashwright.api.accounts.users import SWITCH_ORGANIZATION, UPDATE, Users, not_found
+from dashwright.api.domain.access.metadata import ScopedType
+from dashwright.api.domain.names import stripped_name
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
-from dashwright.api.http.routing import Operation, OrganizationView, Permission, Route
+from dashwright.api.http.routing import Operation, OrganizationScope, Permission, Route
 from dashwright.api.models.organizations import MembershipShape
 from dashwright.api.models.response import Message
 from dashwright.api.models.users import AuthTokenShape, ProfileShape, UserForm, UserItem, UserPage
@@ -19,117 +18,130 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 
 TAG: Final = "users"
-_READ, _WRITE = "users:read", "users:write"
-_ONE: Final = "global.users:{id}"
-_PAGE, _LARGEST_PAGE, _LAST_PAGE = 1000, 5000, 1_000_000
+_READ_PERMISSION, _WRITE_PERMISSION = "users:read", "users:write"
+_USER_SCOPE: Final = "global.users:{id}"
+_DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE, _MAX_PAGE = 1000, 5000, 1_000_000
 _THEMES: Final = ("", "light", "dark", "system")
-_LISTED: Final = {
-    "query": "text in login, e-mail or name, in any case of letters",
+_LIST_QUERY: Final = {
+    "query": "text in login, e-mail or name, ignoring case",
     "page": "from 1",
-    "perpage": f"users on a page, by default {_PAGE}, at most {_LARGEST_PAGE}",
+    "perpage": f"users on a page, by default {_DEFAULT_PAGE_SIZE}, at most {_MAX_PAGE_SIZE}",
 }
-_PAGING: Final[dict[str, type]] = {"page": int, "perpage": int}
+_PAGING_PARAMETERS: Final[dict[str, type]] = {"page": int, "perpage": int}
 
 
-def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
+def routes(database: Database, use_cases: Users, clock: Clock) -> list[Route]:
     """Return the routes."""
 
-    async def search(call: Call) -> UserPage:
-        page, per_page = call.number("page", 1, least=1, most=_LAST_PAGE), call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
-        containing, only = call.query.get("query", ""), call.evaluated.ids(_READ, Subject.USER.prefix)
+    async def user_page(call: Call) -> UserPage:
+        page, per_page = (
+            call.query_integer("page", 1, minimum=1, maximum=_MAX_PAGE),
+            call.query_integer("perpage", _DEFAULT_PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE),
+        )
+        containing, ids = call.query.get("query", ""), call.authorized_identity.ids(_READ_PERMISSION, ScopedType.USER.prefix)
         async with database.connection() as connection:
-            found = await persons.page(connection, containing=containing, limit=per_page, offset=(page - 1) * per_page, only=only)
-            total = await persons.count(connection, containing=containing, only=only)
+            users = await persons.page(connection, containing=containing, limit=per_page, offset=(page - 1) * per_page, ids=ids)
+            total = await persons.count(connection, containing=containing, ids=ids)
         now = clock.now()
-        return UserPage(total_count=total, users=[user_item_view(one, now) for one in found], page=page, per_page=per_page)
+        return UserPage(total_count=total, users=[user_item_view(user, now) for user in users], page=page, per_page=per_page)
 
-    async def listed(call: Call) -> Response:
-        return json_response((await search(call)).users)
+    async def list_users(call: Call) -> Response:
+        return json_response((await user_page(call)).users)
 
-    async def searched(call: Call) -> Response:
-        return json_response(await search(call))
+    async def search_users(call: Call) -> Response:
+        return json_response(await user_page(call))
 
-    async def lookup(call: Call) -> Response:
+    async def look_up(call: Call) -> Response:
         async with database.connection() as connection:
-            found = await persons.find(connection, call.query.get("loginOrEmail", ""))
-        if found is None or not call.evaluated.may(_READ, f"{Subject.USER.prefix}{found.id}"):
+            person = await persons.find(connection, call.query.get("loginOrEmail", ""))
+        if person is None or not call.authorized_identity.may(_READ_PERMISSION, f"{ScopedType.USER.prefix}{person.id}"):
             raise not_found()
-        return json_response(profile_view(found))
+        return json_response(profile_view(person))
 
-    async def person(call: Call, missing: NotFound) -> persons.Person:
-        number = parse_integer(call.parameters["id"])
-        if number is None:
-            raise missing
+    async def find_person(call: Call, not_found_error: NotFound) -> persons.Person:
+        user_id = parse_integer(call.parameters["id"])
+        if user_id is None:
+            raise not_found_error
         async with database.connection() as connection:
-            found = await persons.get(connection, number)
-        if found is None:
-            raise missing
-        return found
+            person = await persons.get(connection, user_id)
+        if person is None:
+            raise not_found_error
+        return person
 
-    async def one(call: Call) -> Response:
-        found = await person(call, not_found())
-        return json_response(profile_view(found, caller=call.evaluated if call.switch("accesscontrol") else None))
+    async def get(call: Call) -> Response:
+        person = await find_person(call, not_found())
+        return json_response(profile_view(person, caller=call.authorized_identity if call.query_flag("accesscontrol") else None))
 
     async def change(call: Call) -> Response:
-        user_id = (await person(call, NotFound("User not found"))).id
-        await use.change(call.actor, call.evaluated, user_id, await changes_of(call))
+        user_id = (await find_person(call, NotFound("User not found"))).id
+        await use_cases.change(call.actor, call.authorized_identity, user_id, await changes_of(call))
         return message_response("User updated")
 
     async def organizations(call: Call) -> Response:
-        user_id = (await person(call, not_found())).id
+        user_id = (await find_person(call, not_found())).id
         async with database.connection() as connection:
-            return json_response([membership_view(found) for found in await members.organizations(connection, user_id)])
+            return json_response([membership_view(membership) for membership in await members.organizations(connection, user_id)])
 
     async def auth_tokens(call: Call) -> Response:
-        await person(call, not_found())
+        await find_person(call, not_found())
         return json_response([])
 
     async def switch(call: Call) -> Response:
-        org_id = call.integer("orgId", "orgId is invalid")
+        org_id = call.path_integer("orgId", "orgId is invalid")
         user_id = parse_integer(call.parameters["id"])
         if user_id is None:
             raise not_found()
-        await use.switch(call.actor, user_id, org_id)
+        await use_cases.switch_organization(call.actor, user_id, org_id)
         return message_response("Active organization changed")
 
-    any_user = Permission(_READ, organization=OrganizationView.GLOBAL, any_scope=True)
-    read, write = Permission(_READ, _ONE, OrganizationView.GLOBAL), Permission(_WRITE, _ONE, OrganizationView.GLOBAL)
-    number: dict[str, type] = {"id": int}
+    read_any = Permission(_READ_PERMISSION, organization=OrganizationScope.GLOBAL, any_scope_suffices=True)
+    read, write = (
+        Permission(_READ_PERMISSION, _USER_SCOPE, OrganizationScope.GLOBAL),
+        Permission(_WRITE_PERMISSION, _USER_SCOPE, OrganizationScope.GLOBAL),
+    )
+    id_parameter: dict[str, type] = {"id": int}
     return [
         Route(
             "GET",
             "/api/users",
-            listed,
-            any_user,
-            Operation("searchUsers", "users, by login", TAG, responses={200: list[UserItem]}, query=_LISTED, parameters=_PAGING),
+            list_users,
+            read_any,
+            Operation(
+                "searchUsers", "users, by login", TAG, responses={200: list[UserItem]}, query=_LIST_QUERY, parameters=_PAGING_PARAMETERS
+            ),
         ),
         Route(
             "GET",
             "/api/users/search",
-            searched,
-            any_user,
+            search_users,
+            read_any,
             Operation(
-                "searchUsersWithPaging", "users in pages, by login", TAG, responses={200: UserPage}, query=_LISTED, parameters=_PAGING
+                "searchUsersWithPaging",
+                "users in pages, by login",
+                TAG,
+                responses={200: UserPage},
+                query=_LIST_QUERY,
+                parameters=_PAGING_PARAMETERS,
             ),
         ),
         Route(
             "GET",
             "/api/users/lookup",
-            lookup,
-            any_user,
+            look_up,
+            read_any,
             Operation(
                 "getUserByLoginOrEmail",
                 "the user with a login or e-mail",
                 TAG,
                 responses={200: ProfileShape},
-                query={"loginOrEmail": "either, in any case of letters"},
+                query={"loginOrEmail": "either, ignoring case"},
                 errors=(404,),
             ),
         ),
         Route(
             "GET",
             "/api/users/{id}",
-            one,
+            get,
             read,
             Operation(
                 "getUserByID",
@@ -137,7 +149,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
                 TAG,
                 responses={200: ProfileShape},
                 query={"accesscontrol": "add the caller's permissions on the user"},
-                parameters={**number, "accesscontrol": bool},
+                parameters={**id_parameter, "accesscontrol": bool},
                 errors=(404,),
             ),
         ),
@@ -152,10 +164,10 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
                 TAG,
                 request=UserForm,
                 responses={200: Message},
-                parameters=number,
+                parameters=id_parameter,
                 errors=(404, 409),
             ),
-            audit=events.UPDATE,
+            audit=UPDATE,
         ),
         Route(
             "GET",
@@ -167,7 +179,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
                 "the organizations of a user",
                 TAG,
                 responses={200: list[MembershipShape]},
-                parameters=number,
+                parameters=id_parameter,
                 errors=(404,),
             ),
         ),
@@ -175,13 +187,13 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             "GET",
             "/api/admin/users/{id}/auth-tokens",
             auth_tokens,
-            Permission("users.authtoken:read", _ONE, OrganizationView.GLOBAL),
+            Permission("users.authtoken:read", _USER_SCOPE, OrganizationScope.GLOBAL),
             Operation(
                 "adminGetUserAuthTokens",
                 "the sessions of a user: always empty, because each request carries its credentials",
                 "admin_users",
                 responses={200: list[AuthTokenShape]},
-                parameters=number,
+                parameters=id_parameter,
                 errors=(404,),
             ),
         ),
@@ -195,21 +207,21 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
                 "change a user's current organization; 401 if the user is not a member",
                 TAG,
                 responses={200: Message},
-                parameters={**number, "orgId": int},
+                parameters={**id_parameter, "orgId": int},
                 errors=(404,),
             ),
-            audit=events.SWITCH,
+            audit=SWITCH_ORGANIZATION,
         ),
     ]
 
 
 async def changes_of(call: Call) -> persons.PersonChanges:
-    """Return the changes in the body. Raises BadRequest if login and e-mail are both missing."""
-    form = await call.fields(UserForm, fault="bad request data")
-    login, email = fitting("login", form.login), fitting("email", form.email)
+    """Return the changes in the body. Raises BadRequest for an invalid body, and if login and e-mail are both missing."""
+    body = await call.model_or_400(UserForm, message="bad request data")
+    login, email = stripped_name("login", body.login), stripped_name("email", body.email)
     if not login and not email:
         raise BadRequest("Need to specify either username or email")
-    if form.theme is not None and form.theme not in _THEMES:
+    if body.theme is not None and body.theme not in _THEMES:
         raise BadRequest("Invalid theme")
-    name = None if form.name is None else fitting("name", form.name)
-    return persons.PersonChanges(login or None, email or None, name, form.theme)
+    name = None if body.name is None else stripped_name("name", body.name)
+    return persons.PersonChanges(login or None, email or None, name, body.theme)

@@ -1,6 +1,6 @@
 -- name: tree
 -- The folders of a namespace with their parents, and the objects with access rules of their own; the rules of others are null.
-with own as (
+with rules_by_object as (
     select l.uid, l.resource, l.name,
            coalesce(array_agg(r.user_id) filter (where r.uid is not null), '{}') as users,
            coalesce(array_agg(r.team_id) filter (where r.uid is not null), '{}') as teams,
@@ -10,23 +10,23 @@ with own as (
     where l.namespace = $1
     group by l.uid
 )
-select f.resource, f.name, f.folder, own.users, own.teams, own.roles, own.permissions
-from resource f left join own using (uid)
+select f.resource, f.name, f.folder, rules_by_object.users, rules_by_object.teams, rules_by_object.roles, rules_by_object.permissions
+from resource f left join rules_by_object using (uid)
 where f.namespace = $1 and f.api_group = 'folder.grafana.app' and f.resource = 'folders'
 union all
-select resource, name, null, users, teams, roles, permissions from own where resource <> 'folders'
+select resource, name, null, users, teams, roles, permissions from rules_by_object where resource <> 'folders'
 
 -- name: find
--- The object that rules are set on, by name ($4) or number ($5).
+-- The object that rules are set on, by name ($4) or numeric id ($5).
 select uid, name, folder, number, title from resource
 where namespace = $1 and api_group = $2 and resource = $3 and (name = $4 or number = $5)
 
 -- name: rules
--- The rules of objects with lists of their own, by kind ($2) and name ($3); one row of nulls for an empty list.
+-- The rules of objects with lists of rules, by plural ($2) and name ($3); one row without a rule for an empty list.
 select l.resource, l.name, r.user_id, u.uid as user_uid, u.login, u.email, coalesce(u.is_service_account, false) as is_service_account, r.team_id,
        t.uid as team_uid, t.name as team, r.role, r.permission, r.created
 from access_list l
-join unnest($2::text[], $3::text[]) wanted(resource, name) using (resource, name)
+join unnest($2::text[], $3::text[]) requested(resource, name) using (resource, name)
 left join access_rule r using (uid)
 left join "user" u on u.id = r.user_id
 left join team t on t.id = r.team_id
@@ -38,41 +38,38 @@ order by r.permission desc, r.role, lower(t.name), lower(u.login)
 select distinct l.namespace from access_rule r join access_list l using (uid)
 where r.user_id = $1 or r.team_id in (select team_id from team_member where user_id = $1)
 
--- name: names_team
+-- name: is_team_referenced
 select exists (select from access_rule where team_id = $1)
 
 -- name: uids_with_rules
 select uid from access_list where uid = any($1::uuid[])
 
--- name: hold_members
+-- name: lock_members
 -- Those users and service accounts that are members of an organization; the memberships are locked until the transaction ends.
 select user_id from org_user where org_id = $1 and user_id = any($2::bigint[]) order by user_id for key share
 
--- name: hold_teams
+-- name: lock_teams
 select id from team where org_id = $1 and id = any($2::bigint[]) order by id for key share
 
 -- name: put_list
 insert into access_list (uid, namespace, resource, name) values ($1, $2, $3, $4)
 on conflict (uid) do update set updated = now()
 
--- name: retire
--- Deletes rules that are not requested, or not with this level.
+-- name: delete_all_except
+-- Deletes the rules of an object that are not among the new ones, or have another level there.
 delete from access_rule r
 where uid = :uid and not exists (
-    select from unnest(:user_ids::bigint[], :team_ids::bigint[], :roles::text[], :levels::smallint[]) wanted(user_id, team_id, role, permission)
+    select from unnest(:user_ids::bigint[], :team_ids::bigint[], :roles::text[], :levels::smallint[]) requested(user_id, team_id, role, permission)
     where (r.user_id, r.team_id, r.role, r.permission)
-        is not distinct from (nullif(wanted.user_id, 0), nullif(wanted.team_id, 0), wanted.role, wanted.permission))
+        is not distinct from (nullif(requested.user_id, 0), nullif(requested.team_id, 0), requested.role, requested.permission))
 
 -- name: insert
 insert into access_rule (uid, user_id, team_id, role, permission)
 select :uid, nullif(user_id, 0), nullif(team_id, 0), role, permission
-from unnest(:user_ids::bigint[], :team_ids::bigint[], :roles::text[], :levels::smallint[]) wanted(user_id, team_id, role, permission)
+from unnest(:user_ids::bigint[], :team_ids::bigint[], :roles::text[], :levels::smallint[]) requested(user_id, team_id, role, permission)
 on conflict do nothing
 
 -- name: note_change
 -- Run it under the lock of objects. A watch that continues from an earlier version learns from it that other objects may be visible.
 insert into change (resource_version, feed, api_group, resource, namespace, name, uid, type, generation, metadata)
 values (nextval('resource_version'), 1, 'access', 'permissions', $1, $2, $3, 'MODIFIED', 0, '{}')
-
--- name: notify_change
-select pg_notify('change', 'resource')

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
+from dashwright.api.domain.access.object_scope import EVERYTHING, ObjectScope
 from dashwright.api.stores.titles import scope_parameters
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
@@ -17,6 +17,7 @@ class Annotation:
     """A stored annotation."""
 
     id: int
+    #: The numeric id of the dashboard in the classic API; 0 for an annotation of the organization.
     dashboard_number: int
     #: The uid of the dashboard; None for an annotation of the organization.
     dashboard: str | None
@@ -30,7 +31,7 @@ class Annotation:
     time_end: int
     text: str
     tags: Sequence[str]
-    #: JSON text.
+    #: The JSON of an object.
     data: str
     created: int
     updated: int
@@ -38,21 +39,23 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationQuery:
-    """A search for annotations of an organization. None means that a filter is not applied."""
+    """A search for annotations of an organization. None or an empty sequence means that a filter is not applied."""
 
     org_id: int
-    #: Include annotations that belong to the organization and no dashboard.
-    of_organization: bool = True
+    #: Include annotations that belong to the organization instead of a dashboard.
+    include_organization: bool = True
     #: The dashboards that the caller may read.
-    dashboards: Scope = EVERYTHING
+    dashboards: ObjectScope = EVERYTHING
     id: int | None = None
-    #: The first and last moment of a range that the annotation overlaps.
-    span: tuple[int, int] | None = None
+    #: The start and end of a time range that the annotation overlaps.
+    time_range: tuple[int, int] | None = None
     user_id: int | None = None
+    #: The uid of the dashboard.
     dashboard: str | None = None
+    #: The numeric id of the dashboard in the classic API.
     dashboard_number: int | None = None
     panel_id: int | None = None
-    #: All of these tags must be present, or one of them with ``any_tag``.
+    #: The annotation must have all of these tags or, with ``any_tag``, at least one of them.
     tags: Sequence[str] = ()
     any_tag: bool = False
 
@@ -65,58 +68,66 @@ class AnnotationContent:
     time_end: int | None
     text: str | None
     tags: Sequence[str] | None
-    #: JSON text.
+    #: The JSON of an object.
     data: str | None
 
 
-async def find(connection: Connection, wanted: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
+async def find(connection: Connection, query: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
     """Return matching annotations, the newest first."""
-    from_time, to_time = wanted.span or (None, None)
-    query = _sql.bind(
+    from_time, to_time = query.time_range or (None, None)
+    statement = _sql.bind(
         "find",
-        org_id=wanted.org_id,
-        of_organization=wanted.of_organization,
-        **scope_parameters(wanted.dashboards),
-        id=wanted.id,
+        org_id=query.org_id,
+        include_organization=query.include_organization,
+        **scope_parameters(query.dashboards),
+        id=query.id,
         from_time=from_time,
         to_time=to_time,
-        user_id=wanted.user_id,
-        dashboard=wanted.dashboard,
-        dashboard_number=wanted.dashboard_number,
-        panel_id=wanted.panel_id,
-        tags=list(wanted.tags) or None,
-        any_tag=wanted.any_tag,
+        user_id=query.user_id,
+        dashboard=query.dashboard,
+        dashboard_number=query.dashboard_number,
+        panel_id=query.panel_id,
+        tags=list(query.tags) or None,
+        any_tag=query.any_tag,
         limit=limit,
     )
-    rows = await connection.fetch(*query)
+    rows = await connection.fetch(*statement)
     return [Annotation(**row) for row in rows]
 
 
-async def tags(connection: Connection, wanted: AnnotationQuery, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
-    """Return the tags that contain a text, sorted, each with its number of readable annotations."""
-    query = _sql.bind(
+async def tags(connection: Connection, query: AnnotationQuery, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
+    """Return the tags that contain ``containing``, sorted, each with the number of readable annotations that have it."""
+    statement = _sql.bind(
         "tags",
-        org_id=wanted.org_id,
-        of_organization=wanted.of_organization,
-        **scope_parameters(wanted.dashboards),
+        org_id=query.org_id,
+        include_organization=query.include_organization,
+        **scope_parameters(query.dashboards),
         containing=containing,
         limit=limit,
     )
-    return [(row["tag"], row["count"]) for row in await connection.fetch(*query)]
+    return [(row["tag"], row["count"]) for row in await connection.fetch(*statement)]
 
 
 async def insert(
-    connection: Connection, org_id: int, on: UUID | None, panel_id: int, user_id: int, content: AnnotationContent, *, now: int
+    connection: Connection,
+    org_id: int,
+    dashboard_object_uid: UUID | None,
+    panel_id: int,
+    user_id: int,
+    content: AnnotationContent,
+    *,
+    now: int,
 ) -> int | None:
-    """Insert an annotation and return its number, or None if the dashboard does not exist.
+    """Insert an annotation and return its id, or None if the dashboard does not exist.
 
-    Without times it is placed at ``now``; start and end may be given in either order.
+    ``dashboard_object_uid`` is the UUID of the stored dashboard, or None for an annotation of the organization. If ``content`` has no
+    times, the annotation is at the time ``now``. The smaller of two times is the start.
     """
     times = [time for time in (content.time, content.time_end) if time is not None] or [now]
-    query = _sql.bind(
+    statement = _sql.bind(
         "insert",
         org_id=org_id,
-        dashboard=on,
+        dashboard=dashboard_object_uid,
         panel_id=panel_id,
         user_id=user_id,
         time=min(times),
@@ -126,16 +137,16 @@ async def insert(
         data=content.data,
         now=now,
     )
-    number: int | None = await connection.fetchval(*query)
-    return number
+    annotation_id: int | None = await connection.fetchval(*statement)
+    return annotation_id
 
 
-async def change(connection: Connection, org_id: int, number: int, content: AnnotationContent, *, now: int) -> bool:
+async def change(connection: Connection, org_id: int, annotation_id: int, content: AnnotationContent, *, now: int) -> bool:
     """Update an annotation and return whether it exists."""
-    query = _sql.bind(
+    statement = _sql.bind(
         "change",
         org_id=org_id,
-        id=number,
+        id=annotation_id,
         time=content.time,
         time_end=content.time_end,
         text=content.text,
@@ -143,15 +154,15 @@ async def change(connection: Connection, org_id: int, number: int, content: Anno
         data=content.data,
         now=now,
     )
-    return await connection.fetchval(*query) is not None
+    return await connection.fetchval(*statement) is not None
 
 
-async def delete(connection: Connection, org_id: int, number: int) -> bool:
+async def delete(connection: Connection, org_id: int, annotation_id: int) -> bool:
     """Delete an annotation and return whether it existed."""
-    return await connection.fetchval(_sql.delete, org_id, number) is not None
+    return await connection.fetchval(_sql.delete, org_id, annotation_id) is not None
 
 
-async def delete_of_panel(connection: Connection, org_id: int, on: UUID, panel_id: int) -> int:
-    """Delete the annotations of a panel and return their number."""
-    count: int = await connection.fetchval(_sql.delete_of_panel, org_id, on, panel_id)
+async def delete_of_panel(connection: Connection, org_id: int, dashboard_object_uid: UUID, panel_id: int) -> int:
+    """Delete the annotations of a panel and return their number. ``dashboard_object_uid`` is the UUID of the stored dashboard."""
+    count: int = await connection.fetchval(_sql.delete_of_panel, org_id, dashboard_object_uid, panel_id)
     return count

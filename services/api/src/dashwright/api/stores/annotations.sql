@@ -1,7 +1,7 @@
 -- fragment: readable
 -- Holds for an annotation a on a dashboard r that the caller may read: of the organization, of any dashboard, of one in these folders, of
 -- one at the root that is not hidden, or of one by name.
-(a.dashboard is null and :of_organization
+(a.dashboard is null and :include_organization
     or a.dashboard is not null and (:readable_all or r.folder = any(:readable_folders::text[]) or r.folder is null and :readable_root and r.name <> all(:readable_hidden::text[])
     or r.name = any(:readable_names::text[])))
 
@@ -26,7 +26,7 @@ order by a.time_end desc, a.time desc, a.id desc
 limit :limit
 
 -- name: tags
--- The tags of readable annotations that contain a text, in any letter case.
+-- The tags that contain a string, in any letter case, with their numbers of readable annotations.
 select tag, count(*) as count
 from annotation a
 left join resource r on r.uid = a.dashboard, unnest(a.tags) as tag
@@ -38,7 +38,7 @@ order by tag
 limit :limit
 
 -- name: insert
--- Inserts nothing if the dashboard does not exist. A creator that is not a user has no number.
+-- Inserts nothing if the dashboard does not exist. A creator who is no longer in the table of users is stored as null.
 insert into annotation (org_id, dashboard, panel_id, user_id, time, time_end, text, tags, data, created, updated)
 select :org_id, :dashboard, :panel_id, (select id from "user" where id = :user_id), :time, :time_end, :text, :tags,
        coalesce(:data::json, '{}'), :now, :now
@@ -46,7 +46,7 @@ where :dashboard::uuid is null or exists (select from resource where uid = :dash
 returning id
 
 -- name: change
--- Null keeps a column; a span that would end before it begins is swapped.
+-- Null keeps a column. If the end is before the start, both are swapped.
 update annotation
 set time = least(coalesce(:time, time), coalesce(:time_end, time_end)), time_end = greatest(coalesce(:time, time), coalesce(:time_end, time_end)),
     text = coalesce(:text, text), tags = coalesce(:tags, tags), data = coalesce(:data::json, data), updated = :now
@@ -57,5 +57,5 @@ returning id
 delete from annotation where org_id = $1 and id = $2 returning id
 
 -- name: delete_of_panel
-with gone as (delete from annotation where org_id = $1 and dashboard = $2 and panel_id = $3 returning id)
-select count(*) from gone
+with deleted as (delete from annotation where org_id = $1 and dashboard = $2 and panel_id = $3 returning id)
+select count(*) from deleted

@@ -1,6 +1,6 @@
 """Audit events: who did what to which object, from where, and with which outcome.
 
-Events are only added, and deleted after their retention time.
+Events are never changed. They are deleted after their retention time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,8 @@ from dashwright.common.database.pool import Connection
 
 _sql = queries.load(__package__, "audit.sql")
 
-_LONGEST = 1000
+_MAX_STRING_LENGTH = 1000
+"""Limit on the characters of a value that clients choose. A longer value is cut."""
 
 
 class Outcome(StrEnum):
@@ -38,9 +39,9 @@ class Event:
     object: str = ""
     outcome: Outcome = Outcome.OK
     status: int = 200
-    #: Chosen by the code that records the event, never copied from a request.
+    #: Values that the recording code chooses; never copies of a request, which might contain a secret.
     details: Mapping[str, Any] = field(default_factory=dict)
-    #: The organization that the event concerns, whichever the actor acted in. None or 0: the server.
+    #: The id of the organization that the event concerns, which may differ from the actor's. None or 0: the server.
     org_id: int | None = field(kw_only=True)
 
 
@@ -93,86 +94,78 @@ async def record(
     connection: Connection,
     actor: Actor,
     action: str,
-    what: str,
+    audited_object: str,
     *,
     org_id: int | None,
     status: int = 200,
     details: Mapping[str, Any] | None = None,
 ) -> None:
-    """Record an action on the object ``what`` (such as ``org:5``) in the caller's transaction.
+    """Record an action on an object, such as ``org:5``, in the caller's transaction.
 
     The event is stored only if the change itself is committed.
     """
-    await record_all(connection, [Event(actor, action, what, Outcome.OK, status, details or {}, org_id=org_id)])
+    await record_all(connection, [Event(actor, action, audited_object, Outcome.OK, status, details or {}, org_id=org_id)])
 
 
 async def record_all(connection: Connection, events: Iterable[Event]) -> None:
-    """Record several events in their order.
+    """Record several events in their order, such as those of refused requests, which have no transaction of their own."""
+    recorded = [*events]
+    query = _sql.bind(
+        "record_all",
+        org_ids=[event.org_id or None for event in recorded],
+        actors=[_storable(event.actor.uid) for event in recorded],
+        logins=[_storable(event.actor.login) for event in recorded],
+        actions=[event.action for event in recorded],
+        objects=[_storable(event.object) for event in recorded],
+        outcomes=[event.outcome.value for event in recorded],
+        statuses=[event.status for event in recorded],
+        addresses=[_storable(event.actor.address) for event in recorded],
+        request_ids=[_storable(event.actor.request_id) for event in recorded],
+        trace_ids=[_storable(event.actor.trace_id) for event in recorded],
+        details=[orjson.dumps(dict(event.details)).decode() for event in recorded],
+    )
+    await connection.execute(*query)
 
-    For events without a transaction of their own, such as refused requests.
-    """
-    rows = [_row(event) for event in events]
-    if len(rows) == 1:
-        await connection.execute(_sql.record, *rows[0])
-    else:
-        await connection.executemany(_sql.record, rows)
 
-
-async def query(connection: Connection, wanted: EventFilter, *, before: int | None = None, limit: int = 100) -> EventPage:
-    """Return a page of events below the number ``before``, the newest first.
+async def query(connection: Connection, event_filter: EventFilter, *, before: int | None = None, limit: int = 100) -> EventPage:
+    """Return a page of events whose id is less than ``before``, the newest first.
 
     Pages neither repeat nor skip events that existed when the first page was read.
     """
     parameters = _sql.bind(
         "query",
-        org_id=wanted.org_id,
-        since=wanted.since,
-        until=wanted.until,
-        actor=wanted.actor,
-        action=wanted.action,
-        object=wanted.object,
-        outcome=wanted.outcome,
-        request_id=wanted.request_id,
+        org_id=event_filter.org_id,
+        since=event_filter.since,
+        until=event_filter.until,
+        actor=event_filter.actor,
+        action=event_filter.action,
+        object=event_filter.object,
+        outcome=event_filter.outcome,
+        request_id=event_filter.request_id,
         before=before,
-        limit=limit + 1,  # One more shows whether there is a next page.
+        limit=limit + 1,  # One more event than requested shows whether there is a next page.
     )
     rows = await connection.fetch(*parameters)
-    events = [_recorded(row) for row in rows[:limit]]
+    events = [_audit_record(row) for row in rows[:limit]]
     return EventPage(events, events[-1].id if len(rows) > limit else None)
 
 
-async def forget(connection: Connection, older_than: datetime, *, limit: int = 10_000) -> int:
+async def delete_old(connection: Connection, older_than: datetime, *, limit: int = 10_000) -> int:
     """Delete at most ``limit`` events that are older than a time, and return how many were deleted.
 
     If the result equals ``limit``, there may be more. Requires a transaction.
     """
-    await connection.execute(_sql.open_retention)
-    done = await connection.execute(_sql.forget, older_than, limit)
-    await connection.execute(_sql.close_retention)
-    return int(done.removeprefix("DELETE "))
+    # A trigger refuses deletes of events unless the transaction permits them.
+    await connection.execute(_sql.permit_deletes)
+    command_tag = await connection.execute(_sql.delete_old, older_than, limit)
+    await connection.execute(_sql.forbid_deletes)
+    return int(command_tag.removeprefix("DELETE "))
 
 
-def _row(event: Event) -> tuple[Any, ...]:
-    actor = event.actor
-    return (
-        event.org_id or None,
-        _storable(actor.uid),
-        _storable(actor.login),
-        event.action,
-        _storable(event.object),
-        event.outcome.value,
-        event.status,
-        _storable(actor.address),
-        _storable(actor.request_id),
-        _storable(actor.trace_id),
-        orjson.dumps(dict(event.details)).decode(),
-    )
+def _storable(value: str) -> str:
+    """Return a string that PostgreSQL can store, so that no event is lost because of a client's input."""
+    return value[:_MAX_STRING_LENGTH].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
-def _storable(text: str) -> str:
-    """Return a text that the database can store: client-chosen names must never cause an event to be lost."""
-    return text[:_LONGEST].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
-
-
-def _recorded(row: Any) -> AuditRecord:
+def _audit_record(row: Any) -> AuditRecord:
     return AuditRecord(**{**row, "outcome": Outcome(row["outcome"]), "details": orjson.loads(row["details"])})

@@ -1,9 +1,12 @@
--- name: record
+-- name: record_all
 insert into audit_event (org_id, actor, login, action, object, outcome, status, address, request_id, trace_id, details)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+select * from unnest(
+    :org_ids::bigint[], :actors::text[], :logins::text[], :actions::text[], :objects::text[], :outcomes::text[], :statuses::integer[],
+    :addresses::text[], :request_ids::text[], :trace_ids::text[], :details::jsonb[]
+)
 
 -- name: query
--- The newest events below a number. A filter that is null is not applied.
+-- The newest events with an id less than :before. A filter that is null is not applied.
 select id, at, org_id, actor, login, action, object, outcome, status, address, request_id, trace_id, details
 from audit_event
 where (:org_id::bigint is null or org_id = :org_id)
@@ -18,12 +21,12 @@ where (:org_id::bigint is null or org_id = :org_id)
 order by id desc
 limit :limit
 
--- name: open_retention
+-- name: permit_deletes
 -- Allows deletes in this transaction; without it a trigger refuses them: see 0004_quotas_audit.sql.
 select set_config('dashwright.retention', 'on', true)
 
--- name: forget
+-- name: delete_old
 delete from audit_event where id in (select id from audit_event where at < $1 limit $2)
 
--- name: close_retention
+-- name: forbid_deletes
 select set_config('dashwright.retention', 'off', true)

@@ -8,8 +8,8 @@ from dashwright.common.database.queries import load
 
 _sql = load(__package__, "folders.sql")
 
-#: The depth at which a path is cut: a sync may nest folders as deep as its files.
-_MOST_STEPS: Final = 10_000
+#: Limit on the ancestors that are read, in case folders contain each other. A sync may nest folders as deep as its files.
+_MAX_DEPTH: Final = 10_000
 
 
 class Ancestor(NamedTuple):
@@ -38,23 +38,23 @@ class KindCount(NamedTuple):
 
     group: str
     plural: str
-    objects: int
+    object_count: int
 
 
 async def ancestors(connection: Connection, namespace: str, folder: str) -> Sequence[Ancestor]:
-    """Return the path from the root to a folder, the folder itself last. Empty if the folder does not exist."""
-    rows = await connection.fetch(_sql.ancestors, namespace, folder, _MOST_STEPS)
+    """Return the folders on the path from the root to a folder, the folder itself last. Empty for an unknown folder."""
+    rows = await connection.fetch(_sql.ancestors, namespace, folder, _MAX_DEPTH)
     return [Ancestor(row["name"], row["title"], row["folder"]) for row in rows]
 
 
-async def height(connection: Connection, namespace: str, folder: str, *, most: int) -> int:
-    """Return the number of nested levels from a folder down, at most ``most``. A folder without subfolders has height 1."""
-    deepest: int = await connection.fetchval(_sql.height, namespace, folder, most)
-    return deepest
+async def height(connection: Connection, namespace: str, folder: str, *, limit: int) -> int:
+    """Return the number of nested levels from a folder down, at most ``limit``. A folder without subfolders has height 1."""
+    level_count: int = await connection.fetchval(_sql.height, namespace, folder, limit)
+    return level_count
 
 
 async def contents(connection: Connection, namespace: str, folder: str) -> Sequence[FolderContent]:
-    """Return every object in a folder, at any depth."""
+    """Return every object below a folder, at any depth."""
     rows = await connection.fetch(_sql.contents, namespace, folder)
     return [
         FolderContent(
@@ -70,5 +70,5 @@ async def contents(connection: Connection, namespace: str, folder: str) -> Seque
 
 
 async def counts(connection: Connection, namespace: str, folder: str) -> Sequence[KindCount]:
-    """Return the number of objects of each kind in a folder, at any depth. Kinds without objects are left out."""
+    """Return the number of objects of each kind below a folder, at any depth. Kinds without objects are left out."""
     return [KindCount(row["api_group"], row["resource"], row["count"]) for row in await connection.fetch(_sql.counts, namespace, folder)]

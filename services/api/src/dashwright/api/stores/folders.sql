@@ -1,14 +1,14 @@
 -- name: ancestors
 -- The path from the root to a folder ($2). The number of steps ($3) bounds a cycle, which would never reach the root.
-with recursive way as (
+with recursive path as (
     select name, title, folder, 1 as step from resource
     where namespace = $1 and api_group = 'folder.grafana.app' and resource = 'folders' and name = $2
     union all
-    select r.name, r.title, r.folder, way.step + 1
-    from resource r join way on r.name = way.folder
-    where r.namespace = $1 and r.api_group = 'folder.grafana.app' and r.resource = 'folders' and way.step < $3
+    select r.name, r.title, r.folder, path.step + 1
+    from resource r join path on r.name = path.folder
+    where r.namespace = $1 and r.api_group = 'folder.grafana.app' and r.resource = 'folders' and path.step < $3
 )
-select name, title, folder from way order by step desc
+select name, title, folder from path order by step desc
 
 -- name: height
 -- The number of nested levels from a folder ($2) down, including itself; at most $3.

@@ -5,18 +5,16 @@ Grants in organization 0 apply in every organization and to global resources.
 
 from collections.abc import Sequence
 
+from dashwright.api.domain.access.scopes import Grant
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
 
 _sql = load(__package__, "grants.sql")
 
-#: (action, scope), by their canonical names.
-Grant = tuple[str, str]
-
 
 async def of_account(connection: Connection, account_id: int, org_id: int) -> Sequence[Grant]:
     """Return an account's grants in an organization, sorted by action and scope."""
-    return [(row["action"], row["scope"]) for row in await connection.fetch(_sql.of_account, account_id, org_id)]
+    return [Grant(row["action"], row["scope"]) for row in await connection.fetch(_sql.of_account, account_id, org_id)]
 
 
 async def lock(connection: Connection, account_id: int, org_id: int) -> bool:
@@ -26,13 +24,13 @@ async def lock(connection: Connection, account_id: int, org_id: int) -> bool:
     """
     if await connection.fetchval(_sql.lock, account_id) is None:
         return False
-    return org_id == 0 or await connection.fetchval(_sql.hold_membership, account_id, org_id) is not None
+    return org_id == 0 or await connection.fetchval(_sql.lock_membership, account_id, org_id) is not None
 
 
-async def replace(connection: Connection, account_id: int, org_id: int, wanted: Sequence[Grant], *, actor: str) -> None:
-    """Replace all grants of an account in an organization."""
-    actions, scopes = [action for action, _ in wanted], [scope for _, scope in wanted]
-    await connection.execute(_sql.retire, account_id, org_id, actions, scopes)
+async def replace(connection: Connection, account_id: int, org_id: int, new_grants: Sequence[Grant], *, actor: str) -> None:
+    """Replace all grants of an account in an organization. ``actor`` is stored as the creator of new grants."""
+    actions, scopes = [action for action, _ in new_grants], [scope for _, scope in new_grants]
+    await connection.execute(_sql.delete_all_except, account_id, org_id, actions, scopes)
     await connection.execute(_sql.insert, account_id, org_id, actions, scopes, actor)
 
 

@@ -1,6 +1,6 @@
 -- name: find
--- A key by its hash ($1), or by organization and name ($2, $3), with its service account, that account's role, and its grants in the
--- organization and in all. The unused parameters are null; each branch reads one index.
+-- A key by its hash ($1), or by organization and name ($2, $3), with its service account, that account's role, and its grants for the
+-- organization and for all organizations. The unused parameters are null; each branch reads one index.
 select k.id, k.org_id, k.name, k.key, k.role, k.expires, k.is_revoked, k.service_account_id,
        a.login, coalesce(a.is_disabled, false) as is_disabled, m.role as account_role, g.actions, g.scopes
 from (

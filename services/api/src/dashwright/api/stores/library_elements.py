@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dashwright.api.domain.access.object_scope import Scope
+from dashwright.api.domain.access.object_scope import ObjectScope
 from dashwright.api.stores.titles import scope_parameters
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
@@ -18,6 +18,7 @@ _sql = load(__package__, "library_elements.sql")
 class ElementRow:
     """A stored library panel."""
 
+    #: The numeric id in the classic API.
     number: int
     uid: str
     generation: int
@@ -31,15 +32,17 @@ class ElementRow:
     updated_at: datetime
     #: As in the annotation ``grafana.app/updatedBy``.
     updated_by: str
-    #: JSON text.
+    #: JSON, as stored.
     spec: str
-    #: None at the root.
+    #: The uid of the folder; None at the root, as the other fields of the folder.
     folder: str | None
+    #: The numeric id of the folder in the classic API.
     folder_number: int | None
     folder_title: str | None
+    #: The uid of the folder that contains the folder; None at the root.
     folder_parent: str | None
     #: The number of dashboards that use the panel.
-    connections: int
+    dashboard_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +51,19 @@ class ElementQuery:
 
     org_id: int
     #: The panels that the caller may read.
-    scope: Scope
-    #: Part of the name or the description.
+    scope: ObjectScope
+    #: A part of the name or the description.
     containing: str = ""
+    #: The complete name.
     name: str = ""
     uids: Collection[str] = ()
     types: Collection[str] = ()
-    #: The empty text is the root.
+    #: Uids of folders; an empty string among them is the root.
     folders: Collection[str] = ()
-    #: 0 is the root.
+    #: Numeric ids of folders in the classic API; 0 among them is the root.
     folder_numbers: Collection[int] = ()
     #: Uids to leave out.
-    but: Collection[str] = ()
+    except_uids: Collection[str] = ()
     descending: bool = False
 
 
@@ -76,37 +80,39 @@ class ElementMatches:
 class ConnectedDashboard:
     """A dashboard that uses a library panel."""
 
+    #: The numeric id in the classic API.
     number: int
     uid: str
     created_at: datetime
     created_by: str
 
 
-async def search(connection: Connection, wanted: ElementQuery, *, limit: int, offset: int) -> ElementMatches:
+async def search(connection: Connection, query: ElementQuery, *, limit: int, offset: int) -> ElementMatches:
     """Return a page of matching library panels, by name."""
-    query = _sql.bind(
+    statement = _sql.bind(
         "search",
-        namespace=namespace_of(wanted.org_id),
-        **scope_parameters(wanted.scope),
-        containing=wanted.containing,
-        name=wanted.name,
-        uids=list(wanted.uids) or None,
-        types=list(wanted.types) or None,
-        folders=list(wanted.folders) or None,
-        folder_numbers=list(wanted.folder_numbers) or None,
-        but=list(wanted.but),
-        descending=wanted.descending,
+        namespace=namespace_of(query.org_id),
+        **scope_parameters(query.scope),
+        containing=query.containing,
+        name=query.name,
+        uids=list(query.uids) or None,
+        types=list(query.types) or None,
+        folders=list(query.folders) or None,
+        folder_numbers=list(query.folder_numbers) or None,
+        except_uids=list(query.except_uids),
+        descending=query.descending,
         limit=limit,
         offset=offset,
     )
-    rows = await connection.fetch(*query)
+    rows = await connection.fetch(*statement)
+    # The first row always exists: it has the total, and no panel if the page is empty.
     return ElementMatches([_element(row) for row in rows if row["name"] is not None], rows[0]["total"])
 
 
-async def connections(connection: Connection, org_id: int, uid: str, dashboards: Scope) -> Sequence[ConnectedDashboard]:
+async def dashboards_using(connection: Connection, org_id: int, uid: str, dashboards: ObjectScope) -> Sequence[ConnectedDashboard]:
     """Return the readable dashboards that use a library panel."""
-    query = _sql.bind("connections", namespace=namespace_of(org_id), uid=uid, **scope_parameters(dashboards))
-    return [ConnectedDashboard(*row) for row in await connection.fetch(*query)]
+    statement = _sql.bind("dashboards_using", namespace=namespace_of(org_id), uid=uid, **scope_parameters(dashboards))
+    return [ConnectedDashboard(*row) for row in await connection.fetch(*statement)]
 
 
 def _element(row: Any) -> ElementRow:
@@ -126,5 +132,5 @@ def _element(row: Any) -> ElementRow:
         row["folder_number"],
         row["folder_title"],
         row["folder_parent"],
-        row["connections"],
+        row["dashboard_count"],
     )

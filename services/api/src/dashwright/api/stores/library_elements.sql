@@ -22,7 +22,7 @@ with matching as (
                select f.name from resource f
                where f.namespace = :namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders'
                  and f.number = any(:folder_numbers)))
-      and r.name <> all(:but::text[])
+      and r.name <> all(:except_uids::text[])
 ), page as (
     select * from matching
     order by case when :descending then lower(title) end desc, case when not :descending then lower(title) end, name
@@ -34,7 +34,7 @@ select total.count as total, r.number, r.name, r.generation, r.title, r.subtype,
        r.folder, f.number as folder_number, f.title as folder_title, f.folder as folder_parent,
        (select count(*) from resource d
         where d.namespace = :namespace and d.api_group = 'dashboard.grafana.app' and d.resource = 'dashboards'
-          and d.refs @> array[r.name]) as connections
+          and d.refs @> array[r.name]) as dashboard_count
 from (select count(*) as count from matching) total
 left join page on true
 left join resource r on r.uid = page.uid
@@ -42,7 +42,7 @@ left join resource_history h on h.uid = page.uid and h.generation = page.generat
 left join resource f on f.namespace = :namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = r.folder
 order by case when :descending then lower(r.title) end desc, case when not :descending then lower(r.title) end, r.name
 
--- name: connections
+-- name: dashboards_using
 -- The readable dashboards that use a library panel.
 select r.number, r.name, r.created_at, r.created_by
 from resource r

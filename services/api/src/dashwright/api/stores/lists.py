@@ -1,7 +1,5 @@
 """Consistent lists: objects as they were at one resource version, page by page, regardless of later writes."""
 
-import functools
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
+from dashwright.api.domain.access.object_scope import EVERYTHING, ObjectScope
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import Gone
@@ -18,12 +16,7 @@ from dashwright.common.stores.resources import StoredObject, object_of_row
 
 _sql = queries.load(__package__, "lists.sql")
 
-_NOTE: Final = "/* narrowed */"
-_PARAMETER: Final = re.compile(r"\$(\d+)")
-#: Parameters of the statement itself.
-_OWN: Final = 7
-
-_UNBOUNDED: Final = 2**62
+_NO_BYTE_LIMIT: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +24,9 @@ class Slice:
     """A page of a list."""
 
     items: Sequence[StoredObject]
-    #: The name to continue after; None on the last page.
+    #: The name after which the next page begins; None on the last page.
     after: str | None
-    #: The size of each item's body in bytes. An item whose body was not read has an empty ``spec``.
+    #: The size of each item's body in bytes; 0 if the page was read without bodies. An item whose body was not read has an empty ``spec``.
     sizes: Sequence[int] = ()
 
 
@@ -42,100 +35,131 @@ async def page(
     kind: Kind,
     namespace: str,
     *,
-    at: int,
+    version: int,
     after: str,
     limit: int,
     labels: Sequence[tuple[str, str, Sequence[str]]] = (),
     name: str | None = None,
-    other_names: Sequence[str] = (),
-    number: int | None = None,
-    scope: Scope = EVERYTHING,
-    bodies: bool = True,
-    most: int | None = None,
+    excluded_names: Sequence[str] = (),
+    numeric_id: int | None = None,
+    scope: ObjectScope = EVERYTHING,
+    with_bodies: bool = True,
+    max_body_bytes: int | None = None,
 ) -> Slice:
-    """Return at most ``limit`` objects as they were at version ``at``, sorted by name, after the name ``after``.
+    """Return at most ``limit`` objects as they were at resource version ``version``, sorted by name, after the name ``after``.
 
-    One statement reads the page from one snapshot. ``labels`` are requirements (key, ``in`` | ``notin`` |
-    ``exists`` | ``absent``, values). With ``most``, bodies are read until that many bytes, and ``read_bodies``
-    reads the rest; None reads all of them. Without ``bodies`` none is read.
+    ``labels`` are requirements (key, ``in`` | ``notin`` | ``exists`` | ``absent``, values). Objects are filtered by the other
+    parameters, too; None and empty parameters do not filter.
+
+    ``max_body_bytes`` limits the bytes of bodies that are read with the page; ``read_bodies`` reads the other bodies. None reads
+    all bodies. Without ``with_bodies``, none is read.
 
     Raises Gone if the change feed no longer reaches back to that version.
     """
-    conditions = _conditions(labels, name, other_names, number, scope)
-    statement = _statement(tuple(conditions), bodies=bodies)
-    values = [value for given in conditions.values() for value in given]
-    largest = _UNBOUNDED if most is None else most
-    rows = await connection.fetch(statement, namespace, kind.group, kind.plural, at, after, limit + 1, largest, *values)
-    if at < rows[0]["horizon"]:
-        raise _gone()
+    page_filter = _page_filter(labels, name, excluded_names, numeric_id, scope)
+    if with_bodies:
+        page_filter.values["max_bytes"] = _NO_BYTE_LIMIT if max_body_bytes is None else max_body_bytes
+    rows = await connection.fetch(
+        *_sql.bind(
+            "page_with_bodies" if with_bodies else "page_without_bodies",
+            conditions=page_filter.conditions,
+            namespace=namespace,
+            api_group=kind.group,
+            resource=kind.plural,
+            version=version,
+            after=after,
+            limit=limit + 1,  # One more object than requested shows whether there is a next page.
+            **page_filter.values,
+        )
+    )
+    # The first row always exists: it has the horizon, and no object on an empty page.
+    if version < rows[0]["horizon"]:
+        raise _gone_error()
     if rows[0]["name"] is None:
         return Slice((), None)
-    # A row without a size has lost its body to the cleanup of histories.
+    # The cleanup of histories has deleted the body of a row without a size.
     if any(row["size"] is None for row in rows):
-        raise _gone()
+        raise _gone_error()
     items = [object_of_row(kind, row) for row in rows[:limit]]
     return Slice(items, items[-1].name if len(rows) > limit else None, [row["size"] for row in rows[:limit]])
 
 
-def _gone() -> Gone:
+def _gone_error() -> Gone:
     return Gone("The provided resource version is too old to display a consistent list result; list again from the start")
 
 
-def _conditions(
-    labels: Sequence[tuple[str, str, Sequence[str]]], name: str | None, other_names: Sequence[str], number: int | None, scope: Scope
-) -> Mapping[str, Sequence[Any]]:
-    """Return the conditions that apply, each with the values of its parameters."""
-    equal = {key: values[0] for key, operator, values in labels if operator == "in" and len(values) == 1}
-    required = [
+@dataclass(frozen=True, slots=True)
+class _PageFilter:
+    """The names of the conditions of ``lists.sql`` that a list must meet, and the values of their parameters."""
+
+    conditions: list[str]
+    values: dict[str, Any]
+
+
+def _page_filter(
+    labels: Sequence[tuple[str, str, Sequence[str]]],
+    name: str | None,
+    excluded_names: Sequence[str],
+    numeric_id: int | None,
+    scope: ObjectScope,
+) -> _PageFilter:
+    page_filter = _PageFilter([], {})
+
+    def add(condition: str, **values: Any) -> None:
+        page_filter.conditions.append(condition)
+        page_filter.values.update(values)
+
+    # Labels with one permitted value are compared in one JSON containment test; the other requirements are tested one by one.
+    equal_labels = {key: values[0] for key, operator, values in labels if operator == "in" and len(values) == 1}
+    other_requirements = [
         {"key": key, "operator": operator, "values": list(values)}
         for key, operator, values in labels
-        if operator != "in" or equal.get(key) != values[0]
+        if operator != "in" or equal_labels.get(key) != values[0]
     ]
-    wanted: list[tuple[str, Sequence[Any], bool]] = [
-        (_sql.named, (name,), name is not None),
-        (_sql.not_named, (list(other_names),), bool(other_names)),
-        (_sql.numbered, (number,), number is not None),
-        (_sql.labelled, (orjson.dumps(equal).decode(),), bool(equal)),
-        (_sql.required, (orjson.dumps(required).decode(),), bool(required)),
-        (_sql.in_scope, (list(scope.folders), scope.root, list(scope.hidden), list(scope.names)), not scope.everything),
-    ]
-    return {condition: values for condition, values, is_wanted in wanted if is_wanted}
-
-
-@functools.cache
-def _statement(conditions: tuple[str, ...], *, bodies: bool) -> str:
-    """Return the statement with its conditions. Each condition numbers its parameters from 1; here they are renumbered."""
-    narrowed, count = "", _OWN
-    for condition in conditions:
-        narrowed += "\n and " + _PARAMETER.sub(functools.partial(_moved, by=count), condition)
-        count += len(set(_PARAMETER.findall(condition)))
-    return _sql.page.replace(_NOTE, narrowed) + (_sql.with_bodies if bodies else _sql.without_bodies)
-
-
-def _moved(parameter: re.Match[str], by: int) -> str:
-    return f"${int(parameter[1]) + by}"
+    if name is not None:
+        add("has_name", name=name)
+    if excluded_names:
+        add("has_other_name", excluded_names=list(excluded_names))
+    if numeric_id is not None:
+        add("has_id", internal_id=numeric_id)
+    if equal_labels:
+        add("has_labels", equal_labels=orjson.dumps(equal_labels).decode())
+    if other_requirements:
+        add("meets_requirements", label_requirements=orjson.dumps(other_requirements).decode())
+    if not scope.includes_everything:
+        add(
+            "in_scope",
+            scope_folders=list(scope.folders),
+            scope_includes_root=scope.includes_root,
+            scope_hidden_names=list(scope.hidden_names),
+            scope_names=list(scope.names),
+        )
+    return page_filter
 
 
 async def read_bodies(connection: Connection, items: Sequence[StoredObject]) -> Mapping[uuid.UUID, str]:
     """Return the bodies of items of a page, by uid. Raises Gone if one of them is no longer stored."""
-    rows = await connection.fetch(_sql.bodies, [item.uid for item in items], [item.generation for item in items])
+    rows = await connection.fetch(
+        *_sql.bind("bodies_by_uid", uids=[item.uid for item in items], generations=[item.generation for item in items])
+    )
     if len(rows) < len(items):
-        raise _gone()
+        raise _gone_error()
     return {row["uid"]: row["spec"] for row in rows}
 
 
 async def count(connection: Connection, kind: Kind, namespace: str | None) -> int:
     """Return the number of objects of a kind in a namespace, or in all namespaces."""
-    found: int = await connection.fetchval(_sql.count, kind.group, kind.plural, namespace)
-    return found
+    object_count: int = await connection.fetchval(*_sql.bind("count", api_group=kind.group, resource=kind.plural, namespace=namespace))
+    return object_count
 
 
-async def namespaces(connection: Connection, kind: Kind, *, at: int, first: str = "") -> Sequence[str]:
-    """Return the namespaces, from ``first`` on, that a list of all namespaces at a version has to read.
+async def namespaces(connection: Connection, kind: Kind, *, version: int, first: str = "") -> Sequence[str]:
+    """Return the namespaces that may have had objects of a kind at resource version ``version``, sorted, from ``first`` on.
 
     Raises Gone if the change feed no longer reaches back to that version.
     """
-    rows = await connection.fetch(_sql.namespaces, kind.group, kind.plural, at, first)
-    if at < rows[0]["horizon"]:
-        raise _gone()
+    rows = await connection.fetch(*_sql.bind("namespaces", api_group=kind.group, resource=kind.plural, version=version, first=first))
+    # The first row always exists: it has the horizon, and its namespace is null if no namespace is left to read.
+    if version < rows[0]["horizon"]:
+        raise _gone_error()
     return [row["namespace"] for row in rows if row["namespace"] is not None]

@@ -1,4 +1,4 @@
-"""Memberships of users in organizations. Service accounts have memberships too, which are never listed or changed here."""
+"""Memberships of users in organizations. Service accounts have memberships, too, but this store neither lists nor changes them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
-from dashwright.common.database.unique import unique
+from dashwright.common.database.unique_violations import convert_unique_violations
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import Role
 
@@ -31,7 +31,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """An organization as one of its members sees it."""
+    """An organization of a user, with the user's role in it."""
 
     org_id: int
     name: str
@@ -39,14 +39,14 @@ class Membership:
 
 
 async def page(
-    connection: Connection, org_id: int, *, containing: str = "", limit: int, offset: int = 0, only: Collection[int] | None = None
+    connection: Connection, org_id: int, *, containing: str = "", limit: int, offset: int = 0, ids: Collection[int] | None = None
 ) -> Sequence[Member]:
     """Return a page of the users in an organization, ordered by e-mail and login.
 
-    ``containing`` is a part of the login, e-mail or name. ``only`` limits the page to these user ids.
+    ``containing`` is a part of the login, e-mail or name. ``ids`` limits the page to these user ids.
     """
-    ids = None if only is None else list(only)
-    query = _sql.bind("page", org_id=org_id, containing=containing, only=ids, limit=limit, offset=offset)
+    requested_ids = None if ids is None else list(ids)
+    query = _sql.bind("page", org_id=org_id, containing=containing, ids=requested_ids, limit=limit, offset=offset)
     rows = await connection.fetch(*query)
     return [
         Member(
@@ -65,10 +65,10 @@ async def page(
     ]
 
 
-async def count(connection: Connection, org_id: int, *, containing: str = "", only: Collection[int] | None = None) -> int:
+async def count(connection: Connection, org_id: int, *, containing: str = "", ids: Collection[int] | None = None) -> int:
     """Return the number of users that ``page`` finds without a limit."""
-    ids = None if only is None else list(only)
-    return int(await connection.fetchval(*_sql.bind("count", org_id=org_id, containing=containing, only=ids)))
+    requested_ids = None if ids is None else list(ids)
+    return int(await connection.fetchval(*_sql.bind("count", org_id=org_id, containing=containing, ids=requested_ids)))
 
 
 async def organizations(connection: Connection, user_id: int) -> Sequence[Membership]:
@@ -77,14 +77,14 @@ async def organizations(connection: Connection, user_id: int) -> Sequence[Member
 
 
 async def lock_admins(connection: Connection) -> None:
-    """Take the lock that serializes removals of admin roles, until the transaction ends."""
+    """Let only this transaction remove roles of Admins and server admins until it ends."""
     await connection.execute(_sql.lock_admins)
 
 
 async def role(connection: Connection, org_id: int, user_id: int) -> Role | None:
     """Return the role of a user in an organization, or None if the user is not a member."""
-    found = await connection.fetchval(_sql.role, org_id, user_id)
-    return None if found is None else Role(found)
+    stored_role = await connection.fetchval(_sql.role, org_id, user_id)
+    return None if stored_role is None else Role(stored_role)
 
 
 async def is_only_admin(connection: Connection, org_id: int, user_id: int) -> bool:
@@ -92,18 +92,18 @@ async def is_only_admin(connection: Connection, org_id: int, user_id: int) -> bo
     return [row["user_id"] for row in await connection.fetch(_sql.admins, org_id)] == [user_id]
 
 
-async def only_admin_of(connection: Connection, user_id: int) -> str | None:
+async def organization_with_only_admin(connection: Connection, user_id: int) -> str | None:
     """Return the name of an organization whose only Admin is this user, or None. Call it under ``lock_admins``."""
     name = await connection.fetchval(_sql.only_admin_of, user_id)
     return None if name is None else str(name)
 
 
-async def insert(connection: Connection, org_id: int, user_id: int, new_role: Role, *, if_exists: DashwrightError) -> None:
-    """Insert a membership. Raises ``if_exists`` if it exists already.
+async def insert(connection: Connection, org_id: int, user_id: int, new_role: Role, *, exists_error: DashwrightError) -> None:
+    """Insert a membership. Raises ``exists_error`` if the user is a member already.
 
-    The caller must hold a lock on the organization, and the user must exist.
+    Call it under ``orgs.lock``. The user must exist.
     """
-    with unique(otherwise={"org_user_pkey": if_exists}):
+    with convert_unique_violations({"org_user_pkey": exists_error}):
         await connection.execute(_sql.insert, org_id, user_id, new_role.value)
 
 

@@ -1,9 +1,9 @@
 -- fragment: matches
--- Holds for a person p with a membership m in the organization whose login, e-mail or name contains a text, in any letter case.
+-- Holds for a member p of an organization whose login, e-mail or name contains a string, in any letter case. m is the membership.
 m.org_id = :org_id
   and (:containing = '' or position(lower(:containing) in lower(p.login)) > 0 or position(lower(:containing) in lower(p.email)) > 0
        or position(lower(:containing) in lower(p.name)) > 0)
-  and (:only::bigint[] is null or p.id = any(:only))
+  and (:ids::bigint[] is null or p.id = any(:ids))
 
 -- name: page
 -- A page of matching members of an organization.

@@ -1,17 +1,17 @@
 -- name: get
 select id, name, address1, address2, city, zip_code, state, country from org where id = $1
 
--- name: by_name
+-- name: get_by_name
 select id, name, address1, address2, city, zip_code, state, country from org where name = $1
 
 -- name: page
--- Organizations whose name contains $1 (in any letter case) and equals $2. An empty text is not applied.
+-- Organizations whose name contains $1 (in any letter case) and equals $2. An empty string is not applied.
 select id, name from org
 where ($1 = '' or position(lower($1) in lower(name)) > 0) and ($2 = '' or name = $2)
 order by name, id
 limit $3 offset $4
 
--- name: hold
+-- name: lock
 -- Keeps an organization from being deleted until the transaction ends; no row if it does not exist.
 select id from org where id = $1 for key share
 
@@ -21,7 +21,7 @@ insert into org (name) values ($1) returning id
 -- name: rename
 update org set name = $2, version = version + 1, updated = now() where id = $1 returning id
 
--- name: move
+-- name: set_address
 update org
 set address1 = :address1, address2 = :address2, city = :city, zip_code = :zip_code, state = :state, country = :country,
     version = version + 1, updated = now()

@@ -1,6 +1,6 @@
 """Rows of persons: users with a password, and their stars.
 
-Service accounts share the table, but only ``account`` finds them.
+Service accounts are in the same table, but only ``account`` returns them.
 """
 
 from collections.abc import Collection, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
-from dashwright.common.database.unique import unique
+from dashwright.common.database.unique_violations import convert_unique_violations
 from dashwright.common.errors import DashwrightError
 
 _sql = load(__package__, "persons.sql")
@@ -60,26 +60,24 @@ async def find(connection: Connection, login_or_email: str) -> Person | None:
     return _person(await connection.fetchrow(_sql.find, login_or_email))
 
 
-async def hold(connection: Connection, user_id: int) -> bool:
+async def lock(connection: Connection, user_id: int) -> bool:
     """Keep a person from being deleted until the transaction ends. Returns False if the person does not exist."""
-    return await connection.fetchval(_sql.hold, user_id) is not None
+    return await connection.fetchval(_sql.lock, user_id) is not None
 
 
-async def page(
-    connection: Connection, *, containing: str, limit: int, offset: int, only: Collection[int] | None = None
-) -> Sequence[Person]:
+async def page(connection: Connection, *, containing: str, limit: int, offset: int, ids: Collection[int] | None = None) -> Sequence[Person]:
     """Return a page of persons, by login.
 
-    ``containing`` is searched in login, e-mail and name. ``only`` limits the result to these user ids.
+    ``containing`` is searched in login, e-mail and name. ``ids`` limits the result to these user ids.
     """
-    query = _sql.bind("page", containing=containing, only=None if only is None else list(only), limit=limit, offset=offset)
+    query = _sql.bind("page", containing=containing, ids=None if ids is None else list(ids), limit=limit, offset=offset)
     rows = await connection.fetch(*query)
     return [Person(**row) for row in rows]
 
 
-async def count(connection: Connection, *, containing: str, only: Collection[int] | None = None) -> int:
+async def count(connection: Connection, *, containing: str, ids: Collection[int] | None = None) -> int:
     """Return the number of persons that ``page`` finds without a limit."""
-    return int(await connection.fetchval(*_sql.bind("count", containing=containing, only=None if only is None else list(only))))
+    return int(await connection.fetchval(*_sql.bind("count", containing=containing, ids=None if ids is None else list(ids))))
 
 
 async def lock_logins(connection: Connection) -> None:
@@ -87,37 +85,37 @@ async def lock_logins(connection: Connection) -> None:
     await connection.execute(_sql.lock_logins)
 
 
-async def is_taken(connection: Connection, login: str, email: str, *, but: int = 0) -> bool:
-    """Return whether a login or e-mail belongs to another user than ``but``. Call it under ``lock_logins``."""
-    return bool(await connection.fetchval(_sql.is_taken, login, email, but))
+async def is_taken(connection: Connection, login: str, email: str, *, except_user_id: int = 0) -> bool:
+    """Return whether a login or e-mail belongs to a user other than ``except_user_id``. Call it under ``lock_logins``."""
+    return bool(await connection.fetchval(_sql.is_taken, login, email, except_user_id))
 
 
 async def insert(
-    connection: Connection, *, login: str, email: str, name: str, password: str, org_id: int, taken: DashwrightError
+    connection: Connection, *, login: str, email: str, name: str, password_hash: str, org_id: int, taken_error: DashwrightError
 ) -> tuple[int, str]:
-    """Insert a person and return (id, uid). Raises ``taken`` if login or e-mail are in use."""
-    with unique(otherwise=_taken(taken)):
-        row = await connection.fetchrow(_sql.insert, login, email, name, password, org_id)
+    """Insert a person and return (id, uid). Raises ``taken_error`` if the login or e-mail is in use."""
+    with convert_unique_violations(_unique_violations(taken_error)):
+        row = await connection.fetchrow(_sql.insert, login, email, name, password_hash, org_id)
     assert row is not None
     return row["id"], row["uid"]
 
 
-async def change(connection: Connection, user_id: int, changes: PersonChanges, *, taken: DashwrightError) -> None:
-    """Update a person. Raises ``taken`` if login or e-mail are in use."""
-    with unique(otherwise=_taken(taken)):
+async def change(connection: Connection, user_id: int, changes: PersonChanges, *, taken_error: DashwrightError) -> None:
+    """Update a person. Raises ``taken_error`` if the login or e-mail is in use."""
+    with convert_unique_violations(_unique_violations(taken_error)):
         query = _sql.bind("change", id=user_id, **asdict(changes))
         await connection.execute(*query)
 
 
-async def password(connection: Connection, user_id: int) -> tuple[str | None, str | None] | None:
-    """Return (hash, salt) of a person's password, or None if the person does not exist."""
+async def password_hash_and_salt(connection: Connection, user_id: int) -> tuple[str | None, str | None] | None:
+    """Return hash and salt of a person's password, or None if the person does not exist."""
     row = await connection.fetchrow(_sql.password, user_id)
     return None if row is None else (row["password"], row["salt"])
 
 
-async def set_password(connection: Connection, user_id: int, hashed: str) -> bool:
+async def set_password(connection: Connection, user_id: int, password_hash: str) -> bool:
     """Replace a password hash and return whether the person exists."""
-    return await connection.fetchval(_sql.set_password, user_id, hashed) is not None
+    return await connection.fetchval(_sql.set_password, user_id, password_hash) is not None
 
 
 async def set_server_admin(connection: Connection, user_id: int, *, is_admin: bool) -> None:
@@ -131,7 +129,7 @@ async def set_disabled(connection: Connection, user_id: int, *, is_disabled: boo
 
 
 async def set_org(connection: Connection, user_id: int, org_id: int) -> bool:
-    """Change the current organization and return whether the person is a member of it."""
+    """Change a person's current organization and return whether the person is a member of it. Otherwise nothing changes."""
     return await connection.fetchval(_sql.set_org, user_id, org_id) is not None
 
 
@@ -146,7 +144,7 @@ async def delete(connection: Connection, user_id: int) -> None:
 
 
 async def notify_change(connection: Connection, user_id: int) -> None:
-    """Make every gateway reload this user after the transaction has committed."""
+    """Make every gateway discard its cached identities of this user after the transaction has committed."""
     await connection.execute(_sql.notify_change, user_id)
 
 
@@ -164,5 +162,5 @@ def _person(row: Any) -> Person | None:
     return None if row is None else Person(**row)
 
 
-def _taken(error: DashwrightError) -> dict[str, DashwrightError]:
+def _unique_violations(error: DashwrightError) -> dict[str, DashwrightError]:
     return {"user_by_login": error, "user_by_email": error}

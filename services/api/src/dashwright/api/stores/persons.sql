@@ -2,10 +2,10 @@
 id, uid, login, email, name, theme, org_id, is_admin, is_disabled, created, updated, last_seen_at
 
 -- fragment: matches
--- Holds for a person whose login, e-mail or name contains a text, in any letter case. Null or empty filters are not applied.
+-- Holds for a person whose login, e-mail or name contains a string, in any letter case. Null or empty filters are not applied.
 (:containing = '' or position(lower(:containing) in lower(login)) > 0 or position(lower(:containing) in lower(email)) > 0
     or position(lower(:containing) in lower(name)) > 0)
-  and (:only::bigint[] is null or id = any(:only))
+  and (:ids::bigint[] is null or id = any(:ids))
 
 -- name: get
 select {person_columns} from person where id = $1
@@ -22,7 +22,7 @@ where lower(login) = lower($1) or lower(email) = lower($1)
 order by lower(login) = lower($1) desc
 limit 1
 
--- name: hold
+-- name: lock
 -- Keeps a person from being deleted until the transaction ends; no row if the person does not exist.
 select id from "user" where id = $1 and not is_service_account for key share
 
@@ -89,7 +89,7 @@ select exists (select from person where id = $1 and is_admin and not is_disabled
 delete from "user" where id = $1 and not is_service_account
 
 -- name: notify_change
--- Makes every gateway reload this user.
+-- Makes every gateway discard its cached identities of this user.
 select pg_notify('identity', 'user:' || $1::bigint)
 
 -- name: add_star

@@ -1,4 +1,4 @@
-"""Preferences of users, teams and organizations. None means that nothing is chosen."""
+"""Preferences of users, teams and organizations. None means that a preference is not set."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Preferences:
 
 
 class HomeDashboard(NamedTuple):
-    """A dashboard that was chosen as home."""
+    """A dashboard that a preference names as home dashboard."""
 
     name: str
     title: str
@@ -50,23 +50,23 @@ async def get(connection: Connection, owner: PreferencesOwner) -> Preferences:
     return Preferences(row["home_dashboard_uid"], row["theme"], row["timezone"], row["week_start"], orjson.loads(row["extra"]))
 
 
-async def hold(connection: Connection, owner: PreferencesOwner) -> None:
+async def lock(connection: Connection, owner: PreferencesOwner) -> None:
     """Lock the preferences of an owner until the transaction ends."""
-    await connection.execute(_sql.hold, owner.org_id, owner.user_id, owner.team_id)
+    await connection.execute(_sql.lock, owner.org_id, owner.user_id, owner.team_id)
 
 
-async def put(connection: Connection, owner: PreferencesOwner, wanted: Preferences) -> None:
-    """Replace the preferences of an owner. Call it under ``hold``."""
+async def replace(connection: Connection, owner: PreferencesOwner, new_preferences: Preferences) -> None:
+    """Replace the preferences of an owner. Call it under ``lock``."""
     query = _sql.bind(
         "put",
         org_id=owner.org_id,
         user_id=owner.user_id,
         team_id=owner.team_id,
-        home_dashboard_uid=wanted.home_dashboard_uid,
-        theme=wanted.theme,
-        timezone=wanted.timezone,
-        week_start=wanted.week_start,
-        extra=orjson.dumps(dict(wanted.extra)).decode(),
+        home_dashboard_uid=new_preferences.home_dashboard_uid,
+        theme=new_preferences.theme,
+        timezone=new_preferences.timezone,
+        week_start=new_preferences.week_start,
+        extra=orjson.dumps(dict(new_preferences.extra)).decode(),
     )
     await connection.execute(*query)
 
@@ -77,8 +77,8 @@ async def dashboard_exists(connection: Connection, org_id: int, uid: str) -> boo
 
 
 async def home_dashboards(connection: Connection, org_id: int, user_id: int) -> Sequence[HomeDashboard]:
-    """Return the chosen home dashboards: the user's, those of the user's teams, then the organization's.
+    """Return the home dashboards in preferences: the user's, those of the user's teams, then the organization's.
 
-    With ``user_id`` 0 only the organization's.
+    For ``user_id`` 0, only that of the organization is returned.
     """
     return [HomeDashboard(*row) for row in await connection.fetch(_sql.home_dashboards, org_id, user_id)]

@@ -7,7 +7,7 @@ select p.theme, p.timezone, p.week_start, p.extra,
 from preferences p
 where p.org_id = $1 and p.user_id = $2 and p.team_id = $3
 
--- name: hold
+-- name: lock
 -- Creates the row if needed, and locks it until the transaction ends.
 insert into preferences (org_id, user_id, team_id) values ($1, $2, $3)
 on conflict (org_id, user_id, team_id) do update set updated = now()

@@ -13,20 +13,20 @@ _sql = load(__package__, "repositories.sql")
 
 
 async def specs(connection: Connection, namespace: str) -> Sequence[tuple[str, RepositorySpec]]:
-    """Return the name and spec of every repository, by name."""
+    """Return the name and spec of every repository, sorted by name."""
     return [(row["name"], RepositorySpec.model_validate_json(row["spec"])) for row in await connection.fetch(_sql.all, namespace)]
 
 
 async def counts(connection: Connection, namespace: str) -> Sequence[ResourceCount]:
-    """Return the number of objects by repository and kind, unmanaged objects first."""
+    """Return the number of objects for each repository and kind. Objects that no repository manages come first."""
     return [
         ResourceCount(repository=row["repository"], group=row["api_group"], resource=row["resource"], count=row["count"])
         for row in await connection.fetch(_sql.counts, namespace)
     ]
 
 
-async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[ResourceListItem]:
-    """Return everything that a repository manages. The list has one entry per file and folder of the repository."""
+async def managed_objects(connection: Connection, namespace: str, repository: str) -> Sequence[ResourceListItem]:
+    """Return the objects that a repository manages: one for each file and folder of the repository."""
     rows = await connection.fetch(_sql.managed, namespace, repository)
     return await asyncio.to_thread(lambda: [_item(row) for row in rows])
 

@@ -25,7 +25,7 @@ class StoredServiceAccount:
     is_disabled: bool
     role: Role
     #: The number of its tokens, including expired ones.
-    tokens: int
+    token_count: int
     created: datetime
     updated: datetime
 
@@ -34,27 +34,28 @@ class StoredServiceAccount:
 class ServiceAccountQuery:
     """A search for service accounts of an organization."""
 
-    text: str = ""
+    #: A part of the login, name or e-mail.
+    containing: str = ""
     only_disabled: bool = False
     #: Only accounts with a token that has expired by this time (Unix seconds).
     expired_at: int | None = None
-    #: Only these accounts.
+    #: Only accounts with these ids; all if None.
     ids: frozenset[int] | None = None
 
 
-async def matching(
-    connection: Connection, org_id: int, search: ServiceAccountQuery, *, limit: int, offset: int
+async def search(
+    connection: Connection, org_id: int, query: ServiceAccountQuery, *, limit: int, offset: int
 ) -> tuple[Sequence[StoredServiceAccount], int]:
-    """Return a page of accounts, sorted by e-mail and login, and the number of matches on all pages."""
-    wanted = {
+    """Return a page of matching accounts, sorted by e-mail and login, and the number of matches on all pages."""
+    values: dict[str, Any] = {
         "org_id": org_id,
-        "text": search.text,
-        "only_disabled": search.only_disabled,
-        "expired_at": search.expired_at,
-        "ids": None if search.ids is None else list(search.ids),
+        "containing": query.containing,
+        "only_disabled": query.only_disabled,
+        "expired_at": query.expired_at,
+        "ids": None if query.ids is None else list(query.ids),
     }
-    rows = await connection.fetch(*_sql.bind("matching", **wanted, limit=limit, offset=offset))
-    total = cast("int", await connection.fetchval(*_sql.bind("count_matching", **wanted)))
+    rows = await connection.fetch(*_sql.bind("search", **values, limit=limit, offset=offset))
+    total = cast("int", await connection.fetchval(*_sql.bind("count", **values)))
     return [_account(row) for row in rows], total
 
 
@@ -64,15 +65,15 @@ async def find(connection: Connection, org_id: int, account_id: int) -> StoredSe
     return None if row is None else _account(row)
 
 
-async def hold_role(connection: Connection, org_id: int, account_id: int) -> Role | None:
+async def lock_role(connection: Connection, org_id: int, account_id: int) -> Role | None:
     """Return the role of a service account, or None, and keep the account from being deleted until the transaction ends."""
-    role = cast("str | None", await connection.fetchval(_sql.hold_role, org_id, account_id))
+    role = cast("str | None", await connection.fetchval(_sql.lock_role, org_id, account_id))
     return None if role is None else Role(role)
 
 
-async def number_of(connection: Connection, org_id: int, uid: str) -> int | None:
-    """Return the number of the service account with a uid, or None."""
-    return cast("int | None", await connection.fetchval(_sql.number_of, org_id, uid))
+async def id_of(connection: Connection, org_id: int, uid: str) -> int | None:
+    """Return the id of the service account with a uid, or None."""
+    return cast("int | None", await connection.fetchval(_sql.id_of, org_id, uid))
 
 
 async def lock_names(connection: Connection, org_id: int) -> None:
@@ -80,12 +81,12 @@ async def lock_names(connection: Connection, org_id: int) -> None:
     await connection.execute(_sql.lock_names, org_id)
 
 
-async def is_name_taken(connection: Connection, org_id: int, name: str, *, but: int = 0) -> bool:
-    """Return whether another service account than ``but`` has the name.
+async def is_name_taken(connection: Connection, org_id: int, name: str, *, except_id: int = 0) -> bool:
+    """Return whether another service account than ``except_id`` has the name.
 
     Letter case is ignored, and blanks equal dashes.
     """
-    return cast("bool", await connection.fetchval(_sql.is_name_taken, org_id, name, but))
+    return cast("bool", await connection.fetchval(_sql.is_name_taken, org_id, name, except_id))
 
 
 async def login_of(connection: Connection, org_id: int, name: str) -> str:
@@ -93,21 +94,22 @@ async def login_of(connection: Connection, org_id: int, name: str) -> str:
     return cast("str", await connection.fetchval(_sql.login_of, org_id, name))
 
 
-async def insert_where_free(
-    connection: Connection, org_id: int, names: Mapping[str, str], *, is_disabled: bool = False
+async def insert_skipping_taken(
+    connection: Connection, org_id: int, names_by_login: Mapping[str, str], *, is_disabled: bool = False
 ) -> Mapping[str, int]:
-    """Insert accounts, given as names by login, and return the numbers of the inserted ones, by login.
+    """Insert accounts, and return the ids of the inserted ones by login.
 
-    Logins that are in use are skipped, and of two logins that differ only in letter case the second. The accounts
-    are not members until ``insert_roles``.
+    Logins that are in use are skipped. If two logins differ only in letter case, the second one is skipped. The inserted accounts
+    become members of the organization by ``insert_roles``.
     """
-    rows = await connection.fetch(_sql.insert_where_free, org_id, list(names), list(names.values()), is_disabled)
+    rows = await connection.fetch(_sql.insert_skipping_taken, org_id, list(names_by_login), list(names_by_login.values()), is_disabled)
     return {row["login"]: row["id"] for row in rows}
 
 
-async def insert_roles(connection: Connection, org_id: int, roles: Mapping[int, Role]) -> None:
-    """Insert the memberships of new accounts, as roles by account number."""
-    await connection.execute(_sql.insert_roles, org_id, list(roles), [role.value for role in roles.values()])
+async def insert_roles(connection: Connection, org_id: int, roles_by_account_id: Mapping[int, Role]) -> None:
+    """Insert the memberships of new accounts."""
+    role_names = [role.value for role in roles_by_account_id.values()]
+    await connection.execute(_sql.insert_roles, org_id, list(roles_by_account_id), role_names)
 
 
 async def change(
@@ -125,11 +127,11 @@ async def delete(connection: Connection, org_id: int, account_id: int) -> str | 
 
 
 def _account(row: Any) -> StoredServiceAccount:
-    members = ("id", "uid", "name", "login", "email", "org_id", "is_disabled")
+    same_named_columns = ("id", "uid", "name", "login", "email", "org_id", "is_disabled")
     return StoredServiceAccount(
-        **{name: row[name] for name in members},
+        **{column: row[column] for column in same_named_columns},
         role=Role(row["role"]),
-        tokens=row["tokens"],
+        token_count=row["tokens"],
         created=row["created"],
         updated=row["updated"],
     )

@@ -18,7 +18,7 @@ class RepositorySummary:
 
     name: str
     title: str
-    #: None if nothing is known yet.
+    #: None for a new repository whose health and sync are not known yet.
     status: RepositoryStatus | None
 
 
@@ -34,18 +34,18 @@ class JobSummary:
     created: datetime
 
 
-async def repositories(connection: Connection, namespace: str, most: int) -> Sequence[RepositorySummary]:
-    """Return the first ``most`` repositories of ``namespace`` by title."""
-    rows = await connection.fetch(_sql.repositories, namespace, REPOSITORY.group, REPOSITORY.plural, most)
+async def repositories(connection: Connection, namespace: str, limit: int) -> Sequence[RepositorySummary]:
+    """Return the first ``limit`` repositories of ``namespace``, sorted by title."""
+    rows = await connection.fetch(_sql.repositories, namespace, REPOSITORY.group, REPOSITORY.plural, limit)
     return [
         RepositorySummary(row["name"], row["title"], RepositoryStatus.model_validate_json(row["status"]) if row["status"] else None)
         for row in rows
     ]
 
 
-async def jobs(connection: Connection, namespace: str, most: int) -> Sequence[JobSummary]:
-    """Return the newest ``most`` jobs of ``namespace``, the newest first."""
-    rows = await connection.fetch(_sql.jobs, namespace, JOB.group, JOB.plural, most)
+async def jobs(connection: Connection, namespace: str, limit: int) -> Sequence[JobSummary]:
+    """Return the newest ``limit`` jobs of ``namespace``, the newest first."""
+    rows = await connection.fetch(_sql.jobs, namespace, JOB.group, JOB.plural, limit)
     return [
         JobSummary(row["name"], row["repository"] or "", row["action"], row["state"], row["message"] or "", row["created_at"])
         for row in rows

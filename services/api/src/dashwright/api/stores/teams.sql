@@ -3,13 +3,13 @@
 t.org_id = :org_id
   and (:containing = '' or position(lower(:containing) in lower(t.name)) > 0)
   and (:name = '' or t.name = :name)
-  and (:numbers::bigint[] is null or t.id = any(:numbers))
+  and (:ids::bigint[] is null or t.id = any(:ids))
 
 -- name: page
--- A page of matching teams, with the viewer's permission in each.
+-- A page of matching teams, with the permission of a user in each.
 select t.id, t.uid, t.org_id, t.name, t.email,
        (select count(*) from team_member m where m.team_id = t.id) as members,
-       coalesce((select m.permission from team_member m where m.team_id = t.id and m.user_id = :viewer), 0) as permission
+       coalesce((select m.permission from team_member m where m.team_id = t.id and m.user_id = :user_id), 0) as permission
 from team t
 where {matches}
 order by lower(t.name), t.name
@@ -20,11 +20,11 @@ limit :limit offset :offset
 select count(*) from team t where {matches}
 
 -- name: of_member
--- The teams of a user ($2) in an organization, limited to the numbers $3; null: all.
+-- The teams of a user ($2) in an organization, limited to the ids $3; null: all.
 select t.id, t.uid, t.org_id, t.name, t.email,
        (select count(*) from team_member m where m.team_id = t.id) as members,
-       own.permission
-from team t join team_member own on own.team_id = t.id and own.user_id = $2
+       membership.permission
+from team t join team_member membership on membership.team_id = t.id and membership.user_id = $2
 where t.org_id = $1 and ($3::bigint[] is null or t.id = any($3))
 order by lower(t.name), t.name
 
@@ -32,7 +32,7 @@ order by lower(t.name), t.name
 select exists (select from person where id = $1)
 
 -- name: find
--- A team by number ($2) or uid ($3), the number first; $4 is the user whose permission is returned.
+-- A team by id ($2) or uid ($3); the team with the id takes precedence. $4 is the user whose permission is returned.
 select t.id, t.uid, t.org_id, t.name, t.email,
        (select count(*) from team_member m where m.team_id = t.id) as members,
        coalesce((select m.permission from team_member m where m.team_id = t.id and m.user_id = $4), 0) as permission
@@ -41,7 +41,7 @@ where t.org_id = $1 and (t.id = $2 or t.uid = $3)
 order by t.id = $2 desc nulls last
 limit 1
 
--- name: hold
+-- name: lock
 -- Keeps a team from being deleted until the transaction ends; no row if it does not exist.
 select id from team where org_id = $1 and id = $2 for key share
 
@@ -64,12 +64,13 @@ order by lower(p.login)
 
 -- name: insert_member
 -- Only inserts a person who is a member of the team's organization, and locks that membership until the transaction ends.
-with held as (
+with membership as (
     select m.org_id, m.user_id from org_user m
     where m.org_id = $1 and m.user_id = $3 and exists (select from person p where p.id = m.user_id)
     for key share
 )
-insert into team_member (org_id, team_id, user_id, permission) select held.org_id, $2, held.user_id, $4 from held returning id
+insert into team_member (org_id, team_id, user_id, permission)
+select membership.org_id, $2, membership.user_id, $4 from membership returning id
 
 -- name: set_permission
 update team_member set permission = $3 where team_id = $1 and user_id = $2 returning id

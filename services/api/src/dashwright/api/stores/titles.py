@@ -1,11 +1,11 @@
-"""The search over dashboards and folders: by title, tags, numbers, folder and stars, without reading bodies."""
+"""The search for dashboards and folders by title, tags, numeric id, folder and stars. It reads no specs."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
+from dashwright.api.domain.access.object_scope import EVERYTHING, ObjectScope
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
 from dashwright.common.identity import namespace_of
@@ -20,14 +20,17 @@ _sql = load(__package__, "titles.sql")
 class TitleMatch:
     """A dashboard or folder that a search found."""
 
+    #: The numeric id in the classic API.
     number: int
+    #: The uid in the classic API.
     name: str
     is_folder: bool
     title: str
     tags: Sequence[str]
     is_starred: bool
+    #: The numeric id of the containing folder. The fields of that folder are unset (None) if the caller may not read the folder.
     folder_number: int | None
-    #: The uid of the folder that contains it; None at the root.
+    #: The uid of the containing folder.
     folder: str | None
     folder_title: str | None
     deleted_at: datetime | None = None
@@ -40,8 +43,8 @@ class AccountName(NamedTuple):
     email: str
 
 
-class Marks(NamedTuple):
-    """Facts that are stored next to a dashboard: the user's star, and whether it has access rules of its own."""
+class DashboardFlags(NamedTuple):
+    """Flags of a dashboard: whether a user has starred it, and whether it has a list of access rules."""
 
     is_starred: bool
     has_rules: bool
@@ -49,120 +52,127 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TitleQuery:
-    """A search in an organization. Empty collections are not applied as filters."""
+    """A search in an organization. Empty strings and collections are not applied as filters."""
 
     org_id: int
     #: The user whose stars are marked; 0: none.
-    viewer: int
-    #: The dashboards that the caller may read.
-    dashboards: Scope = EVERYTHING
-    #: The folders that the caller may read. Other folders are neither named nor found.
-    containers: Scope = EVERYTHING
+    user_id: int
+    readable_dashboards: ObjectScope = EVERYTHING
+    #: A folder outside of this scope is not found, and is not named as the folder of a match.
+    readable_folders: ObjectScope = EVERYTHING
     #: Find folders in addition to dashboards.
-    folders_too: bool = True
+    include_folders: bool = True
+    #: A part of the title.
     containing: str = ""
     names: Collection[str] = ()
+    #: Numeric ids in the classic API.
     numbers: Collection[int] = ()
-    #: The empty text is the root.
+    #: Uids of folders that contain the matches; an empty string among them is the root.
     folders: Collection[str] = ()
-    #: 0 is the root.
+    #: Numeric ids of folders that contain the matches; 0 among them is the root.
     folder_numbers: Collection[int] = ()
-    #: Also find folders that have one of ``folder_numbers`` themselves.
-    by_own_number: bool = False
+    #: Also find the folders with ``folder_numbers`` themselves, not only their contents.
+    include_numbered_folders: bool = False
+    #: A match must have all of these tags.
     tags: Collection[str] = ()
-    starred: bool = False
+    #: Only dashboards with a star of ``user_id``.
+    only_starred: bool = False
+    #: Sort titles from Z to A.
     descending: bool = False
     #: Only dashboards deleted by this actor; None: by any.
     deleted_by: str | None = None
 
 
-async def search(connection: Connection, wanted: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
+async def search(connection: Connection, query: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
     """Return a page of matches: folders first, then by title."""
-    query = _sql.bind(
+    statement = _sql.bind(
         "search",
-        namespace=namespace_of(wanted.org_id),
-        org_id=wanted.org_id,
-        viewer=wanted.viewer,
-        **scope_parameters(wanted.dashboards),
-        **scope_parameters(wanted.containers, "container"),
-        folders_too=wanted.folders_too,
-        containing=wanted.containing,
-        names=_some(wanted.names),
-        numbers=_some(wanted.numbers),
-        folders=_some(wanted.folders),
-        folder_numbers=_some(wanted.folder_numbers),
-        by_own_number=wanted.by_own_number,
-        tags=_some(wanted.tags),
-        starred=wanted.starred,
-        descending=wanted.descending,
+        namespace=namespace_of(query.org_id),
+        org_id=query.org_id,
+        user_id=query.user_id,
+        **scope_parameters(query.readable_dashboards),
+        **scope_parameters(query.readable_folders, "container"),
+        include_folders=query.include_folders,
+        containing=query.containing,
+        names=_list_or_none(query.names),
+        numbers=_list_or_none(query.numbers),
+        folders=_list_or_none(query.folders),
+        folder_numbers=_list_or_none(query.folder_numbers),
+        include_numbered_folders=query.include_numbered_folders,
+        tags=_list_or_none(query.tags),
+        only_starred=query.only_starred,
+        descending=query.descending,
         limit=limit,
         offset=offset,
     )
-    rows = await connection.fetch(*query)
-    return [_item(row) for row in rows]
+    rows = await connection.fetch(*statement)
+    return [_title_match(row) for row in rows]
 
 
-async def deleted(connection: Connection, wanted: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
+async def search_deleted(connection: Connection, query: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
     """Return a page of deleted dashboards that can be restored, by title.
 
-    The filters on numbers, tags and stars are ignored.
+    The filters on numeric ids, tags and stars are ignored.
     """
-    query = _sql.bind(
+    statement = _sql.bind(
         "deleted",
-        namespace=namespace_of(wanted.org_id),
-        **scope_parameters(wanted.dashboards),
-        **scope_parameters(wanted.containers, "container"),
-        containing=wanted.containing,
-        names=_some(wanted.names),
-        folders=_some(wanted.folders),
-        deleted_by=wanted.deleted_by,
+        namespace=namespace_of(query.org_id),
+        **scope_parameters(query.readable_dashboards),
+        **scope_parameters(query.readable_folders, "container"),
+        containing=query.containing,
+        names=_list_or_none(query.names),
+        folders=_list_or_none(query.folders),
+        deleted_by=query.deleted_by,
         limit=limit,
         offset=offset,
     )
-    rows = await connection.fetch(*query)
-    return [_item(row, row["deleted_at"]) for row in rows]
+    rows = await connection.fetch(*statement)
+    return [_title_match(row, row["deleted_at"]) for row in rows]
 
 
-async def tags(connection: Connection, org_id: int, dashboards: Scope) -> Sequence[tuple[str, int]]:
+async def tags(connection: Connection, org_id: int, dashboards: ObjectScope) -> Sequence[tuple[str, int]]:
     """Return the tags of readable dashboards, sorted, each with the number of dashboards that have it."""
     rows = await connection.fetch(*_sql.bind("tags", namespace=namespace_of(org_id), **scope_parameters(dashboards)))
     return [(row["term"], row["count"]) for row in rows]
 
 
-async def name_by_number(connection: Connection, kind: Kind, org_id: int, number: int) -> str | None:
-    """Return the name of the object with a number, or None."""
-    name: str | None = await connection.fetchval(_sql.name_by_number, namespace_of(org_id), kind.group, kind.plural, number)
+async def name_by_numeric_id(connection: Connection, kind: Kind, org_id: int, numeric_id: int) -> str | None:
+    """Return the name of the object with a numeric id (column ``number``), or None."""
+    name: str | None = await connection.fetchval(_sql.name_by_numeric_id, namespace_of(org_id), kind.group, kind.plural, numeric_id)
     return name
 
 
-async def marks(connection: Connection, user_id: int, org_id: int, dashboard: StoredObject) -> Marks:
-    """Return a dashboard's marks for a user. ``user_id`` 0 has no stars."""
-    row = await connection.fetchrow(_sql.marks, user_id, org_id, dashboard.name, dashboard.uid)
+async def dashboard_flags(connection: Connection, user_id: int, org_id: int, dashboard: StoredObject) -> DashboardFlags:
+    """Return a dashboard's flags for a user. For ``user_id`` 0, it is not starred."""
+    row = await connection.fetchrow(_sql.dashboard_flags, user_id, org_id, dashboard.name, dashboard.uid)
     assert row is not None, "the statement returns one row"
-    return Marks(**row)
+    return DashboardFlags(**row)
 
 
-async def account_names(connection: Connection, numbers: Collection[int]) -> dict[int, AccountName]:
-    """Return the names of users and service accounts by number. Unknown numbers are left out."""
-    return {row["id"]: AccountName(row["login"], row["email"]) for row in await connection.fetch(_sql.account_names, list(numbers))}
+async def account_names(connection: Connection, account_ids: Collection[int]) -> dict[int, AccountName]:
+    """Return the names of users and service accounts, by id. Unknown ids are left out."""
+    return {row["id"]: AccountName(row["login"], row["email"]) for row in await connection.fetch(_sql.account_names, list(account_ids))}
 
 
-def scope_parameters(scope: Scope, prefix: str = "readable") -> dict[str, Any]:
-    """Return a scope as the five parameters of the SQL fragments with a prefix."""
+def scope_parameters(scope: ObjectScope, prefix: str = "readable") -> dict[str, Any]:
+    """Return the parameters of the SQL fragment that selects the objects of a scope. Their names begin with ``prefix``.
+
+    The prefix is ``readable`` for the fragment ``readable`` (objects), and ``container`` for ``readable_container`` (folders).
+    """
     return {
-        f"{prefix}_all": scope.everything,
+        f"{prefix}_all": scope.includes_everything,
         f"{prefix}_folders": list(scope.folders),
-        f"{prefix}_root": scope.root,
-        f"{prefix}_hidden": list(scope.hidden),
+        f"{prefix}_root": scope.includes_root,
+        f"{prefix}_hidden": list(scope.hidden_names),
         f"{prefix}_names": list(scope.names),
     }
 
 
-def _some(values: Collection[Any]) -> list[Any] | None:
+def _list_or_none(values: Collection[Any]) -> list[Any] | None:
     return list(values) or None
 
 
-def _item(row: Any, deleted_at: datetime | None = None) -> TitleMatch:
+def _title_match(row: Any, deleted_at: datetime | None = None) -> TitleMatch:
     return TitleMatch(
         row["number"],
         row["name"],

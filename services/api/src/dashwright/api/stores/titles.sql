@@ -14,31 +14,31 @@
     or f.name = any(:container_names::text[]))
 
 -- name: search
--- Dashboards and folders of a namespace: folders first, then by title. The viewer's stars are marked. A folder that the caller may not
--- read is not named, and folders are only found with folders_too. A filter that is null or empty is not applied. In folders '' is the
--- root, in folder_numbers 0; with by_own_number folders with one of these numbers are found, too.
+-- Dashboards and folders of a namespace: folders first, then by title. The stars of user_id are marked. A folder that the caller may not
+-- read is not named, and folders are found only with include_folders. A filter that is null or empty is not applied. In folders '' is the
+-- root, and in folder_numbers 0. With include_numbered_folders the folders with these numbers are found, too.
 select r.number, r.name, r.resource, r.title, r.tags, f.number as folder_number, f.name as folder, f.title as folder_title,
-       exists (select from star s where s.user_id = :viewer and s.org_id = :org_id and s.dashboard_uid = r.name) as starred
+       exists (select from star s where s.user_id = :user_id and s.org_id = :org_id and s.dashboard_uid = r.name) as starred
 from resource r
 left join resource f on f.namespace = r.namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = r.folder
     and {readable_parent}
 where r.namespace = :namespace
   and (r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards' and {readable}
-       or r.api_group = 'folder.grafana.app' and r.resource = 'folders' and :folders_too and {readable_container})
+       or r.api_group = 'folder.grafana.app' and r.resource = 'folders' and :include_folders and {readable_container})
   and (:containing = '' or position(lower(:containing) in lower(r.title)) > 0)
   and (:names::text[] is null or r.name = any(:names))
   and (:numbers::bigint[] is null or r.number = any(:numbers))
   and (:folders::text[] is null or coalesce(r.folder, '') = any(:folders))
   and (:folder_numbers::bigint[] is null or coalesce(f.number, case when r.folder is null then 0 end) = any(:folder_numbers)
-       or :by_own_number and r.number = any(:folder_numbers))
+       or :include_numbered_folders and r.number = any(:folder_numbers))
   and (:tags::text[] is null or r.tags @> :tags)
-  and (not :starred or r.name in (select s.dashboard_uid from star s where s.user_id = :viewer and s.org_id = :org_id))
+  and (not :only_starred or r.name in (select s.dashboard_uid from star s where s.user_id = :user_id and s.org_id = :org_id))
 order by r.resource <> 'folders', case when :descending then lower(r.title) end desc, case when not :descending then lower(r.title) end, r.name
 limit :limit offset :offset
 
 -- name: deleted
--- Deleted dashboards of a namespace that can be restored, by title: of several with one name only the last, and none whose name is in
--- use. A filter that is null or empty is not applied. In folders '' is the root.
+-- Deleted dashboards of a namespace that can be restored, by title. Of several with one name only the last can be restored, and only if
+-- no object has the name. A filter that is null or empty is not applied. In folders '' is the root.
 select r.number, r.name, r.resource, r.title, '{}'::text[] as tags, f.number as folder_number, f.name as folder, f.title as folder_title,
        false as starred, r.deleted_at
 from trash r
@@ -67,15 +67,15 @@ where r.namespace = :namespace and r.api_group = 'dashboard.grafana.app' and r.r
 group by term
 order by term
 
--- name: name_by_number
--- The name of the object of a kind with a number.
+-- name: name_by_numeric_id
+-- The name of the object of a kind with a numeric id.
 select name from resource where namespace = $1 and api_group = $2 and resource = $3 and number = $4
 
 -- name: account_names
 -- The names of users and service accounts.
 select id, login, email from "user" where id = any($1::bigint[])
 
--- name: marks
+-- name: dashboard_flags
 -- Whether a user has starred a dashboard (by organization and name), and whether it has access rules of its own (by uid).
 select exists (select from star where user_id = $1 and org_id = $2 and dashboard_uid = $3) as is_starred,
        exists (select from access_list where uid = $4) as has_rules

@@ -1,28 +1,28 @@
-"""Accounts, organizations and memberships, as far as identifying a caller needs them."""
+"""Accounts as the verification of credentials reads them, with the role and permissions of a caller, and the first user."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict
 
-from dashwright.api.domain.access.assignment import Reach
+from dashwright.api.domain.access.assignment import ScopesByOrganization
 from dashwright.api.domain.access.roles import permissions_of
-from dashwright.api.domain.access.scopes import grants_of, with_grants
+from dashwright.api.domain.access.scopes import scopes_by_action, with_grants
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.queries import load
 from dashwright.common.errors import Unauthorized
-from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.identity import CallerType, Identity, Role
 
-_queries = load(__package__, "users.sql")
+_sql = load(__package__, "users.sql")
 
 
 @dataclass(frozen=True, slots=True)
 class LoginAccount:
-    """A user as found by a login."""
+    """A user with the password hash and the identity that a login needs."""
 
     user_id: int
     login: str
     password_hash: str | None
-    #: Only set for hashes that were imported from a Grafana database.
+    #: None unless the hash was imported from a Grafana database.
     salt: str | None
     is_disabled: bool
     #: None if the user is not a member of the requested organization.
@@ -40,35 +40,37 @@ class UserAccounts:
         async with self._database.connection() as connection:
             return await find_for_login(connection, login, org_id)
 
-    async def replace_password(self, user_id: int, *, old: str, new: str) -> bool:
-        """Store a new hash without salt if ``old`` is still the stored one, and return whether it was. Raises Unavailable."""
+    async def replace_password_hash(self, user_id: int, *, old_hash: str, new_hash: str) -> bool:
+        """Replace the old hash by the new one and clear the salt. Returns False if another hash is stored. Raises Unavailable."""
         async with self._database.connection() as connection:
-            return await connection.fetchval(_queries.replace_password, user_id, old, new) is not None
+            return await connection.fetchval(_sql.replace_password, user_id, old_hash, new_hash) is not None
 
-    async def seen_in(self, identity: Identity, org_id: int) -> Identity:
-        """Return the caller as seen in organization ``org_id``; 0 is globally. A non-member has no role.
+    async def identity_in(self, identity: Identity, org_id: int) -> Identity:
+        """Return the caller in organization ``org_id``, or globally for 0. A caller who is not a member has no role.
 
-        In another organization than its own a service account has only its grants in all organizations, and a
-        legacy key has none. Raises Unauthorized for a deleted account, and Unavailable.
+        Call this for another organization than that of ``identity``. There a service account has only its grants of organization 0,
+        which apply to all organizations, and a legacy key has no permissions.
+
+        Raises Unauthorized for a deleted account, and Unavailable.
         """
-        if identity.kind not in (Caller.USER, Caller.SERVICE_ACCOUNT):
+        if identity.kind not in (CallerType.USER, CallerType.SERVICE_ACCOUNT):
             return replace(identity, org_id=org_id, role=Role.NONE, permissions=permissions_of(Role.NONE), granted={}, teams=frozenset())
         async with self._database.connection() as connection:
-            row = await connection.fetchrow(_queries.seen_in, identity.user_id, org_id, identity.kind is Caller.SERVICE_ACCOUNT)
+            row = await connection.fetchrow(_sql.identity_in, identity.user_id, org_id, identity.kind is CallerType.SERVICE_ACCOUNT)
         if row is None:
             raise Unauthorized("Unauthorized")
         role = Role(row["role"] or Role.NONE)
-        is_server_admin = row["is_admin"] and identity.kind is Caller.USER
+        is_server_admin = row["is_admin"] and identity.kind is CallerType.USER
         rights = _rights(role, row, is_server_admin=is_server_admin)
         return replace(identity, org_id=org_id, role=role, is_server_admin=is_server_admin, teams=_teams(row), **rights)
 
 
 async def find_for_login(connection: Connection, login_or_email: str, org_id: int | None = None) -> LoginAccount | None:
-    """Return the user in organization ``org_id``, or else in the current or first one, or None.
+    """Return the user with a login or e-mail, in any letter case, with their identity in an organization; None for an unknown user.
 
-    Without ``org_id``, a user who is a member of no organization is seen globally, as in organization 0.
+    Without ``org_id``, the organization is the user's current one, or the first one that they are a member of, or 0.
     """
-    row = await connection.fetchrow(_queries.find_for_login, login_or_email, org_id)
+    row = await connection.fetchrow(_sql.find_for_login, login_or_email, org_id)
     if row is None:
         return None
     identity = None
@@ -87,11 +89,11 @@ async def find_for_login(connection: Connection, login_or_email: str, org_id: in
     return LoginAccount(row["id"], row["login"], row["password"], row["salt"], row["is_disabled"], identity)
 
 
-async def reach(connection: Connection, account_id: int) -> Reach:
-    """Return the permissions of an account by organization. Those of an unknown account are empty."""
-    rows = await connection.fetch(_queries.reach, account_id)
+async def permissions_by_org(connection: Connection, account_id: int) -> ScopesByOrganization:
+    """Return the permissions of an account, by organization id; the global ones by id 0. An unknown account has none."""
+    rows = await connection.fetch(_sql.permissions_by_org, account_id)
     rights = {row["org_id"]: _rights(Role(row["role"] or Role.NONE), row, is_server_admin=row["is_admin"]) for row in rows}
-    return {org_id: held["permissions"] for org_id, held in rights.items()}
+    return {org_id: org_rights["permissions"] for org_id, org_rights in rights.items()}
 
 
 class _Rights(TypedDict):
@@ -100,8 +102,8 @@ class _Rights(TypedDict):
 
 
 def _rights(role: Role, row: Any, *, is_server_admin: bool) -> _Rights:
-    """Return the permissions of a role, and of a row's ``actions`` and ``scopes``."""
-    granted = grants_of(zip(row["actions"] or (), row["scopes"] or (), strict=True))
+    """Return the permissions of a role with the grants in a row's ``actions`` and ``scopes``, and these grants alone."""
+    granted = scopes_by_action(zip(row["actions"] or (), row["scopes"] or (), strict=True))
     return {"permissions": with_grants(permissions_of(role, is_server_admin=is_server_admin), granted), "granted": granted}
 
 
@@ -109,29 +111,23 @@ def _teams(row: Any) -> frozenset[int]:
     return frozenset(row["teams"])
 
 
-async def role_in(connection: Connection, org_id: int, user_id: int) -> Role | None:
-    """Return the role of a user in an organization, or None if the user is not a member."""
-    role = cast("str | None", await connection.fetchval(_queries.role_in, org_id, user_id))
-    return None if role is None else Role(role)
-
-
-async def lacks_users(connection: Connection) -> bool:
+async def has_no_users(connection: Connection) -> bool:
     """Return whether the database has neither an organization nor a user, as at the first start."""
-    return bool(await connection.fetchval(_queries.is_empty))
+    return bool(await connection.fetchval(_sql.is_empty))
 
 
 async def ensure_first_user(connection: Connection, login: str, password_hash: str) -> bool:
     """Create organization 1, ``Main Org.``, and user 1, its Admin and server admin, if the database has no account yet.
 
-    Returns whether it did. Gateways may call it concurrently. A login with an ``@`` is the e-mail, too.
+    Returns whether it created them. Gateways may call it concurrently. A login with an ``@`` is also stored as the e-mail.
     """
     email = login if "@" in login else f"{login}@localhost"
     async with connection.transaction():
-        await connection.execute(_queries.claim_first_user)
-        if not await lacks_users(connection):
+        await connection.execute(_sql.claim_first_user)
+        if not await has_no_users(connection):
             return False
-        await connection.execute(_queries.insert_first, login, email, password_hash)
-        await connection.execute(_queries.pass_first_numbers)
+        await connection.execute(_sql.insert_first, login, email, password_hash)
+        await connection.execute(_sql.advance_sequences)
     return True
 
 
@@ -139,10 +135,11 @@ class StoredPassword(NamedTuple):
     """A login with its stored password hash."""
 
     login: str
-    hashed: str
+    password_hash: str
+    #: None unless the hash was imported from a Grafana database.
     salt: str | None
 
 
-async def server_admins(connection: Connection, *, most: int) -> Sequence[StoredPassword]:
-    """Return the stored passwords of the first enabled server admins."""
-    return [StoredPassword(row["login"], row["password"], row["salt"]) for row in await connection.fetch(_queries.server_admins, most)]
+async def server_admins(connection: Connection, *, limit: int) -> Sequence[StoredPassword]:
+    """Return the stored passwords of enabled server admins, at most ``limit``, the oldest accounts first."""
+    return [StoredPassword(row["login"], row["password"], row["salt"]) for row in await connection.fetch(_sql.server_admins, limit)]

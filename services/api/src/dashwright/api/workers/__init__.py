@@ -1,1 +1,1 @@
-"""RPC clients of the workers: repositories, pictures, validation of panels and health of repositories."""
+"""RPC clients of the workers: repositories, their health, pictures and validation of panels; and the writer of queued syncs."""

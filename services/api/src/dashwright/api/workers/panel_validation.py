@@ -1,14 +1,17 @@
-"""A client of the expressions service that validates the panel of an evaluation before its submission is accepted."""
+"""A client of the expressions worker that validates the panel of an evaluation before its submission is accepted."""
 
 import asyncio
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import orjson
 import structlog
 
-from dashwright.api.domain.submissions import EvaluationSubmission, invalid
-from dashwright.common.errors import Cause, DeadlineExceeded, TooManyRequests, Unavailable
+from dashwright.api.domain.submissions import EvaluationSubmission, invalid_error
+from dashwright.common.errors import BadRequest, Cause, DeadlineExceeded, TooManyRequests, Unavailable
 from dashwright.common.fair_limiter import FairLimiter
+from dashwright.common.group_commit import GroupCommit
 from dashwright.common.kinds.registry import EVALUATION
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
@@ -17,63 +20,93 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 
 log = structlog.get_logger()
 
-_TIMEOUT: Final = 2.0
-"""Seconds that a submission waits for a slot, and then for the service."""
+_TIMEOUT_SECONDS: Final = 2.0
+"""Time limit in seconds of each of two waits: for a slot of the limiter, and then for the response of the worker."""
 
-_SILENT_SECONDS: Final = 5.0
-"""Seconds without requests to a service that did not respond, so that a batch of 1,000 does not wait 1,000 times."""
+_PAUSE_SECONDS: Final = 5.0
+"""Seconds without validation after the worker did not respond. Otherwise each waiting submission would wait for its own timeout."""
 
-_SLOTS: Final = 16
-_WAITING: Final = 1000
+_MAX_CONCURRENT: Final = 16
+_MAX_WAITING: Final = 1000
+
+_MAX_GROUP: Final = 64
+"""Limit on the panels of one request to a worker."""
+
+_MAX_GROUPED_BYTES: Final = 16_384
+"""Size in bytes up to which a panel is validated together with others. A larger one has a request of its own."""
+
+_Faults = list[dict[str, str]]
 
 
 class PanelValidationClient:
-    """Validation of panels by the expressions service.
+    """A client of the expressions worker that validates panels.
 
-    While the service is unavailable or busy, every panel is accepted; the run of the evaluation then finds the same faults.
+    Panels of an organization that arrive while others are validated are sent together in the next request. While the worker is
+    unavailable or busy, every panel is accepted; the evaluation itself then reports the same faults.
     """
 
     def __init__(self, broker: Broker, rpc: RpcClient) -> None:
         self._broker = broker
         self._queue = broker.topology.query
         self._rpc = rpc
-        self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, seconds=_TIMEOUT, subject="panels to validate")
-        self._silent_until = 0.0
+        self._limiter = FairLimiter(_MAX_CONCURRENT, waiting=_MAX_WAITING, seconds=_TIMEOUT_SECONDS, subject="panels to validate")
+        #: Panels that wait, by organization id. An organization without any has no group.
+        self._groups: dict[int, GroupCommit[bytes, _Faults]] = {}
+        #: A time of the event loop's clock.
+        self._paused_until = 0.0
 
-    async def check(self, org_id: int, wanted: EvaluationSubmission) -> None:
-        """Raise Invalid, with a cause for each fault, for a panel that ``/api/panels/validate`` calls invalid, or without queries."""
-        request = panel_request(wanted.spec)
+    async def check(self, org_id: int, submission: EvaluationSubmission) -> None:
+        """Raise Invalid, with a cause for each fault that ``/api/panels/validate`` finds, and for a panel without queries."""
+        request = panel_request(submission.spec)
         causes = [
-            Cause(_field(fault["pointer"], wanted.spec), "FieldValueInvalid", fault["message"])
-            for fault in await self._faults(org_id, request)
+            Cause(_field_path(fault["pointer"], submission.spec), "FieldValueInvalid", fault["message"])
+            for fault in await self._fetch_faults(org_id, request)
         ]
         if not causes and not (request.get("targets") or request.get("queries")):
             causes.append(Cause("spec.panel.targets", "FieldValueRequired", "Required value: No queries found; give at least one"))
         if causes:
-            raise invalid(causes, EVALUATION, wanted.metadata.name)
+            raise invalid_error(causes, EVALUATION, submission.metadata.name)
 
-    async def _faults(self, org_id: int, request: dict[str, Any]) -> list[dict[str, str]]:
+    async def _fetch_faults(self, org_id: int, request: dict[str, Any]) -> _Faults:
+        body = orjson.dumps(request)
+        if len(body) > _MAX_GROUPED_BYTES:
+            return (await self._validate(org_id, [body]))[0]
+        group = self._groups.setdefault(org_id, GroupCommit(partial(self._validate, org_id), max_items=_MAX_GROUP))
+        try:
+            return await group.add(body)
+        finally:
+            if group.is_idle:
+                self._groups.pop(org_id, None)
+
+    async def _validate(self, org_id: int, bodies: Sequence[bytes]) -> Sequence[_Faults]:
+        """Return the faults of each panel, or none if no worker validates them."""
         loop = asyncio.get_running_loop()
-        if loop.time() < self._silent_until:
-            return []
-        headers = QueryContext(QueryEndpoint.VALIDATION, org_id=org_id).headers()
+        unknown: Sequence[_Faults] = [[] for _ in bodies]
+        if loop.time() < self._paused_until:
+            return unknown
+        headers = QueryContext(QueryEndpoint.VALIDATIONS, org_id=org_id).headers()
         try:
             async with self._limiter.slot(org_id):
                 await self._broker.check()  # Fails immediately without a broker, where the call would wait for its timeout.
-                response = await self._rpc.call(self._queue, orjson.dumps(request), timeout=_TIMEOUT, headers=headers)
-                faults: list[dict[str, str]] = orjson.loads(await response.read()).get("faults", [])
-                return faults
-        except TooManyRequests as error:
-            # A full limiter does not mean that the service is unavailable, so the next panel is tried.
-            log.info("panel_not_validated", error=error.message)
+                response = await self._rpc.call(self._queue, b"\n".join(bodies), timeout=_TIMEOUT_SECONDS, headers=headers)
+                lines = (await response.read()).split(b"\n")
+                return [orjson.loads(line).get("faults", []) if line else [] for line in lines] if len(lines) == len(bodies) else unknown
+        except (TooManyRequests, BadRequest) as error:
+            # A full limiter does not mean that the worker is unavailable, so the next panel is tried. A worker of the previous
+            # version refuses requests with several panels.
+            log.info("panels_not_validated", panels=len(bodies), error=error.message)
         except (Unavailable, DeadlineExceeded) as error:
-            self._silent_until = loop.time() + _SILENT_SECONDS
-            log.info("panel_not_validated", error=error.message)
-        return []
+            self._paused_until = loop.time() + _PAUSE_SECONDS
+            log.info("panels_not_validated", panels=len(bodies), error=error.message)
+        return unknown
 
 
-def _field(pointer: str, spec: EvaluationSpec) -> str:
-    """Return the path in an Evaluation that a JSON pointer into the request of its panel leads to."""
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-    own = bool(steps) and steps[0] in spec.model_dump(by_alias=True, exclude_none=True, exclude={"panel"})
-    return ("spec" if own else "spec.panel") + "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
+def _field_path(pointer: str, spec: EvaluationSpec) -> str:
+    """Return the path of a field in the Evaluation object. ``pointer`` is the JSON pointer to the field in the validation request.
+
+    The request has the members of the panel and the other members of the spec on one level.
+    """
+    segments = [segment.replace("~1", "/").replace("~0", "~") for segment in pointer.split("/")[1:]]
+    spec_fields_next_to_panel = spec.model_dump(by_alias=True, exclude_none=True, exclude={"panel"}).keys()
+    parent_path = "spec" if segments and segments[0] in spec_fields_next_to_panel else "spec.panel"
+    return parent_path + "".join(f"[{segment}]" if segment.isdigit() else f".{segment}" for segment in segments)

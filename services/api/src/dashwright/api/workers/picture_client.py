@@ -1,4 +1,4 @@
-"""A client of the expressions service that renders pictures of dashboards, a few concurrently."""
+"""A client of the expressions worker that renders pictures of dashboards."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,10 +9,10 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.pictures import PictureOptions, request_of
 from dashwright.common.models.query_context import QueryContext
 
-SECONDS: Final = 30.0
+TIMEOUT_SECONDS: Final = 30.0
 """Time limit of a picture in seconds, including its queries."""
 
-_SLOTS: Final = 4
+_MAX_CONCURRENT: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +24,19 @@ class Picture:
 
 
 class PictureClient:
-    """The client. Its slots are shared fairly between organizations."""
+    """A client that renders pictures. It limits concurrent requests, and shares them fairly between organizations."""
 
     def __init__(self, broker: Broker, rpc: RpcClient) -> None:
         self._queue = broker.topology.pictures
         self._rpc = rpc
-        self._limiter = FairLimiter(_SLOTS, subject="pictures")
+        self._limiter = FairLimiter(_MAX_CONCURRENT, subject="pictures")
 
-    async def draw(self, spec: str, drawing: PictureOptions, context: QueryContext) -> Picture:
+    async def render(self, spec: str, options: PictureOptions, context: QueryContext) -> Picture:
         """Return a picture of the dashboard whose JSON is ``spec``, with the data sources that ``context`` permits.
 
-        Raises TooManyRequests if too many pictures are requested, DeadlineExceeded, Unavailable, and the error of an invalid request.
+        Raises TooManyRequests, DeadlineExceeded and Unavailable, and the worker's error for an invalid request.
         """
         async with self._limiter.slot(context.org_id):
-            body = request_of(spec.encode(), drawing)
-            response = await self._rpc.call(self._queue, body, timeout=SECONDS, headers=context.headers())
+            body = request_of(spec.encode(), options)
+            response = await self._rpc.call(self._queue, body, timeout=TIMEOUT_SECONDS, headers=context.headers())
             return Picture(await response.read(), str(response.headers.get("content_type", "")))

@@ -1,4 +1,4 @@
-"""A client of the jobs worker for requests about a repository. Only the worker reads directories and talks to git hosts."""
+"""A client of the jobs worker for requests about a repository. Only the worker reads directories and connects to git hosts."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -11,74 +11,75 @@ from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.single_flight import SingleFlight
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 
-READ: Final = REPOSITORY.actions["get"]
+#: The permission to read repositories.
+READ_ACTION: Final = REPOSITORY.actions["get"]
 
-SECONDS: Final = 33.0
-"""Seconds that the worker may take for one request of a client. The git host has 30 of them."""
+TIMEOUT_SECONDS: Final = 33.0
+"""Time limit of one request to the worker in seconds. The worker waits up to 30 of them for the git host."""
 
 
 class RepositoryClient:
-    """The client."""
+    """A client that sends requests about repositories to the jobs worker."""
 
-    def __init__(self, database: Database, broker: Broker, rpc: RpcClient, probe: RepositoryHealthClient) -> None:
+    def __init__(self, database: Database, broker: Broker, rpc: RpcClient, health_client: RepositoryHealthClient) -> None:
         self._database = database
         self._queue = broker.topology.repositories
         self._rpc = rpc
-        self._probe = probe
-        self._under_way: SingleFlight[object, Any] = SingleFlight()
+        self._health_client = health_client
+        self._running_changes: SingleFlight[object, Any] = SingleFlight()
 
-    async def require_ready(self, caller: Identity, namespace: str, name: str) -> StoredObject:
-        """Return the stored repository if it is healthy. Raises NotFound, and Unhealthy for a repository that failed its probe.
+    async def get_healthy(self, caller: Identity, namespace: str, name: str) -> StoredObject:
+        """Return the stored repository. Raises NotFound, and Unhealthy if its probe failed.
 
-        Only callers who may read repositories get the reason, since it may name addresses and directories.
+        Only callers who may read repositories get the reason, because it may contain addresses and directories.
         """
         async with self._database.connection() as connection:
             repository = await resources.get(connection, REPOSITORY, namespace, name)
         try:
-            await self._probe.require_healthy(namespace, [repository])
+            await self._health_client.require_healthy(namespace, [repository])
         except Unhealthy as error:
-            if caller.may(READ):
+            if caller.may(READ_ACTION):
                 raise
             raise Unhealthy("The repository configuration is not healthy", details=error.details) from error
         return repository
 
-    async def call(self, request: Shape, *, deadline: float) -> bytes:
-        """Return the worker's response. ``deadline`` is a time of the loop's clock.
+    async def call(self, request: ApiModel, *, deadline: float) -> bytes:
+        """Return the body of the worker's response. ``deadline`` is a time of the event loop's clock.
 
-        Raises what the worker raises, DeadlineExceeded and Unavailable.
+        Raises the errors of the worker, DeadlineExceeded and Unavailable.
         """
-        left = deadline - asyncio.get_running_loop().time()
-        # A deadline that has passed becomes DeadlineExceeded, too.
-        response = await self._rpc.call(self._queue, request.to_json(), timeout=max(left, 0.001))
+        remaining_seconds = deadline - asyncio.get_running_loop().time()
+        # A timeout above 0 lets the call raise DeadlineExceeded for a deadline that has passed.
+        response = await self._rpc.call(self._queue, request.to_json(), timeout=max(remaining_seconds, 0.001))
         return await response.read()
 
-    async def complete(self, work: Callable[[], Coroutine[Any, Any, Done]], *, deadline: float) -> Done:
-        """Return the result of a change. After ``deadline`` the change continues in the background and is still recorded.
+    async def run_to_completion(self, change: Callable[[], Coroutine[Any, Any, Result]], *, deadline: float) -> Result:
+        """Return the result of ``change``, which continues in the background after ``deadline``.
 
-        Raises DeadlineExceeded, and what ``work`` raises.
+        Raises DeadlineExceeded, and the errors of ``change``.
         """
         try:
             async with asyncio.timeout_at(deadline):
-                # The key is unique, so nothing is shared: single flight keeps the change running if the caller is cancelled.
-                done: Done = await self._under_way.once(object(), work)
+                # Single flight keeps the change running if the caller is cancelled. The key is unique, because no result may be shared.
+                result: Result = await self._running_changes.run(object(), change)
         except TimeoutError as error:
-            text = f"The change took longer than {SECONDS:g} seconds; check if it was made before you request it again"
-            raise DeadlineExceeded(text) from error
-        return done
+            message = f"The change took longer than {TIMEOUT_SECONDS:g} seconds; check if it was made before you request it again"
+            raise DeadlineExceeded(message) from error
+        return result
 
 
-def recording_deadline(deadline: float) -> float:
-    """Return the time until which the result of a change is awaited in the background, in order to record it."""
-    return deadline + SECONDS
+def background_deadline(deadline: float) -> float:
+    """Return the deadline of a change that continues in the background after the client's ``deadline``, to record its result."""
+    return deadline + TIMEOUT_SECONDS
 
 
 def deadline_after(seconds: float | None = None) -> float:
-    """Return the time of the loop's clock that is ``seconds`` from now; by default ``SECONDS``."""
-    return asyncio.get_running_loop().time() + (SECONDS if seconds is None else seconds)
+    """Return the time of the event loop's clock after ``seconds``, by default ``TIMEOUT_SECONDS``."""
+    return asyncio.get_running_loop().time() + (TIMEOUT_SECONDS if seconds is None else seconds)

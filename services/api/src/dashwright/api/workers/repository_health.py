@@ -1,4 +1,4 @@
-"""A client of the jobs worker that checks the health of a repository before work for it is accepted."""
+"""A client of the jobs worker that checks the health of a repository before jobs and requests for it are accepted."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ from dashwright.common.stores.resources import StoredObject
 
 log = structlog.get_logger()
 
-_CONCURRENT_PROBES = 32
+_MAX_CONCURRENT_PROBES = 32
 
-FRESH_SECONDS = 25
-"""Seconds for which a successful probe is reused; after that the next request probes again."""
+HEALTHY_TTL_SECONDS = 25
+"""Seconds for which the result of a successful probe is reused."""
 
-UNHEALTHY_SECONDS = 5
-"""Seconds for which a failed probe is reused; it is short because a user who fixed the cause retries soon."""
+UNHEALTHY_TTL_SECONDS = 5
+"""Seconds for which the result of a failed probe is reused; short, because a user who fixed the cause retries soon."""
 
 
 class RepositoryHealthClient:
-    """The client. Results of probes are reused from the stored status of the repository."""
+    """A client that reuses recent results of probes from the stored status of the repository."""
 
     def __init__(self, broker: Broker, rpc: RpcClient, clock: Clock, *, timeout: float = 2.0) -> None:
-        """Create the client. A request waits up to ``timeout`` seconds for the worker."""
+        """Create the client. A probe waits up to ``timeout`` seconds for the worker."""
         self._broker = broker
         self._queue = broker.topology.probe
         self._rpc = rpc
@@ -36,23 +36,28 @@ class RepositoryHealthClient:
         self._timeout = timeout
 
     async def require_healthy(self, namespace: str, repositories: Sequence[StoredObject]) -> None:
-        """Raise Unhealthy for the first repository whose probe failed. A probe without response does not count as failed."""
-        known = {item.name: RepositoryStatus.model_validate_json(item.status or "{}").health for item in repositories}
-        stale = [name for name, health in known.items() if self._is_stale(health)]
-        for start in range(0, len(stale), _CONCURRENT_PROBES):
-            names = stale[start : start + _CONCURRENT_PROBES]
-            seen = await asyncio.gather(*(self._probe(namespace, name) for name in names))
-            known |= {name: health for name, health in zip(names, seen, strict=True) if health is not None}
-            if None in seen:  # Without a worker, each further batch would only wait for its timeout.
+        """Raise Unhealthy for the first repository whose probe failed. Probe the repositories without a recent result.
+
+        A probe without a response does not count as failed.
+        """
+        health_by_name = {
+            repository.name: RepositoryStatus.model_validate_json(repository.status or "{}").health for repository in repositories
+        }
+        stale_names = [name for name, health in health_by_name.items() if self._is_stale(health)]
+        for start in range(0, len(stale_names), _MAX_CONCURRENT_PROBES):
+            names = stale_names[start : start + _MAX_CONCURRENT_PROBES]
+            results = await asyncio.gather(*(self._probe(namespace, name) for name in names))
+            health_by_name |= {name: health for name, health in zip(names, results, strict=True) if health is not None}
+            if None in results:  # Without a worker, each further batch would only wait for its timeout.
                 break
-        for name, health in known.items():
+        for name, health in health_by_name.items():
             if health.checked is not None and not health.healthy:
                 reasons = "; ".join(health.message or ())
                 raise Unhealthy(f"The repository configuration is not healthy: {reasons}", details={"name": name})
 
     def _is_stale(self, health: HealthStatus) -> bool:
-        believed = FRESH_SECONDS if health.healthy else UNHEALTHY_SECONDS
-        return health.checked is None or health.checked < self._clock.milliseconds() - believed * 1000
+        ttl_milliseconds = 1000 * (HEALTHY_TTL_SECONDS if health.healthy else UNHEALTHY_TTL_SECONDS)
+        return health.checked is None or health.checked < self._clock.milliseconds() - ttl_milliseconds
 
     async def _probe(self, namespace: str, name: str) -> HealthStatus | None:
         request = ProbeRequest(namespace=namespace, name=name)

@@ -23,23 +23,25 @@ class Assertion:
         A frame without fields has no type and is not checked.
         """
         if 0 < self.max_frames < len(frames):
-            raise _failed(ref_id, f"more than expected frames found: {len(frames)}, at most {self.max_frames} are asserted (maxFrames)")
+            raise _assertion_error(
+                ref_id, f"more than expected frames found: {len(frames)}, at most {self.max_frames} are asserted (maxFrames)"
+            )
         for frame in frames:
             if frame.fields:
-                self._check_kind(ref_id, frame)
+                self._check_type(ref_id, frame)
 
-    def _check_kind(self, ref_id: str, frame: Frame) -> None:
+    def _check_type(self, ref_id: str, frame: Frame) -> None:
         meta = frame.meta or {}
         if self.type and meta.get("type") != self.type:
-            found = f"found [{meta['type']}]" if meta.get("type") else "the type is unknown"
-            raise _failed(ref_id, f"expected frame type [{self.type}], but {found}")
+            actual = f"found [{meta['type']}]" if meta.get("type") else "the type is unknown"
+            raise _assertion_error(ref_id, f"expected frame type [{self.type}], but {actual}")
         version = tuple(meta.get("typeVersion") or _ANY_VERSION)
         if self.version not in (_ANY_VERSION, version):
-            raise _failed(ref_id, f"type versions do not match: expected {_dotted(self.version)}, found {_dotted(version)}")
+            raise _assertion_error(ref_id, f"type versions do not match: expected {_dotted(self.version)}, found {_dotted(version)}")
 
 
-def _failed(ref_id: str, text: str) -> BadRequest:
-    return BadRequest(f"the result of {ref_id} does not match its resultAssertions: {text}", message_id="sse.resultAssertion")
+def _assertion_error(ref_id: str, reason: str) -> BadRequest:
+    return BadRequest(f"the result of {ref_id} does not match its resultAssertions: {reason}", message_id="sse.resultAssertion")
 
 
 def _dotted(version: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Time axes, and their alignment: one alignment serves every pair of series on the same two axes."""
+"""Time axes, and their alignment, which is computed once for all pairs of series on the same two axes."""
 
 import math
 from dataclasses import dataclass
@@ -7,28 +7,32 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+#: Times in nanoseconds since the Unix epoch.
 Times = NDArray[np.int64]
+
+#: An index that selects columns of a block, that is, some times of its axis.
 Columns = slice | NDArray[np.intp]
 
+#: Selects all rows or columns.
 ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Evenly spaced times: ``start``, ``start + step``, … in nanoseconds; ``n`` of them, with a step above zero."""
+    """Evenly spaced times: ``start``, ``start + step`` and so on. The step is above zero."""
 
-    start: int
-    step: int
-    n: int
+    start: int  #: In nanoseconds since the Unix epoch.
+    step: int  #: In nanoseconds.
+    count: int  #: The number of times.
 
     @property
-    def last(self) -> int:
+    def end(self) -> int:
         """The last time of the grid."""
-        return self.start + (self.n - 1) * self.step
+        return self.start + (self.count - 1) * self.step
 
 
 class Axis:
-    """Instants in nanoseconds since the Unix epoch, in their original order; duplicates and any order are allowed."""
+    """The times of the columns of a block, in their original order, which may be unsorted and have duplicates."""
 
     def __init__(self, times: Times) -> None:
         self.times = times
@@ -41,86 +45,95 @@ class Axis:
         """The axis as a regular grid of at least two times, or None."""
         if len(self.times) < 2:
             return None
-        start, second, last = (int(self.times[i]) for i in (0, 1, -1))
-        step = second - start
-        if step <= 0 or last != start + (len(self.times) - 1) * step or not bool((np.diff(self.times) == step).all()):
+        start, second, end = (int(self.times[i]) for i in (0, 1, -1))
+        grid = Grid(start, second - start, len(self.times))
+        # The end is compared first, because it is far cheaper than all differences.
+        if grid.step <= 0 or grid.end != end or not bool((np.diff(self.times) == grid.step).all()):
             return None
-        return Grid(start, step, len(self.times))
+        return grid
 
     @cached_property
     def is_ordered(self) -> bool:
         """True if each time is at or after the one before it."""
         return bool((self.times[1:] >= self.times[:-1]).all())
 
-    def same(self, other: "Axis") -> bool:
+    def has_same_times(self, other: "Axis") -> bool:
         """Return whether both axes have the same times."""
         return self is other or self.times is other.times or np.array_equal(self.times, other.times)
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """The shared instants of two axes, and the columns of each side that hold them."""
+    """The times that two axes share."""
 
     axis: Axis
-    left: Columns
-    right: Columns
+    left: Columns  #: The columns of the shared times on the left axis.
+    right: Columns  #: The columns of the shared times on the right axis.
 
 
 def align(left: Axis, right: Axis) -> Alignment:
-    """Return the inner join of two axes on the exact instant, in the order of ``left``.
+    """Return the inner join of two axes on equal times, in the order of ``left``.
 
-    Of duplicate times on the right, the last is used; each duplicate on the left yields its own point.
+    Each of several equal times on the left is joined with the last equal time on the right.
     """
     if left.grid is not None and right.grid is not None:
-        return _align_grids(left, left.grid, right, right.grid)
-    if left.same(right) and _ascending(left.times):
+        return _align_grids(left, left.grid, right.grid)
+    # A repeated time on the left is joined with its last column on the right, not with the same column.
+    if left.has_same_times(right) and _is_strictly_ascending(left.times):
         return Alignment(left, ALL, ALL)
-    return _align_any(left, right)
+    return _align_any_times(left, right)
 
 
-def _align_grids(left_axis: Axis, left: Grid, right_axis: Axis, right: Grid) -> Alignment:
+def _align_grids(left_axis: Axis, left: Grid, right: Grid) -> Alignment:
     if left == right:
         return Alignment(left_axis, ALL, ALL)
+    # The times that both grids share are a grid too, with this step.
     step = math.lcm(left.step, right.step)
     divisor = math.gcd(left.step, right.step)
     offset = right.start - left.start
     if offset % divisor:
-        return _nothing_shared()
-    # Chinese remainder theorem: the first time at or after both starts that is on both grids.
-    shift = (offset // divisor * pow(left.step // divisor, -1, right.step // divisor)) % (right.step // divisor)
-    first = left.start + shift * left.step
-    if first < right.start:
-        first += -((first - right.start) // step) * step
-    last = min(left.last, right.last)
-    if first > last:
-        return _nothing_shared()
-    count = (last - first) // step + 1
-    columns = _stride(left, first, step, count)
-    axis = left_axis if count == left.n else Axis(left_axis.times[columns])
-    return Alignment(axis, columns, _stride(right, first, step, count))
+        return _empty_alignment()
+    # The smallest number of steps of the left grid to a time that is an integral number of right steps away from
+    # ``right.start`` (Chinese remainder theorem).
+    modulus = right.step // divisor
+    left_steps = (offset // divisor * pow(left.step // divisor, -1, modulus)) % modulus
+    start = left.start + left_steps * left.step
+    if start < right.start:
+        # Rounded up to the first shared time that is not before the right grid.
+        start += -((start - right.start) // step) * step
+    end = min(left.end, right.end)
+    if start > end:
+        return _empty_alignment()
+    count = (end - start) // step + 1
+    columns = _columns_of(left, start, step, count)
+    axis = left_axis if count == left.count else Axis(left_axis.times[columns])
+    return Alignment(axis, columns, _columns_of(right, start, step, count))
 
 
-def _stride(grid: Grid, first: int, step: int, count: int) -> slice:
-    start, stride = (first - grid.start) // grid.step, step // grid.step
-    return ALL if count == grid.n else slice(start, start + (count - 1) * stride + 1, stride)
+def _columns_of(grid: Grid, start: int, step: int, count: int) -> slice:
+    """Return the columns of ``count`` times of the grid, from ``start`` in steps of ``step``."""
+    if count == grid.count:
+        return ALL
+    first_column, stride = (start - grid.start) // grid.step, step // grid.step
+    return slice(first_column, first_column + (count - 1) * stride + 1, stride)
 
 
-def _nothing_shared() -> Alignment:
+def _empty_alignment() -> Alignment:
     return Alignment(Axis(np.empty(0, np.int64)), slice(0, 0), slice(0, 0))
 
 
-def _ascending(times: Times) -> bool:
+def _is_strictly_ascending(times: Times) -> bool:
     return bool((times[1:] > times[:-1]).all())
 
 
-def _align_any(left: Axis, right: Axis) -> Alignment:
+def _align_any_times(left: Axis, right: Axis) -> Alignment:
     if not len(right):
-        return _nothing_shared()
-    order = None if _ascending(right.times) else np.argsort(right.times, kind="stable")
+        return _empty_alignment()
+    order = None if _is_strictly_ascending(right.times) else np.argsort(right.times, kind="stable")
     sorted_times = right.times if order is None else right.times[order]
-    found = np.searchsorted(sorted_times, left.times, side="right") - 1
-    matched = (found >= 0) & (sorted_times[found] == left.times)
-    right_columns = found[matched] if order is None else order[found[matched]]
-    if matched.all():
+    positions = np.searchsorted(sorted_times, left.times, side="right") - 1
+    is_shared = (positions >= 0) & (sorted_times[positions] == left.times)
+    right_columns = positions[is_shared] if order is None else order[positions[is_shared]]
+    if is_shared.all():
         return Alignment(left, ALL, right_columns)
-    return Alignment(Axis(left.times[matched]), np.flatnonzero(matched), right_columns)
+    return Alignment(Axis(left.times[is_shared]), np.flatnonzero(is_shared), right_columns)

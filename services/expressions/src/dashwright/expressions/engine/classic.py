@@ -1,7 +1,7 @@
 """The type ``classic_conditions``: conditions on queries, combined from left to right to one number.
 
-The number is 1 for firing, 0 for not firing and null for no data. No data wins over firing, because existing rules rely
-on it. Every value that made a condition hold is returned as a match.
+The number is 1 for firing, 0 for not firing and null for no data. If one of two conditions combined by ``or`` is firing and
+the other has no data, the number is null, as existing alert rules expect. Every value for which a condition holds is a match.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,14 @@ import numpy as np
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine import classic_reducers
 from dashwright.expressions.engine.expression import Match, Outcome, ref_id_of
-from dashwright.expressions.engine.labels import NONE, Labels
+from dashwright.expressions.engine.labels import NO_LABELS, Labels
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.predicates import BOUNDS, Predicate
+from dashwright.expressions.engine.predicates import BOUND_COUNTS, Predicate
 from dashwright.expressions.engine.values import Cells, Mask, Numbers, Scalar, Series, Values
 
 _OPERATORS = ("and", "or", "logic-or")
 _NO_VALUE = "no_value"
+#: A single null.
 _NULL = Cells(np.full(1, np.nan), np.ones(1, np.bool_))
 
 
@@ -27,45 +28,47 @@ _NULL = Cells(np.full(1, np.nan), np.ones(1, np.bool_))
 class Condition:
     """One condition on a query."""
 
-    operator: str  #: How it combines with the conditions before it; ignored in the first one.
+    operator: str  #: Combines the condition with those before it; ignored in the first one.
     input: str  #: The refId of the query.
     reducer: str
-    predicate: Predicate | None  #: None holds if there is no value.
+    predicate: Predicate | None  #: None is the predicate ``no_value``, which holds for null.
 
     @staticmethod
-    def of(number: int, operator: str, query: Sequence[str], reducer: str, evaluator: str, params: Sequence[float]) -> "Condition":
-        """Return condition ``number`` (from 1) of a target. Raises BadRequest if a word of it is unknown."""
-        if number > 1 and operator not in _OPERATORS:
-            raise BadRequest(f"condition {number} operator must be `and` or `or` (or `logic-or`), got `{operator}`")
-        missing = f"condition {number} is missing the query RefID argument"
-        ref_id = ref_id_of(query[0] if query else "", missing)
+    def of(index: int, operator: str, query_params: Sequence[str], reducer: str, evaluator: str, params: Sequence[float]) -> "Condition":
+        """Return condition ``index`` (from 1) of a target. The first of ``query_params`` is a refId; ``params`` are the evaluator's.
+
+        Raises BadRequest if an operator, reducer or evaluator is unknown, or a parameter is missing.
+        """
+        if index > 1 and operator not in _OPERATORS:
+            raise BadRequest(f"condition {index} operator must be `and` or `or` (or `logic-or`), got `{operator}`")
+        ref_id = ref_id_of(query_params[0] if query_params else "", f"condition {index} is missing the query RefID argument")
         if reducer not in classic_reducers.NAMES:
-            raise BadRequest(f"invalid reducer '{reducer}' in condition {number}; use one of {', '.join(classic_reducers.NAMES)}")
-        return Condition(operator, ref_id, reducer, _predicate(number, evaluator, params))
+            raise BadRequest(f"invalid reducer '{reducer}' in condition {index}; use one of {', '.join(classic_reducers.NAMES)}")
+        return Condition(operator, ref_id, reducer, _predicate(index, evaluator, params))
 
 
 @dataclass(frozen=True, slots=True)
 class _ConditionResult:
-    """The state of one condition or of several combined."""
+    """The state of one condition, or of several combined."""
 
-    firing: bool
-    no_data: bool
+    is_firing: bool
+    is_no_data: bool
 
-    def joined(self, operator: str, other: "_ConditionResult") -> "_ConditionResult":
+    def combine(self, operator: str, other: "_ConditionResult") -> "_ConditionResult":
         if operator == "and":
-            return _ConditionResult(self.firing and other.firing, self.no_data and other.no_data)
-        return _ConditionResult(self.firing or other.firing, self.no_data or other.no_data)
+            return _ConditionResult(self.is_firing and other.is_firing, self.is_no_data and other.is_no_data)
+        return _ConditionResult(self.is_firing or other.is_firing, self.is_no_data or other.is_no_data)
 
     @property
-    def number(self) -> Cells:
-        return _NULL if self.no_data else Cells(np.array([float(self.firing)]))
+    def cells(self) -> Cells:
+        return _NULL if self.is_no_data else Cells(np.array([float(self.is_firing)]))
 
 
 @dataclass(frozen=True, slots=True)
 class ClassicConditions:
     """A list of at least one condition."""
 
-    stands_alone: ClassVar[bool] = True
+    is_chainable: ClassVar[bool] = False
 
     conditions: tuple[Condition, ...]
 
@@ -83,66 +86,69 @@ class ClassicConditions:
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
         """Return one number and the matches of all conditions."""
-        verdict, matches = None, list[Match]()
+        combined, matches = None, list[Match]()
         for condition in self.conditions:
-            if verdict is not None and verdict.firing and condition.operator == "logic-or":
+            if combined is not None and combined.is_firing and condition.operator == "logic-or":
+                # The conditions so far decide the outcome: the others are not evaluated and add no matches.
                 break
-            found, more = _judged(condition, inputs[condition.input], limits)
-            verdict = found if verdict is None else verdict.joined(condition.operator, found)
-            matches += more
-        assert verdict is not None
-        return Outcome(Numbers((NONE,), verdict.number), matches=tuple(matches))
+            result, condition_matches = _test(condition, inputs[condition.input], limits)
+            combined = result if combined is None else combined.combine(condition.operator, result)
+            matches += condition_matches
+        assert combined is not None
+        return Outcome(Numbers((NO_LABELS,), combined.cells), matches=tuple(matches))
 
 
-def _predicate(number: int, name: str, params: Sequence[float]) -> Predicate | None:
+def _predicate(index: int, name: str, params: Sequence[float]) -> Predicate | None:
     if name == _NO_VALUE:
         return None
-    if name not in BOUNDS:
-        raise BadRequest(f"evaluator invalid evaluator type: {name} in condition {number}; use one of {', '.join([*BOUNDS, _NO_VALUE])}")
-    if BOUNDS[name] == 1:
+    if name not in BOUND_COUNTS:
+        raise BadRequest(
+            f"evaluator invalid evaluator type: {name} in condition {index}; use one of {', '.join([*BOUND_COUNTS, _NO_VALUE])}"
+        )
+    if BOUND_COUNTS[name] == 1:
         if not params:
-            raise BadRequest(f"evaluator '{name}' is missing the threshold parameter in condition {number}; give it in params")
+            raise BadRequest(f"evaluator '{name}' is missing the threshold parameter in condition {index}; give it in params")
         return Predicate(name, (params[0],))
-    if len(params) != BOUNDS[name]:
-        raise BadRequest(f"ranged evaluator requires 2 parameters, got {len(params)} for '{name}' in condition {number}")
+    if len(params) != BOUND_COUNTS[name]:
+        raise BadRequest(f"ranged evaluator requires 2 parameters, got {len(params)} for '{name}' in condition {index}")
     # Unlike a threshold's, the bounds of a classic condition may be swapped.
     return Predicate(name, tuple(sorted(params)))
 
 
-def _judged(condition: Condition, values: Values, limits: Limits) -> tuple[_ConditionResult, list[Match]]:
+def _test(condition: Condition, values: Values, limits: Limits) -> tuple[_ConditionResult, list[Match]]:
+    """Return the result of a condition, and its matches. Without data there is one match with the name ``NoData``."""
     labels, names, cells = _numbers(condition, values, limits)
-    firing = _holds(condition.predicate, cells)
-    matches = [
-        Match(None if condition.predicate is None else float(cells.values[position]), names[position] if names else "", labels[position])
-        for position in np.flatnonzero(firing).tolist()
-    ]
-    no_data = not matches and bool(cells.is_null().all())
-    return _ConditionResult(bool(matches), no_data), [Match(None, "NoData", NONE)] if no_data else matches
+    matches = []
+    for position in np.flatnonzero(_holds(condition.predicate, cells)).tolist():
+        value = None if condition.predicate is None else float(cells.values[position])
+        matches.append(Match(value, names[position] if names else "", labels[position]))
+    is_no_data = not matches and bool(cells.null_mask().all())
+    return _ConditionResult(bool(matches), is_no_data), [Match(None, "NoData", NO_LABELS)] if is_no_data else matches
 
 
 def _numbers(condition: Condition, values: Values, limits: Limits) -> tuple[Sequence[Labels], Sequence[str], Cells]:
-    """Return labels, names and the numbers to test; without data one null without a name."""
+    """Return the labels and names of the numbers to test, and the numbers. Values without items become one null without a name."""
     match values:
         case Series() if len(values):
-            return values.labels, values.names, _reduced(condition.reducer, values, limits)
+            return values.labels, values.names, _reduce(condition.reducer, values, limits)
         case Numbers() if len(values):
             return values.labels, values.names, values.cells
         case Scalar():
-            raise BadRequest(f"can only reduce type series, got type {values.kind}; give a classic condition an ordinary query")
-    return (NONE,), (), _NULL
+            raise BadRequest(f"can only reduce type series, got type {values.type_name}; give a classic condition an ordinary query")
+    return (NO_LABELS,), (), _NULL
 
 
-def _reduced(reducer: str, series: Series, limits: Limits) -> Cells:
-    outcome, nulls = np.empty(len(series)), np.empty(len(series), np.bool_)
+def _reduce(reducer: str, series: Series, limits: Limits) -> Cells:
+    numbers, nulls = np.empty(len(series)), np.empty(len(series), np.bool_)
     for block, members in series.by_block():
-        cells = classic_reducers.reduced(reducer, block.cells.values, limits.deadline)
+        cells = classic_reducers.reduce(reducer, block.cells.values, limits.deadline)
         rows = series.row_of[members]
-        outcome[members], nulls[members] = cells.values[rows], cells.is_null()[rows]
-    return Cells.of(outcome, nulls)
+        numbers[members], nulls[members] = cells.values[rows], cells.null_mask()[rows]
+    return Cells.with_nulls(numbers, nulls)
 
 
 def _holds(predicate: Predicate | None, cells: Cells) -> Mask:
     if predicate is None:
-        return cells.is_null()
-    found = predicate.holds(cells.values)
-    return found if cells.nulls is None else found & ~cells.nulls
+        return cells.null_mask()
+    holds = predicate.holds(cells.values)
+    return holds if cells.nulls is None else holds & ~cells.nulls

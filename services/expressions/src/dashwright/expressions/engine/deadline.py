@@ -10,38 +10,40 @@ _SETTING = "setting DASHWRIGHT_EVALUATION_SECONDS"
 
 
 class Deadline:
-    """The end of an evaluation, ``seconds`` from now; it is shared by the threads and tasks of one request.
+    """The end of an evaluation, ``seconds`` from its creation. The threads and tasks of one request share it.
 
-    ``bound`` names the reason for that time in the error.
+    ``origin`` says where the number of seconds comes from, for the error.
     """
 
-    __slots__ = ("_bound", "_clock", "_ends", "_seconds")
+    __slots__ = ("_clock", "_end", "_origin", "_seconds")
 
-    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic, bound: str = _SETTING) -> None:
-        self._bound = bound
+    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic, origin: str = _SETTING) -> None:
         self._clock = clock
         self._seconds = seconds
-        self._ends = clock() + seconds
+        self._origin = origin
+        self._end = clock() + seconds
 
     @staticmethod
-    def of(seconds: float, left: float) -> "Deadline":
-        """Return a deadline in ``seconds``, or in ``left`` if the caller's own deadline is sooner."""
-        return Deadline(left, bound="all that was left of the caller's deadline") if left < seconds else Deadline(seconds)
+    def earlier(seconds: float, caller_seconds: float) -> "Deadline":
+        """Return a deadline in ``seconds``, or in ``caller_seconds`` if the caller's own deadline is earlier."""
+        if caller_seconds < seconds:
+            return Deadline(caller_seconds, origin="all that was left of the caller's deadline")
+        return Deadline(seconds)
 
     @property
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Seconds until the end, 0 after it."""
-        return max(0.0, self._ends - self._clock())
+        return max(0.0, self._end - self._clock())
 
     def check(self) -> None:
         """Raise DeadlineExceeded after the end."""
-        if self._clock() >= self._ends:
+        if self._clock() >= self._end:
             raise DeadlineExceeded(
-                f"the evaluation took longer than the {self._seconds:g} s allowed ({self._bound}); "
+                f"the evaluation took longer than the {self._seconds:g} s allowed ({self._origin}); "
                 "ask for fewer series or a shorter time range",
                 message_id="sse.deadline",
             )
 
-    def end(self) -> None:
-        """End the deadline now, because the caller is gone."""
-        self._ends = -math.inf
+    def expire(self) -> None:
+        """Set the end to the past, so that threads that still work for a caller that is gone stop at their next check."""
+        self._end = -math.inf

@@ -1,4 +1,4 @@
-"""Durations as targets write them: ``90s``, ``1h30m``, ``500ms``, or one whole number of days or more: ``7d``.
+"""Durations as targets write them, such as ``90s``, ``1h30m``, ``500ms`` and ``7d``.
 
 The grammar is Grafana's: signs, decimals and combinations are for units up to the hour only. Days, weeks, months and
 years are whole numbers; a month is a twelfth of a year, and a year 365.25 days.
@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dashwright.common.errors import BadRequest
 
-_CLOCK = {
+_NANOSECONDS_OF_CLOCK_UNIT = {
     "ns": 1,
     "us": 1_000,
     "µs": 1_000,  # the micro sign
@@ -19,42 +19,51 @@ _CLOCK = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_DAY = 24 * _CLOCK["h"]
-_CALENDAR = {"d": _DAY, "w": 7 * _DAY, "M": _DAY * 36525 // 1200, "y": _DAY * 36525 // 100}
+_DAY_NANOSECONDS = 24 * _NANOSECONDS_OF_CLOCK_UNIT["h"]
+_YEAR_NANOSECONDS = _DAY_NANOSECONDS * 365 + _DAY_NANOSECONDS // 4
+_NANOSECONDS_OF_CALENDAR_UNIT = {
+    "d": _DAY_NANOSECONDS,
+    "w": 7 * _DAY_NANOSECONDS,
+    "M": _YEAR_NANOSECONDS // 12,
+    "y": _YEAR_NANOSECONDS,
+}
 _CALENDAR_DURATION = re.compile(r"(\d+)([dwMy])", re.ASCII)
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)([^\d.]*)", re.ASCII)
-_LONGEST = 100
+_COUNT_AND_UNIT = re.compile(r"(\d+\.?\d*|\.\d+)([^\d.]*)", re.ASCII)
+_MAX_LENGTH = 100
 
 
-def nanoseconds(text: str) -> int:
-    """Return the duration, of either sign. Raises BadRequest that describes the fault."""
-    if not text:
-        raise _fault("empty input", text)
-    if len(text) > _LONGEST:
-        raise _fault("invalid duration", text)
-    if whole := _CALENDAR_DURATION.fullmatch(text):
-        return int(whole[1]) * _CALENDAR[whole[2]]
-    unsigned = text.removeprefix(text[0]) if text[0] in "+-" else text
+def nanoseconds(duration: str) -> int:
+    """Return the duration in nanoseconds; it may be negative. Raises BadRequest that describes the fault."""
+    if not duration:
+        raise _fault("empty input", duration)
+    if len(duration) > _MAX_LENGTH:
+        raise _fault("invalid duration", duration)
+    if match := _CALENDAR_DURATION.fullmatch(duration):
+        return int(match[1]) * _NANOSECONDS_OF_CALENDAR_UNIT[match[2]]
+    unsigned = duration.removeprefix(duration[0]) if duration[0] in "+-" else duration
     if unsigned == "0":
         return 0
-    return -_of_clock(unsigned, text) if text[0] == "-" else _of_clock(unsigned, text)
+    total = _clock_nanoseconds(unsigned, duration)
+    return -total if duration[0] == "-" else total
 
 
-def _of_clock(unsigned: str, text: str) -> int:
+def _clock_nanoseconds(unsigned: str, duration: str) -> int:
+    """Return the sum of counts with clock units, such as ``1h30m``. ``duration`` is the source with its sign, for errors."""
     total, position = 0, 0
+    # The first count is required: a sign alone is invalid.
     while position < len(unsigned) or not position:
-        part = _PART.match(unsigned, position)
-        if part is None:
-            raise _fault("invalid duration", text)
-        number, unit = part.groups()
+        match = _COUNT_AND_UNIT.match(unsigned, position)
+        if match is None:
+            raise _fault("invalid duration", duration)
+        count, unit = match.groups()
         if not unit:
-            raise _fault("missing unit in duration", text)
-        if unit not in _CLOCK:
-            raise _fault(f'unknown unit "{unit}" in duration', text)
-        total += int(Fraction(number) * _CLOCK[unit])
-        position = part.end()
+            raise _fault("missing unit in duration", duration)
+        if unit not in _NANOSECONDS_OF_CLOCK_UNIT:
+            raise _fault(f'unknown unit "{unit}" in duration', duration)
+        total += int(Fraction(count) * _NANOSECONDS_OF_CLOCK_UNIT[unit])
+        position = match.end()
     return total
 
 
-def _fault(what: str, text: str) -> BadRequest:
-    return BadRequest(f'{what} "{text[:_LONGEST]}"; write it like 500ms, 30s, 1h30m, 2d, 1w, 1M or 1y')
+def _fault(reason: str, duration: str) -> BadRequest:
+    return BadRequest(f'{reason} "{duration[:_MAX_LENGTH]}"; write it like 500ms, 30s, 1h30m, 2d, 1w, 1M or 1y')

@@ -1,4 +1,4 @@
-"""The interface of an expression type: the refIds that it reads, and a pure function from their values to an outcome."""
+"""The interfaces of expressions: the refIds that an expression reads, and a pure function from their values to an outcome."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from dashwright.expressions.engine.values import Values
 
 @dataclass(frozen=True, slots=True)
 class DroppedItems:
-    """Items of one operand that matched no item of the other."""
+    """Items of one operand of a binary operator that match no item of the other operand."""
 
-    operation: str  #: The binary operation, as text.
-    operand: str  #: One side of it, as text.
+    operation: str  #: The source of the binary operation, such as ``$A + $B``.
+    operand: str  #: The source of the operand, such as ``$A``.
     labels: tuple[Labels, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A value that matched a classic condition."""
+    """A value for which a classic condition holds."""
 
     value: float | None  #: None for null.
     metric: str  #: The name of the value's field.
@@ -32,22 +32,23 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of an expression."""
+    """The values of an expression that succeeded, and information about them."""
 
     values: Values | Table
-    warnings: tuple[str, ...] = ()  #: Shown on its first frame.
-    dropped: tuple[DroppedItems, ...] = ()  #: Shown in an explanation.
-    matches: tuple[Match, ...] | None = None  #: None for all but classic conditions.
+    warnings: tuple[str, ...] = ()  #: These become notices of the first frame.
+    dropped_items: tuple[DroppedItems, ...] = ()  #: For the explanation of an evaluation.
+    matches: tuple[Match, ...] | None = None  #: The matches of classic conditions; None for other expressions.
 
 
 class Expression(Protocol):
     """An expression over values."""
 
-    stands_alone: ClassVar[bool]
+    #: False if the expression may read only data source queries, and no expression may read its result.
+    is_chainable: ClassVar[bool]
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The refIds it reads, each once, in the order they are named."""
+        """The refIds that it reads, each once, in the order of their first use."""
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
         """Return the outcome. Raises a DashwrightError if the inputs are not compatible."""
@@ -56,29 +57,29 @@ class Expression(Protocol):
 class TableExpression(ABC):
     """An expression that selects from tables: the frames of data source queries and the results of other expressions."""
 
-    stands_alone: ClassVar[bool] = False
+    is_chainable: ClassVar[bool] = True
 
     @property
     @abstractmethod
     def inputs(self) -> tuple[str, ...]:
-        """The refIds it selects from, each once, in the order they are named."""
+        """The refIds that it selects from, each once, in the order of their first use."""
 
     @abstractmethod
     def select(self, inputs: Mapping[str, Values | Table], limits: Limits) -> Outcome:
         """Return the outcome. Raises a DashwrightError if the statement fails.
 
-        It may take until the deadline, so it must not run on the event loop.
+        It may run until the deadline, so call it in a thread.
         """
 
 
-def ref_id_of(reference: str, missing: str = "no variable specified to reference") -> str:
-    """Return the refId that ``reference`` names: ``A``, ``$A`` or ``${my query}``.
+def ref_id_of(reference: str, missing_message: str = "no variable specified to reference") -> str:
+    """Return the refId in a reference such as ``A``, ``$A`` or ``${my query}``.
 
-    Raises BadRequest with a message that starts with ``missing``, if it names no refId.
+    Raises BadRequest with a message that starts with ``missing_message`` if the refId is empty.
     """
     ref_id = reference.removeprefix("$")
     if ref_id != reference and ref_id.startswith("{") and ref_id.endswith("}"):
         ref_id = ref_id[1:-1]
     if not ref_id.strip():
-        raise BadRequest(f"{missing}; name a query or expression, such as $A or ${{my query}}")
+        raise BadRequest(f"{missing_message}; name a query or expression, such as $A or ${{my query}}")
     return ref_id

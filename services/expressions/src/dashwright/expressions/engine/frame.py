@@ -1,7 +1,7 @@
 """Data frames: typed columns with labels, as data sources return them and clients read them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -13,7 +13,7 @@ from dashwright.expressions.engine.values import Mask
 
 
 class FieldType(StrEnum):
-    """The type of a column, by its name on the wire."""
+    """The type of a column. The value is its name on the wire."""
 
     TIME = "time.Time"
     INT8 = "int8"
@@ -43,11 +43,11 @@ class FieldType(StrEnum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The numpy type of a column: times are int64 nanoseconds, text and JSON are objects."""
+        """The numpy type of a column: times are int64 nanoseconds, strings and JSON are objects."""
         return np.dtype(_DTYPES.get(self, self.value))
 
 
-NUMERIC = frozenset(item for item in FieldType if item.value.startswith(("int", "uint", "float")))
+NUMERIC = frozenset(field_type for field_type in FieldType if field_type.value.startswith(("int", "uint", "float")))
 _DTYPES = {FieldType.TIME: "int64", FieldType.STRING: "object", FieldType.JSON: "object", FieldType.ENUM: "uint16"}
 
 
@@ -58,11 +58,11 @@ class Field:
     # Not declared frozen: a frozen dataclass takes three times as long to create, and there may be one for every series.
     name: str
     type: FieldType
-    values: NDArray[Any]  #: The slot of a null is NaN, 0, False or None, by the type.
-    nulls: Mask | None = None  #: Marks the nulls; None without nulls.
-    nullable: bool = False
+    values: NDArray[Any]  #: The value at a null is NaN, 0, False or None, depending on the type.
+    nulls: Mask | None = None  #: True for each null; None if there are no nulls.
+    nullable: bool = False  #: True if the schema of the column allows nulls, even if no value is null.
     labels: Labels | None = None
-    config: Mapping[str, Any] | None = None
+    config: Mapping[str, Any] | None = None  #: A JSON object, Grafana's configuration of the column, such as ``displayName``.
 
     def __len__(self) -> int:
         return len(self.values)
@@ -75,9 +75,9 @@ class Frame:
     fields: Sequence[Field] = ()
     name: str = ""
     ref_id: str = ""
-    meta: Mapping[str, Any] | None = field(default=None)  #: The JSON object of the interface (``type``, ``notices``, …), unchanged.
+    meta: Mapping[str, Any] | None = None  #: A JSON object with members such as ``type`` and ``notices``.
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """The number of rows."""
         return len(self.fields[0]) if self.fields else 0

@@ -1,4 +1,4 @@
-"""Hysteresis of thresholds: which items were firing before, and what keeps them firing."""
+"""Hysteresis of thresholds: the items that were firing before, and the condition that keeps them firing."""
 
 from dataclasses import dataclass
 
@@ -11,47 +11,50 @@ from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.predicates import Predicate
 from dashwright.expressions.engine.values import Floats, Mask
 
-_BASIS = 0xCBF29CE484222325
-_PRIME = 0x100000001B3
-_BITS = (1 << 64) - 1
-#: Written after every key and value; UTF-8 has no such byte, so no two label sets have the same bytes.
+_FNV_BASIS = 0xCBF29CE484222325
+_FNV_PRIME = 0x100000001B3
+_64_BITS = (1 << 64) - 1
+#: Follows every key and value. UTF-8 has no such byte, so different label sets have different bytes.
 _END = b"\xff"
 
 
 def fingerprint(labels: Labels) -> int:
     """Return the FNV-1 hash (64 bits) over the labels sorted by key, as Grafana's alert rules store it."""
     # FNV-1, not FNV-1a: Grafana multiplies before it mixes the byte in. Stored fingerprints depend on this order.
-    value = _BASIS
-    for byte in b"".join(part.encode() + _END for pair in labels.pairs for part in pair):
-        value = (value * _PRIME & _BITS) ^ byte
-    return value
+    hash_value = _FNV_BASIS
+    for byte in b"".join(string.encode() + _END for pair in labels.pairs for string in pair):
+        hash_value = (hash_value * _FNV_PRIME & _64_BITS) ^ byte
+    return hash_value
 
 
+#: The declared type of a frame of fingerprints, and the newest version of it that can be read.
 _FRAME_TYPE = "fingerprints"
 _NEWEST_VERSION = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Hysteresis:
-    """The recovery threshold of an alert rule."""
+    """The condition by which a firing item recovers, and the items that were firing before."""
 
-    unload: Predicate  #: Where it holds, a firing item stops.
-    loaded: frozenset[int]  #: Fingerprints of the items that were firing.
+    unload_condition: Predicate  #: A firing item stops firing if it holds.
+    loaded_fingerprints: frozenset[int]  #: Those of the items that were firing before, which Grafana calls loaded.
 
-    def loaded_among(self, labels: tuple[Labels, ...], deadline: Deadline) -> Mask:
-        """Return a mask of the label sets that are loaded."""
-        found = np.zeros(len(labels), np.bool_)
-        for position, item in enumerate(labels) if self.loaded else ():
+    def is_loaded(self, labels: tuple[Labels, ...], deadline: Deadline) -> Mask:
+        """Return a mask of the label sets whose items were firing before. Raises DeadlineExceeded."""
+        is_loaded = np.zeros(len(labels), np.bool_)
+        if not self.loaded_fingerprints:
+            return is_loaded
+        for position, label_set in enumerate(labels):
             deadline.check()
-            found[position] = fingerprint(item) in self.loaded
-        return found
+            is_loaded[position] = fingerprint(label_set) in self.loaded_fingerprints
+        return is_loaded
 
-    def holds_on(self, values: Floats) -> Mask:
-        """Return where a loaded item keeps firing.
+    def keeps_firing(self, values: Floats) -> Mask:
+        """Return a mask of the values at which a loaded item keeps firing.
 
-        NaN keeps firing, because no bound holds for it: a gap must not resolve an alert.
+        An item keeps firing at NaN, because a gap must not resolve an alert.
         """
-        mask: Mask = np.logical_not(self.unload.holds(values))
+        mask: Mask = np.logical_not(self.unload_condition.holds(values))
         return mask
 
 
@@ -71,5 +74,5 @@ def fingerprints_of(frame: Frame) -> frozenset[int]:
     return frozenset(field.values.tolist())
 
 
-def _invalid(what: str) -> BadRequest:
-    return BadRequest(f"invalid format of loaded dimensions frame: {what}")
+def _invalid(reason: str) -> BadRequest:
+    return BadRequest(f"invalid format of loaded dimensions frame: {reason}")

@@ -1,4 +1,4 @@
-"""Interned label sets: the identity of a series or number, compared and hashed far more often than created."""
+"""Interned label sets. They identify series and numbers, and are compared and hashed far more often than created."""
 
 from collections.abc import Iterable, Mapping
 from threading import Lock
@@ -8,8 +8,7 @@ from weakref import WeakValueDictionary
 class Labels:
     """An immutable set of labels.
 
-    Create it by ``Labels.of`` only, which returns the same object for equal pairs while one is in use: equal means
-    identical.
+    Create it by ``Labels.of`` only, which returns the same object for equal pairs, so that equality is identity.
     """
 
     __slots__ = ("__weakref__", "keys", "pairs")
@@ -23,13 +22,13 @@ class Labels:
         """Return the label set of a mapping or of pairs."""
         pairs = tuple(sorted(dict(mapping).items()))
         with _lock:
-            known = _known.get(pairs)
-            if known is None:
-                known = _known[pairs] = Labels(pairs)
-            return known
+            labels = _interned.get(pairs)
+            if labels is None:
+                labels = _interned[pairs] = Labels(pairs)
+            return labels
 
-    def part(self, keys: frozenset[str]) -> tuple[tuple[str, str], ...]:
-        """Return the pairs whose key is one of ``keys``, in order."""
+    def pairs_of(self, keys: frozenset[str]) -> tuple[tuple[str, str], ...]:
+        """Return the pairs whose key is one of ``keys``, sorted by key."""
         return tuple([pair for pair in self.pairs if pair[0] in keys])
 
     def __len__(self) -> int:
@@ -43,6 +42,6 @@ class Labels:
 
 
 _lock = Lock()
-_known: WeakValueDictionary[tuple[tuple[str, str], ...], Labels] = WeakValueDictionary()
+_interned: WeakValueDictionary[tuple[tuple[str, str], ...], Labels] = WeakValueDictionary()
 
-NONE = Labels.of()
+NO_LABELS = Labels.of()

@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dashwright.common.errors import DashwrightError, TooLarge, TooManyRequests
 
 _SETTING = "setting DASHWRIGHT_QUERY_BYTES"
-#: Most bytes of an organization, as a multiple of the free bytes: three quarters if it is alone.
-_SHARE = 3
+#: The limit of the bytes of one organization, as a multiple of the free bytes. An organization alone can therefore have three
+#: quarters of the budget, because a quarter must remain free.
+_MAX_MULTIPLE_OF_FREE = 3
 
 
 class MemoryBudget:
@@ -19,76 +20,77 @@ class MemoryBudget:
     Nothing waits for memory: a request that does not fit is refused.
     """
 
-    def __init__(self, size: int = sys.maxsize, released: Callable[[int], None] | None = None) -> None:
-        """Make a budget of ``size`` bytes. ``released`` is called with the most bytes that a request held when it ends."""
+    def __init__(self, size: int = sys.maxsize, on_request_end: Callable[[int], None] | None = None) -> None:
+        """Create a budget of ``size`` bytes. ``on_request_end`` is called with the peak number of bytes of a request."""
         self.size = size
         self.lock = threading.Lock()
-        self._released = released
-        self._held = 0
-        self._of: Counter[Hashable] = Counter()
+        self._on_request_end = on_request_end
+        self._reserved = 0
+        self._reserved_by_organization: Counter[Hashable] = Counter()
 
     @property
-    def held(self) -> int:
-        """The bytes that all reservations hold."""
-        return self._held
+    def reserved(self) -> int:
+        """The total number of bytes of all reservations."""
+        return self._reserved
 
     @contextmanager
     def reservation(self, organization: Hashable) -> "Iterator[Reservation]":
-        """Yield a reservation for a request of the organization; everything it holds is released at the end."""
+        """Yield an empty reservation for a request of the organization, and release all its bytes at the end."""
         with Reservation(self, organization).open() as reservation:
             yield reservation
-        if self._released:
-            self._released(reservation.most)
+        if self._on_request_end:
+            self._on_request_end(reservation.peak)
 
-    def take(self, organization: Hashable, size: int, of_request: int) -> None:
-        """Count ``size`` more bytes of a request that holds ``of_request``. Call with the lock held.
+    def reserve(self, organization: Hashable, size: int, request_size: int) -> None:
+        """Count ``size`` more bytes of a request that already has ``request_size`` bytes. Call with ``lock`` held.
 
-        Raises TooLarge or TooManyRequests.
+        Raises TooLarge if the request could not have as many bytes even alone, else TooManyRequests if they are not free.
         """
-        own = self._of[organization] + size
-        if own > _SHARE * (self.size - self._held - size):
-            raise self._refusal(of_request, size)
-        self._of[organization] = own
-        self._held += size
+        organization_size = self._reserved_by_organization[organization] + size
+        free_size = self.size - self._reserved - size
+        if organization_size > _MAX_MULTIPLE_OF_FREE * free_size:
+            raise self._refusal(request_size + size)
+        self._reserved_by_organization[organization] = organization_size
+        self._reserved += size
 
-    def give(self, organization: Hashable, size: int) -> None:
-        """Count ``size`` fewer bytes. Call with the lock held."""
-        self._held -= size
-        self._of[organization] -= size
-        if not self._of[organization]:
-            del self._of[organization]
+    def release(self, organization: Hashable, size: int) -> None:
+        """Count ``size`` fewer bytes. Call with ``lock`` held."""
+        self._reserved -= size
+        self._reserved_by_organization[organization] -= size
+        if not self._reserved_by_organization[organization]:
+            del self._reserved_by_organization[organization]
 
-    def _refusal(self, of_request: int, size: int) -> DashwrightError:
-        whole = of_request + size
-        if whole > self.size * _SHARE // (_SHARE + 1):
+    def _refusal(self, request_size: int) -> DashwrightError:
+        max_request_size = self.size * _MAX_MULTIPLE_OF_FREE // (_MAX_MULTIPLE_OF_FREE + 1)
+        if request_size > max_request_size:
             return TooLarge(
-                f"the request needs {whole} bytes of memory or more, over three quarters of the {self.size} allowed for all "
+                f"the request needs {request_size} bytes of memory or more, over three quarters of the {self.size} allowed for all "
                 f"requests of a worker ({_SETTING}); ask for less at a time, or reduce earlier",
                 message_id="sse.limit",
             )
         return TooManyRequests(
-            f"the request needs {whole} bytes of memory or more, and others at work leave too few of the {self.size} allowed for all "
-            f"requests of a worker ({_SETTING}); ask again in a moment, or for less",
+            f"the request needs {request_size} bytes of memory or more, and others at work leave too few of the {self.size} allowed "
+            f"for all requests of a worker ({_SETTING}); ask again in a moment, or for less",
             retry_after=1,
         )
 
 
 class Reservation:
-    """The part of one request in a budget.
+    """The bytes of one request in a budget.
 
-    A closed reservation counts nothing, because a thread may still work after its caller is gone.
+    A closed reservation ignores calls, because a thread may still work after its caller is gone.
     """
 
-    __slots__ = ("_beneath", "_budget", "_is_closed", "_organization", "most", "size")
+    __slots__ = ("_budget", "_is_closed", "_organization", "_outer_size", "peak", "size")
 
-    def __init__(self, budget: MemoryBudget, organization: Hashable, beneath: int = 0) -> None:
-        """Make a reservation of a request that holds the bytes ``beneath`` it in another one."""
-        self._beneath = beneath
+    def __init__(self, budget: MemoryBudget, organization: Hashable, outer_size: int = 0) -> None:
+        """Create a reservation. ``outer_size`` is the number of bytes in the reservation of the same request that contains it."""
         self._budget = budget
         self._organization = organization
+        self._outer_size = outer_size
         self._is_closed = False
-        self.size = 0
-        self.most = 0
+        self.size = 0  #: The number of bytes that are reserved now.
+        self.peak = 0  #: The largest ``size`` so far.
 
     @contextmanager
     def open(self) -> "Iterator[Reservation]":
@@ -97,36 +99,36 @@ class Reservation:
             yield self
         finally:
             with self._budget.lock:
-                self._budget.give(self._organization, self.size)
+                self._budget.release(self._organization, self.size)
                 self._is_closed = True
 
-    def take(self, size: int) -> None:
-        """Reserve ``size`` more bytes. Raises TooLarge if no request may hold as many, else TooManyRequests."""
+    def reserve(self, size: int) -> None:
+        """Reserve ``size`` more bytes. Raises TooLarge if a request may never have that many, TooManyRequests if it may not now."""
         with self._budget.lock:
             if not self._is_closed:
-                self._budget.take(self._organization, size, self._beneath + self.size)
+                self._budget.reserve(self._organization, size, self._outer_size + self.size)
                 self.size += size
-                self.most = max(self.most, self.size)
+                self.peak = max(self.peak, self.size)
 
-    def give(self, size: int) -> None:
+    def release(self, size: int) -> None:
         """Release ``size`` bytes."""
         with self._budget.lock:
             if not self._is_closed:
-                self._budget.give(self._organization, size)
+                self._budget.release(self._organization, size)
                 self.size -= size
 
     @contextmanager
-    def held(self, size: int) -> Iterator[None]:
+    def temporarily(self, size: int) -> Iterator[None]:
         """Reserve ``size`` bytes while the block runs."""
-        self.take(size)
+        self.reserve(size)
         try:
             yield
         finally:
-            self.give(size)
+            self.release(size)
 
-    def extra(self) -> "AbstractContextManager[Reservation]":
-        """Open another reservation of the same organization, for data that is dropped before the request ends."""
-        return Reservation(self._budget, self._organization, self._beneath + self.size).open()
+    def nested(self) -> "AbstractContextManager[Reservation]":
+        """Open another reservation for data that the same request discards before it ends."""
+        return Reservation(self._budget, self._organization, self._outer_size + self.size).open()
 
 
 UNBOUNDED = MemoryBudget()

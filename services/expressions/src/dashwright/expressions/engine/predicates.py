@@ -1,4 +1,4 @@
-"""Tests of numbers against one or two bounds, on whole arrays. Comparisons follow IEEE 754: of NaN only ``ne`` holds."""
+"""Tests of arrays of numbers against one or two bounds. As in IEEE 754, only ``ne`` holds for NaN."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dashwright.expressions.engine.values import Floats, Mask
 Comparison = Callable[[Floats, float], Mask]
 Combination = Callable[[Mask, Mask], Mask]
 
-_SINGLE: dict[str, Comparison] = {
+_COMPARISONS: dict[str, Comparison] = {
     "gt": np.greater,
     "lt": np.less,
     "eq": np.equal,
@@ -18,6 +18,7 @@ _SINGLE: dict[str, Comparison] = {
     "gte": np.greater_equal,
     "lte": np.less_equal,
 }
+#: The comparison with the first bound, the combination of both results, and the comparison with the second bound.
 _RANGES: dict[str, tuple[Comparison, Combination, Comparison]] = {
     "within_range": (np.greater, np.logical_and, np.less),
     "outside_range": (np.less, np.logical_or, np.greater),
@@ -26,22 +27,22 @@ _RANGES: dict[str, tuple[Comparison, Combination, Comparison]] = {
 }
 
 #: The number of bounds of each predicate, by name.
-BOUNDS = dict.fromkeys(_SINGLE, 1) | dict.fromkeys(_RANGES, 2)
+BOUND_COUNTS = dict.fromkeys(_COMPARISONS, 1) | dict.fromkeys(_RANGES, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
     """A test against one bound or a range.
 
-    A range takes its bounds in the given order: with swapped bounds it holds for no number or for all.
+    The bounds of a range are not sorted: with swapped bounds a range holds for no number or for all.
     """
 
     name: str
     bounds: tuple[float, ...]
 
     def holds(self, values: Floats) -> Mask:
-        """Return where the predicate holds. Nulls are NaN in their slots; callers mask them."""
-        if self.name in _SINGLE:
-            return _SINGLE[self.name](values, self.bounds[0])
-        lower, combined, upper = _RANGES[self.name]
-        return combined(lower(values, self.bounds[0]), upper(values, self.bounds[1]))
+        """Return a mask of the values for which the predicate holds. Nulls are tested as NaN; the caller masks them."""
+        if self.name in _COMPARISONS:
+            return _COMPARISONS[self.name](values, self.bounds[0])
+        compare_lower, combine, compare_upper = _RANGES[self.name]
+        return combine(compare_lower(values, self.bounds[0]), compare_upper(values, self.bounds[1]))

@@ -1,8 +1,8 @@
-"""The type ``reduce``: every series to one number.
+"""The type ``reduce``: every series becomes one number.
 
-In strict mode (no mode) null and NaN spoil the outcome and infinities are ordinary numbers. ``dropNN`` and
-``replaceNN`` first drop or replace null, NaN and infinities. The outcome of no points depends on reducer and mode,
-because existing rules rely on it.
+In strict mode (no mode) a null or NaN makes the number NaN, except that ``last`` returns a null as null, and infinities
+are ordinary numbers. ``dropNN`` and ``replaceNN`` first drop or replace null, NaN and infinities. What a series without
+points becomes depends on the reducer and the mode; existing alert rules rely on it.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,10 +15,10 @@ import numpy as np
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.expression import Outcome, ref_id_of
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.reducers import REDUCERS, slabs
+from dashwright.expressions.engine.reducers import REDUCERS, row_chunks
 from dashwright.expressions.engine.values import Cells, Floats, NoData, Numbers, Scalar, Series, Values
 
-_MISSING = "no expression ID is specified to reduce. Must be a reference to an existing query or expression"
+_MISSING_INPUT = "no expression ID is specified to reduce. Must be a reference to an existing query or expression"
 
 
 class ReduceMode(StrEnum):
@@ -33,7 +33,7 @@ class ReduceMode(StrEnum):
 class Reduce:
     """A reduction of one input."""
 
-    stands_alone: ClassVar[bool] = False
+    is_chainable: ClassVar[bool] = True
 
     input: str  #: A refId.
     reducer: str
@@ -42,14 +42,14 @@ class Reduce:
 
     @staticmethod
     def of(expression: str, reducer: str, mode: str = "", replacement: float | None = None) -> "Reduce":
-        """Return the reduction of a target. Raises BadRequest if its words are unknown or do not fit together."""
+        """Return the reduction of a target. Raises BadRequest if the reducer or mode is unknown, or a replacement is missing."""
         if reducer not in REDUCERS:
             raise BadRequest(f"reduction {reducer} not implemented; use one of {', '.join(REDUCERS)}")
         if mode not in set(ReduceMode):
             raise BadRequest(f"reducer mode '{mode}' is not supported. Supported only: [dropNN,replaceNN]")
         if mode == ReduceMode.REPLACE and replacement is None:
             raise BadRequest("setting replaceWithValue must be specified when mode is 'replaceNN'")
-        return Reduce(ref_id_of(expression, _MISSING), reducer, ReduceMode(mode), np.nan if replacement is None else replacement)
+        return Reduce(ref_id_of(expression, _MISSING_INPUT), reducer, ReduceMode(mode), np.nan if replacement is None else replacement)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -59,13 +59,13 @@ class Reduce:
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
         """Return one number for each series; numbers are already reduced."""
         match inputs[self.input]:
-            case NoData() as nothing:
-                return Outcome(nothing)
+            case NoData() as no_data:
+                return Outcome(no_data)
             case Numbers() as numbers:
-                return self._reduced_already(numbers)
-            case Scalar(kind=kind):
+                return self._numbers(numbers)
+            case Scalar(type_name=type_name):
                 raise BadRequest(
-                    f"can only reduce type series, got type {kind}; reduce ${self.input} needs a query or expression of series"
+                    f"can only reduce type series, got type {type_name}; reduce ${self.input} needs a query or expression of series"
                 )
             case Series() as series:
                 return Outcome(self._series(series, limits))
@@ -75,27 +75,28 @@ class Reduce:
         for block, members in series.by_block():
             limits.deadline.check()
             with np.errstate(all="ignore"):
-                cells = self.cells(block.cells)
+                cells = self.reduce_rows(block.cells)
             rows = series.row_of[members]
-            values[members], nulls[members] = cells.values[rows], cells.is_null()[rows]
-        return Numbers(series.labels, Cells.of(values, nulls))
+            values[members], nulls[members] = cells.values[rows], cells.null_mask()[rows]
+        return Numbers(series.labels, Cells.with_nulls(values, nulls))
 
-    def cells(self, cells: Cells) -> Cells:
-        """Return one cell for each row."""
+    def reduce_rows(self, cells: Cells) -> Cells:
+        """Return each row reduced to one cell."""
         reducer = REDUCERS[self.reducer]
         match self.mode:
             case ReduceMode.STRICT:
+                # A null as the last point remains null; all other reducers treat null as NaN.
                 if self.reducer == "last" and cells.values.shape[1]:
                     return cells.at((slice(None), -1))
-                return Cells(_by_slabs(lambda part: reducer.all(part.values), cells))
+                return Cells(_by_row_chunks(lambda chunk: reducer.reduce_all(chunk.values), cells))
             case ReduceMode.DROP:
-                outcome = _by_slabs(reducer.finite, cells)
-                return Cells.of(outcome, np.isnan(outcome))
+                numbers = _by_row_chunks(reducer.reduce_finite, cells)
+                return Cells.with_nulls(numbers, np.isnan(numbers))
             case ReduceMode.REPLACE:
-                outcome = _by_slabs(lambda part: reducer.all(_replaced(part.values, self.replacement)), cells)
-                return Cells(np.where(np.isnan(outcome), self.replacement, outcome))
+                numbers = _by_row_chunks(lambda chunk: reducer.reduce_all(_replace_not_finite(chunk.values, self.replacement)), cells)
+                return Cells(np.where(np.isnan(numbers), self.replacement, numbers))
 
-    def _reduced_already(self, numbers: Numbers) -> Outcome:
+    def _numbers(self, numbers: Numbers) -> Outcome:
         values = numbers.cells.values
         if not len(numbers):
             return Outcome(numbers)
@@ -106,13 +107,13 @@ class Reduce:
             case ReduceMode.DROP:
                 return Outcome(numbers.at(np.flatnonzero(np.isfinite(values))))
             case ReduceMode.REPLACE:
-                return Outcome(Numbers(numbers.labels, Cells(_replaced(values, self.replacement))))
+                return Outcome(Numbers(numbers.labels, Cells(_replace_not_finite(values, self.replacement))))
 
 
-def _replaced(values: Floats, replacement: float) -> Floats:
-    finite = np.isfinite(values)
-    return values if finite.all() else np.where(finite, values, replacement)
+def _replace_not_finite(values: Floats, replacement: float) -> Floats:
+    is_finite = np.isfinite(values)
+    return values if is_finite.all() else np.where(is_finite, values, replacement)
 
 
-def _by_slabs(reduce_rows: Callable[[Cells], Floats], cells: Cells) -> Floats:
-    return np.concatenate([reduce_rows(cells.at(rows)) for rows in slabs(cells.values)])
+def _by_row_chunks(reduce_rows: Callable[[Cells], Floats], cells: Cells) -> Floats:
+    return np.concatenate([reduce_rows(cells.at(rows)) for rows in row_chunks(cells.values)])

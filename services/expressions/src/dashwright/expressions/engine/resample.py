@@ -1,8 +1,7 @@
-"""The type ``resample``: every series onto evenly spaced stamps, from the start of the time range in steps of the window.
+"""The type ``resample``: every series gets one point per bucket of the time range, which is as long as the ``window``.
 
-A stamp takes the points after the stamp before it, up to its own time; the first also takes every older point. Points
-are sorted by time first, so that no point counts for a time that is not its own; points with equal times keep their
-order.
+The points are sorted by time first; points with equal times keep their order. A bucket has the points after the
+previous timestamp, up to its own timestamp; the first also has every older point.
 """
 
 from collections.abc import Mapping
@@ -14,12 +13,12 @@ import numpy as np
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.axis import ALL, Axis, Grid
-from dashwright.expressions.engine.bounds import POINT_BYTES
 from dashwright.expressions.engine.duration import nanoseconds
 from dashwright.expressions.engine.expression import Outcome
+from dashwright.expressions.engine.limit_checks import POINT_BYTES
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.reducers import REDUCERS
-from dashwright.expressions.engine.sampling import UPSAMPLERS, Buckets, sampled
+from dashwright.expressions.engine.sampling import UPSAMPLERS, Buckets, resample
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, Series, Values
 
@@ -32,21 +31,21 @@ _LAST_NANOSECOND = 2**63 - 1
 class Resample:
     """A resampling of one input."""
 
-    stands_alone: ClassVar[bool] = False
+    is_chainable: ClassVar[bool] = True
 
     input: str  #: A refId.
-    stamps: Grid  #: The times that every series gets.
+    timestamps: Grid  #: The times of every resampled series.
     downsampler: str
     upsampler: str
 
     @staticmethod
-    def of(ref_id: str, window: str, downsampler: str, upsampler: str, span: TimeRange, limits: Limits) -> "Resample":
-        """Return the resampling of a target. Raises BadRequest if its words are invalid, TooLarge for too many stamps."""
+    def of(ref_id: str, window: str, downsampler: str, upsampler: str, time_range: TimeRange, limits: Limits) -> "Resample":
+        """Return the resampling of a target. Raises BadRequest if it is invalid, TooLarge for too many buckets."""
         if downsampler not in REDUCERS:
             raise BadRequest(f"downsampling {downsampler} not implemented; use one of {', '.join(REDUCERS)}")
         if upsampler not in UPSAMPLERS:
             raise BadRequest(f"upsampling {upsampler} not implemented; use one of {', '.join(UPSAMPLERS)}")
-        return Resample(ref_id, _stamps(_step(window), span, limits), downsampler, upsampler)
+        return Resample(ref_id, _timestamps(_step(window), time_range, limits), downsampler, upsampler)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -61,30 +60,30 @@ class Resample:
         if isinstance(values, Series | Numbers) and not len(values):
             return Outcome(Series.stacked((), ()))
         if not isinstance(values, Series):
-            raise BadRequest(f"can only resample type series, got type {values.kind}; resample ${self.input} before it is reduced")
-        if self.stamps.n < 2:
+            raise BadRequest(f"can only resample type series, got type {values.type_name}; resample ${self.input} before it is reduced")
+        if self.timestamps.count < 2:
             raise BadRequest(
                 "the series cannot be sampled further; the time range is shorter than the interval: "
                 "take a shorter window or a longer time range"
             )
-        points = len(values) * self.stamps.n
+        points = len(values) * self.timestamps.count
         if points > limits.query_points:
-            found = f"{len(values)} series at {self.stamps.n} stamps each have {points} points"
-            raise limits.refusal("query_points", found, "take a longer window or a shorter time range")
-        with limits.memory.held(points * POINT_BYTES):
-            return Outcome(self._resampled(values, limits))
+            problem = f"{len(values)} series at {self.timestamps.count} stamps each have {points} points"
+            raise limits.refusal("query_points", problem, "take a longer window or a shorter time range")
+        with limits.memory.temporarily(points * POINT_BYTES):
+            return Outcome(self._resample(values, limits))
 
-    def _resampled(self, series: Series, limits: Limits) -> Series:
-        # All series get the same stamps, so the outcome is a single block whatever blocks the inputs have.
-        times = self.stamps.start + self.stamps.step * np.arange(self.stamps.n)
+    def _resample(self, series: Series, limits: Limits) -> Series:
+        # All series get the same timestamps, so the result is a single block.
+        times = self.timestamps.start + self.timestamps.step * np.arange(self.timestamps.count)
         values, nulls = np.empty((len(series), len(times))), np.empty((len(series), len(times)), np.bool_)
         for block, members in series.by_block():
             limits.deadline.check()
-            block = _ascending(block)
-            cells = sampled(block.cells, Buckets.of(block.axis.times, times), self.downsampler, self.upsampler, limits.deadline)
+            block = _sorted_by_time(block)
+            cells = resample(block.cells, Buckets.of(block.axis.times, times), self.downsampler, self.upsampler, limits.deadline)
             rows = series.row_of[members]
-            values[members], nulls[members] = cells.values[rows], cells.is_null()[rows]
-        return Series.stacked(series.labels, [Block(Axis(times), Cells.of(values, nulls))])
+            values[members], nulls[members] = cells.values[rows], cells.null_mask()[rows]
+        return Series.stacked(series.labels, [Block(Axis(times), Cells.with_nulls(values, nulls))])
 
 
 def _step(window: str) -> int:
@@ -97,21 +96,21 @@ def _step(window: str) -> int:
     return step
 
 
-def _stamps(step: int, span: TimeRange, limits: Limits) -> Grid:
+def _timestamps(step: int, time_range: TimeRange, limits: Limits) -> Grid:
     # Integer division of timedeltas is exact; floats of seconds would lose microseconds.
-    start, end = ((instant - _EPOCH) // _MICROSECOND * 1000 for instant in (span.start, span.end))
-    if min(start, -end) < -_LAST_NANOSECOND:
+    start, end = ((instant - _EPOCH) // _MICROSECOND * 1000 for instant in (time_range.start, time_range.end))
+    if start < -_LAST_NANOSECOND or end > _LAST_NANOSECOND:
         raise BadRequest("the time range to resample reaches beyond the years 1678 to 2261; take one within them")
     count = (end - start) // step + 1
     if count > limits.resample_buckets:
-        found = f"the time range holds {count} windows"
-        raise limits.refusal("resample_buckets", found, "take a longer window or a shorter time range")
+        problem = f"the time range holds {count} windows"
+        raise limits.refusal("resample_buckets", problem, "take a longer window or a shorter time range")
     return Grid(start, step, count)
 
 
-def _ascending(block: Block) -> Block:
+def _sorted_by_time(block: Block) -> Block:
     if block.axis.is_ordered:
         return block
-    # Stable: of points with equal times the one that arrived last remains the last.
+    # A stable sort: the last of several points with equal times remains the last.
     order = np.argsort(block.axis.times, kind="stable")
     return Block(Axis(block.axis.times[order]), block.cells.at((ALL, order)))

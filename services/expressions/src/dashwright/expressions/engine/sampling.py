@@ -1,4 +1,4 @@
-"""Sampling of a series onto evenly spaced stamps: the bucket of each point, and the value of each stamp, for whole blocks."""
+"""Resampling of blocks to evenly spaced timestamps: each point belongs to the bucket of a timestamp."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from dashwright.expressions.engine.values import Cells, Floats, Mask, Positions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buckets:
-    """The buckets of an ascending axis: bucket ``i`` has the ``sizes[i]`` columns before ``ends[i]``.
+    """The buckets of an axis in the order of time, one for each timestamp.
 
-    A bucket reaches from after the stamp before it up to its own; the first also has every older point.
+    A bucket has the points after the previous timestamp, up to its own timestamp. The first also has every older point.
     """
 
-    ends: Positions
-    sizes: Positions
-    points: int
+    ends: Positions  #: The column after the last column of each bucket.
+    sizes: Positions  #: The number of columns of each bucket.
+    column_count: int  #: The number of columns of the axis.
 
     @staticmethod
-    def of(times: Times, stamps: Times) -> "Buckets":
-        """Return the buckets of the times between the stamps."""
-        ends = np.searchsorted(times, stamps, side="right")
+    def of(times: Times, timestamps: Times) -> "Buckets":
+        """Return the buckets of the times of an axis."""
+        ends = np.searchsorted(times, timestamps, side="right")
         return Buckets(ends, np.diff(ends, prepend=0), len(times))
 
     @property
@@ -34,37 +34,41 @@ class Buckets:
         return self.ends - self.sizes
 
 
-#: The column that an empty bucket takes, -1 for null: the last point before it, the next one, or none.
+#: Functions that return, for each bucket, the column whose value it gets if it is empty. Column -1 is null.
 UPSAMPLERS: dict[str, Callable[[Buckets], Positions]] = {
     "pad": lambda buckets: buckets.ends - 1,
-    "backfilling": lambda buckets: np.where(buckets.ends < buckets.points, buckets.ends, -1),
+    "backfilling": lambda buckets: np.where(buckets.ends < buckets.column_count, buckets.ends, -1),
     "fillna": lambda buckets: np.full(len(buckets.ends), -1, np.intp),
 }
 
 
-def sampled(cells: Cells, buckets: Buckets, downsampler: str, upsampler: str, deadline: Deadline) -> Cells:
-    """Return one column a bucket.
+def resample(cells: Cells, buckets: Buckets, downsampler: str, upsampler: str, deadline: Deadline) -> Cells:
+    """Return cells with one column per bucket.
 
-    Two or more points are reduced, a single one is taken unchanged (``count`` makes it 1), and an empty bucket takes
-    what the upsampler selects.
+    The downsampler reduces two or more points. A single point is unchanged, except that ``count`` makes it 1. The
+    upsampler gives an empty bucket its value.
     """
+    # Without a reduction, the value of a bucket is its last point.
     columns = np.where(buckets.sizes == 0, UPSAMPLERS[upsampler](buckets), buckets.ends - 1)
-    values, nulls = _taken(cells, columns)
-    filled = np.flatnonzero(buckets.sizes)
-    fold = REDUCERS[downsampler].fold
-    if fold is not None and len(filled):
-        # Points after the last stamp belong to no bucket.
-        within = cells.values[:, : buckets.ends[-1]]
+    values, nulls = _select_columns(cells, columns)
+    non_empty_buckets = np.flatnonzero(buckets.sizes)
+    reduce_runs = REDUCERS[downsampler].reduce_runs
+    if reduce_runs is not None and len(non_empty_buckets):
+        # Points after the last timestamp do not belong to a bucket.
+        points = cells.values[:, : buckets.ends[-1]]
         with np.errstate(all="ignore"):
-            values[:, filled] = fold(within, buckets.starts[filled], deadline)
-        nulls[:, buckets.sizes >= (1 if downsampler == "count" else 2)] = False
-    return Cells.of(values, nulls)
+            values[:, non_empty_buckets] = reduce_runs(points, buckets.starts[non_empty_buckets], deadline)
+        # A reduced bucket is not null: a null among its points counts as NaN.
+        min_reduced_size = 1 if downsampler == "count" else 2
+        nulls[:, buckets.sizes >= min_reduced_size] = False
+    return Cells.with_nulls(values, nulls)
 
 
-def _taken(cells: Cells, columns: Positions) -> tuple[Floats, Mask]:
-    missing = columns < 0
+def _select_columns(cells: Cells, columns: Positions) -> tuple[Floats, Mask]:
+    """Return the values and null mask of the columns; column -1 is null."""
+    shape = len(cells.values), len(columns)
     if not cells.values.shape[1]:
-        shape = len(cells.values), len(columns)
         return np.full(shape, np.nan), np.ones(shape, np.bool_)
-    nulls = np.broadcast_to(missing, (len(cells.values), len(columns))) if cells.nulls is None else cells.nulls[:, columns] | missing
+    is_missing = columns < 0
+    nulls = np.broadcast_to(is_missing, shape) if cells.nulls is None else cells.nulls[:, columns] | is_missing
     return cells.values[:, columns], np.array(nulls)

@@ -3,17 +3,17 @@
 import difflib
 from collections.abc import Iterable, Mapping
 
-#: Characters of the longest word that is compared, because the comparison takes quadratic time.
-_LONGEST = 50
+#: The maximum length of a word that is compared, because the comparison takes quadratic time.
+_MAX_LENGTH = 50
 
 
-def suggestion(word: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None) -> str:
-    """Return ``; did you mean X?``, or an empty text if no known name resembles the word. Case is ignored."""
+def suggestion(word: str, names: Iterable[str], synonyms: Mapping[str, str] | None = None) -> str:
+    """Return ``; did you mean X?``, or an empty string if no name or synonym resembles the word. Case is ignored."""
     folded = word.casefold()
     if synonyms and folded in synonyms:
         return f"; did you mean {synonyms[folded]}?"
-    names = {name.casefold(): name for name in known}
-    if len(folded) > _LONGEST:
+    names_by_folded = {name.casefold(): name for name in names}
+    if len(folded) > _MAX_LENGTH:
         return ""
-    alike = [folded] if folded in names else difflib.get_close_matches(folded, names, n=1)
-    return f"; did you mean {names[alike[0]]}?" if alike else ""
+    matches = [folded] if folded in names_by_folded else difflib.get_close_matches(folded, names_by_folded, n=1)
+    return f"; did you mean {names_by_folded[matches[0]]}?" if matches else ""

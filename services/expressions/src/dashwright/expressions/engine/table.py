@@ -1,4 +1,4 @@
-"""Tables: the frames of a query that an expression selects from, or the rows that it selected."""
+"""Tables: the frames of a query that a sql expression selects from, or the frame that it returns."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,14 +8,14 @@ from dashwright.expressions.engine.frame import Frame
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """One or more frames."""
+    """The frames of one refId; a single frame if the refId is that of an expression."""
 
-    kind: ClassVar[str] = "tableData"
+    type_name: ClassVar[str] = "tableData"  #: Grafana's name of the type, for messages and explanations.
 
     frames: tuple[Frame, ...]
-    source_type: str = ""  #: The type of the query's data source; empty for an expression, whose table is one frame.
+    source_type: str = ""  #: The type of the query's data source; empty for an expression.
 
     @property
-    def cells(self) -> int:
+    def cell_count(self) -> int:
         """The number of values in the frames."""
-        return sum(frame.rows * len(frame.fields) for frame in self.frames)
+        return sum(frame.row_count * len(frame.fields) for frame in self.frames)

@@ -1,7 +1,7 @@
 """The type ``threshold``: every point or number becomes 1 if a condition holds, else 0; null remains null.
 
-With hysteresis, items that were firing before (the loaded ones) are tested by a second condition, so that they stop
-firing at another value than the one they started at.
+With hysteresis, an item starts and stops firing at different values: the items that were firing before, which are called
+loaded, are tested by a second condition.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,33 +13,36 @@ import numpy as np
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.hysteresis import Hysteresis
-from dashwright.expressions.engine.labels import NONE
+from dashwright.expressions.engine.labels import NO_LABELS
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.predicates import BOUNDS, Predicate
+from dashwright.expressions.engine.predicates import BOUND_COUNTS, Predicate
 from dashwright.expressions.engine.values import Block, Cells, Floats, Mask, NoData, Numbers, Scalar, Series, Values
 
-#: Points tested in one step, so that the masks stay in the processor's cache.
-_SLAB = 1 << 16
+#: Points that are tested in one step, so that the masks fit into the processor's cache.
+_CHUNK_POINTS = 1 << 16
 
 
 def predicate_of(name: str, params: Sequence[float]) -> Predicate:
-    """Return the predicate of an evaluator; surplus params are ignored. Raises BadRequest."""
-    if name not in BOUNDS:
-        raise BadRequest(f"invalid condition: expected threshold function to be one of [{', '.join(BOUNDS)}], got {name}")
-    needed = BOUNDS[name]
-    if len(params) < needed:
+    """Return the predicate of an evaluator. Additional params are ignored.
+
+    Raises BadRequest if the name is unknown or params are missing.
+    """
+    if name not in BOUND_COUNTS:
+        raise BadRequest(f"invalid condition: expected threshold function to be one of [{', '.join(BOUND_COUNTS)}], got {name}")
+    bound_count = BOUND_COUNTS[name]
+    if len(params) < bound_count:
         raise BadRequest(
-            f"invalid condition: incorrect number of arguments for threshold function '{name}': got {len(params)} but need {needed}; "
-            f"give {'its lower and upper bound' if needed > 1 else 'its bound'} in params"
+            f"invalid condition: incorrect number of arguments for threshold function '{name}': got {len(params)} but need {bound_count}; "
+            f"give {'its lower and upper bound' if bound_count > 1 else 'its bound'} in params"
         )
-    return Predicate(name, tuple(params[:needed]))
+    return Predicate(name, tuple(params[:bound_count]))
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A test of one input."""
+    """A test of one input by a condition, and by a second one if there is a ``hysteresis``."""
 
-    stands_alone: ClassVar[bool] = False
+    is_chainable: ClassVar[bool] = True
 
     input: str  #: A refId.
     condition: Predicate
@@ -56,41 +59,41 @@ class Threshold:
         if isinstance(values, NoData):
             return Outcome(values)
         if self.hysteresis is None:
-            return Outcome(values.map(self._begun))
-        loaded = self.hysteresis.loaded_among((NONE,) if isinstance(values, Scalar) else values.labels, limits.deadline)
+            return Outcome(values.map(self._test_cells))
+        is_loaded = self.hysteresis.is_loaded((NO_LABELS,) if isinstance(values, Scalar) else values.labels, limits.deadline)
         if isinstance(values, Scalar):
-            return Outcome(Scalar(self._by_row(values.cells, loaded[0])))
-        judged = self._numbers(values, loaded) if isinstance(values, Numbers) else self._series(values, loaded)
-        # Grafana returns items that were not loaded first, and existing rules depend on that order.
-        return Outcome(judged.at(np.argsort(loaded, kind="stable")))
+            return Outcome(Scalar(self._test_with_hysteresis(values.cells, is_loaded[0])))
+        results = self._numbers(values, is_loaded) if isinstance(values, Numbers) else self._series(values, is_loaded)
+        # As in Grafana, the items that were not loaded are first: existing alert rules depend on that order.
+        return Outcome(results.at(np.argsort(is_loaded, kind="stable")))
 
-    def _numbers(self, numbers: Numbers, loaded: Mask) -> Numbers:
-        return numbers.map(lambda cells: self._by_row(cells, loaded))
+    def _numbers(self, numbers: Numbers, is_loaded: Mask) -> Numbers:
+        return numbers.map(lambda cells: self._test_with_hysteresis(cells, is_loaded))
 
-    def _series(self, series: Series, loaded: Mask) -> Series:
+    def _series(self, series: Series, is_loaded: Mask) -> Series:
         blocks = []
         for block, members in series.by_block():
-            rows = np.zeros(len(block.cells.values), np.bool_)
-            rows[series.row_of[members]] = loaded[members]
-            blocks.append(Block(block.axis, self._by_row(block.cells, rows)))
+            is_loaded_row = np.zeros(len(block.cells.values), np.bool_)
+            is_loaded_row[series.row_of[members]] = is_loaded[members]
+            blocks.append(Block(block.axis, self._test_with_hysteresis(block.cells, is_loaded_row)))
         return Series(series.labels, tuple(blocks), series.block_of, series.row_of)
 
-    def _begun(self, cells: Cells) -> Cells:
-        return _indicated(self.condition.holds, cells)
+    def _test_cells(self, cells: Cells) -> Cells:
+        return _test_values(self.condition.holds, cells)
 
-    def _by_row(self, cells: Cells, loaded: Mask) -> Cells:
-        """Return the outcome; rows that ``loaded`` marks keep firing until the second condition holds."""
+    def _test_with_hysteresis(self, cells: Cells, is_loaded: Mask) -> Cells:
+        """Return 1 or 0 for each cell; rows where ``is_loaded`` is True are tested by the second condition."""
         assert self.hysteresis is not None
-        outcome = self._begun(cells)
-        outcome.values[loaded] = _indicated(self.hysteresis.holds_on, cells.at(loaded)).values
-        return outcome
+        results = self._test_cells(cells)
+        results.values[is_loaded] = _test_values(self.hysteresis.keeps_firing, cells.at(is_loaded)).values
+        return results
 
 
-def _indicated(test: Callable[[Floats], Mask], cells: Cells) -> Cells:
-    """Return 1 and 0 for true and false, one part at a time."""
+def _test_values(test: Callable[[Floats], Mask], cells: Cells) -> Cells:
+    """Return 1 for each value that passes the test, else 0, computed in chunks. Nulls remain null."""
     flat = cells.values.reshape(-1)
-    outcome = np.empty(flat.shape)
-    for start in range(0, len(flat), _SLAB):
-        part = slice(start, start + _SLAB)
-        outcome[part] = test(flat[part])
-    return Cells.of(outcome.reshape(cells.values.shape), cells.nulls)
+    results = np.empty(flat.shape)
+    for start in range(0, len(flat), _CHUNK_POINTS):
+        chunk = slice(start, start + _CHUNK_POINTS)
+        results[chunk] = test(flat[chunk])
+    return Cells.with_nulls(results.reshape(cells.values.shape), cells.nulls)

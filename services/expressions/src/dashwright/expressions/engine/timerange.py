@@ -1,8 +1,8 @@
-"""Points in time as requests write them: epoch milliseconds, a duration before now, or date math.
+"""Times as requests write them: epoch milliseconds, a duration before now, or date math.
 
-Date math (``now-6h``, ``2014-05-30||/w``) is Grafana's: an anchor (``now``, or an ISO 8601 date followed by ``||``) and
-any number of steps, ``+2d``, ``-M`` or ``/w``. Fiscal years start in January, weeks on Monday. Times without a zone are
-UTC.
+Date math, such as ``now-6h`` and ``2014-05-30||/w``, is Grafana's: ``now``, or an ISO 8601 date and ``||``, then any
+number of steps such as ``+2d``, ``-M`` and ``/w``. Fiscal years start in January, weeks on Monday. Times without a zone
+are UTC.
 """
 
 import calendar
@@ -18,7 +18,7 @@ _DATE = re.compile(
 )
 _STEP = re.compile(r"([+-])(\d{0,6})(f[yQ]|[yMwdhHmsbQ])|/(f[yQ]|[yMwdhHmsQ])", re.ASCII)
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(ms|[yMwdhms])", re.ASCII)
-_FIXED = {
+_FIXED_UNITS = {
     "w": timedelta(weeks=1),
     "d": timedelta(days=1),
     "h": timedelta(hours=1),
@@ -27,112 +27,121 @@ _FIXED = {
     "s": timedelta(seconds=1),
     "ms": timedelta(milliseconds=1),
 }
-_MONTHS = {"y": 12, "fy": 12, "Q": 3, "fQ": 3, "M": 1}
-_WORKDAYS = 5
+_MONTHS_OF_UNIT = {"y": 12, "fy": 12, "Q": 3, "fQ": 3, "M": 1}
+_WORKDAYS_PER_WEEK = 5
 
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """A time range, both ends included, with a time zone."""
+    """A time range that includes both ends. The times have a time zone."""
 
     start: datetime
     end: datetime
 
 
-def time_range(start: str, end: str, now: datetime) -> TimeRange:
-    """Return the range between two texts. Rounding (``/d``) is down for ``start`` and up for ``end``.
+def parse_time_range(start: str, end: str, now: datetime) -> TimeRange:
+    """Return the range between two times in any notation. Rounding (``/d``) is down for ``start`` and up for ``end``.
 
-    Up is the last millisecond of the unit. Raises BadRequest with a cause for each invalid end, ``from`` or ``to``.
+    Rounding up gives the last millisecond of the unit. Raises BadRequest with a cause for each invalid field, ``from`` or
+    ``to``.
     """
     causes = []
-    ends = []
-    for name, text in (("from", start), ("to", end)):
+    times = []
+    for name, value in (("from", start), ("to", end)):
         try:
-            ends.append(_instant(text.strip(), now, up=name == "to"))
+            times.append(_parse_time(value.strip(), now, round_up=name == "to"))
         except (ValueError, OverflowError):
             advice = "give epoch milliseconds, a duration before now such as 5m, an ISO 8601 time, or date math such as now-6h"
-            causes.append(Cause(name, "FieldValueInvalid", f"{name} {text[:80]!r} is not a time; {advice}"))
-    if not causes and ends[1] < ends[0]:
-        text = f"the time range is empty: from {start[:80]!r} is after to {end[:80]!r}; swap them"
-        causes.append(Cause("to", "FieldValueInvalid", text))
+            causes.append(Cause(name, "FieldValueInvalid", f"{name} {value[:80]!r} is not a time; {advice}"))
+    if not causes and times[1] < times[0]:
+        message = f"the time range is empty: from {start[:80]!r} is after to {end[:80]!r}; swap them"
+        causes.append(Cause("to", "FieldValueInvalid", message))
     if causes:
         raise BadRequest("; ".join(cause.message for cause in causes), causes=causes)
-    return TimeRange(ends[0], ends[1])
+    return TimeRange(times[0], times[1])
 
 
-def _instant(text: str, now: datetime, *, up: bool) -> datetime:
+def _parse_time(value: str, now: datetime, *, round_up: bool) -> datetime:
     # Four digits are a year: as milliseconds they would be one of the first ten seconds of 1970.
-    if re.fullmatch(r"-?\d{1,18}", text, re.ASCII) and len(text) != 4:
-        return _EPOCH + timedelta(milliseconds=int(text))
-    if text.startswith("now"):
-        return _stepped(now, text[3:], up=up)
-    if durations := _whole(_DURATION, text):
+    if re.fullmatch(r"-?\d{1,18}", value, re.ASCII) and len(value) != 4:
+        return _EPOCH + timedelta(milliseconds=int(value))
+    if value.startswith("now"):
+        return _apply_steps(now, value[3:], round_up=round_up)
+    if durations := _consecutive_matches(_DURATION, value):
         return _before(now, durations)
-    date, _, steps = text.partition("||")
-    return _stepped(_date(date), steps, up=up)
+    date, _, steps = value.partition("||")
+    return _apply_steps(_parse_date(date), steps, round_up=round_up)
 
 
-def _whole(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    """Return the matches if they make up the whole text without gaps, else an empty list."""
-    position, found = 0, []
-    while match := pattern.match(text, position):
-        found.append(match)
+def _consecutive_matches(pattern: re.Pattern[str], value: str) -> list[re.Match[str]]:
+    """Return the matches if they cover the complete string, else an empty list."""
+    position, matches = 0, []
+    while match := pattern.match(value, position):
+        matches.append(match)
         position = match.end()
-    return found if position == len(text) else []
+    return matches if position == len(value) else []
 
 
 def _before(now: datetime, durations: list[re.Match[str]]) -> datetime:
+    instant = now
     for count, unit in (duration.groups() for duration in durations):
-        now = now - float(count) * _FIXED[unit] if unit in _FIXED else _moved(now, -int(count), unit)
-    return now
+        instant = instant - float(count) * _FIXED_UNITS[unit] if unit in _FIXED_UNITS else _moved(instant, -int(count), unit)
+    return instant
 
 
-def _date(text: str) -> datetime:
-    match = _DATE.fullmatch(text)
+def _parse_date(value: str) -> datetime:
+    match = _DATE.fullmatch(value)
     if match is None:
-        raise ValueError("no ISO 8601 date")
+        raise ValueError("not an ISO 8601 date")
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     date = f"{year}-{month or '01'}-{day or '01'}"
     time = f"{hour or '00'}:{minute or '00'}:{second or '00'}.{(fraction or '').ljust(6, '0')[:6]}"
     return datetime.fromisoformat(f"{date}T{time}{zone or 'Z'}")
 
 
-def _stepped(instant: datetime, text: str, *, up: bool) -> datetime:
-    steps = _whole(_STEP, text)
-    if text and not steps:
+def _apply_steps(instant: datetime, steps: str, *, round_up: bool) -> datetime:
+    matches = _consecutive_matches(_STEP, steps)
+    if steps and not matches:
         raise ValueError("unknown steps")
-    for sign, count, unit, rounded in (step.groups() for step in steps):
-        instant = _rounded(instant, rounded, up=up) if rounded else _moved(instant, int(f"{sign}{count or 1}"), unit)
+    for sign, count, unit, rounding_unit in (match.groups() for match in matches):
+        signed_count = int(f"{sign or ''}{count or 1}")
+        instant = _rounded(instant, rounding_unit, up=round_up) if rounding_unit else _moved(instant, signed_count, unit)
     return instant
 
 
 def _moved(instant: datetime, count: int, unit: str) -> datetime:
-    if unit in _FIXED:
-        return instant + count * _FIXED[unit]
+    if unit in _FIXED_UNITS:
+        return instant + count * _FIXED_UNITS[unit]
     if unit == "b":
         return _moved_workdays(instant, count)
-    year, month = divmod(instant.year * 12 + instant.month - 1 + count * _MONTHS[unit], 12)
-    # A day that the target month lacks moves into the month after it, as in Grafana.
-    last = calendar.monthrange(year, month + 1)[1]
-    over = max(0, instant.day - last)
-    return instant.replace(year=year, month=month + 1, day=instant.day - over) + timedelta(days=over)
+    year, months_before = divmod(instant.year * 12 + instant.month - 1 + count * _MONTHS_OF_UNIT[unit], 12)
+    month = months_before + 1
+    # A day that the new month does not have becomes a day of the next month, as in Grafana.
+    days_of_month = calendar.monthrange(year, month)[1]
+    excess_days = max(0, instant.day - days_of_month)
+    return instant.replace(year=year, month=month, day=instant.day - excess_days) + timedelta(days=excess_days)
 
 
 def _moved_workdays(instant: datetime, count: int) -> datetime:
     """Return the instant moved by business days, Monday to Friday.
 
-    A step from a weekend ends on the next workday in its direction.
+    A move from a weekend ends on a workday.
     """
-    weeks, days = divmod(abs(count), _WORKDAYS)
+    weeks, days = divmod(abs(count), _WORKDAYS_PER_WEEK)
     direction = timedelta(days=1 if count > 0 else -1)
-    if weeks and not days and instant.weekday() >= _WORKDAYS:
-        weeks, days = weeks - 1, _WORKDAYS
+    # Whole weeks after a Saturday end on a Saturday, so the last week is moved day by day.
+    if weeks and not days and _is_weekend(instant):
+        weeks, days = weeks - 1, _WORKDAYS_PER_WEEK
     instant += weeks * 7 * direction
     for _ in range(days):
         instant += direction
-        while instant.weekday() >= _WORKDAYS:
+        while _is_weekend(instant):
             instant += direction
     return instant
+
+
+def _is_weekend(instant: datetime) -> bool:
+    return instant.weekday() >= _WORKDAYS_PER_WEEK
 
 
 def _rounded(instant: datetime, unit: str, *, up: bool) -> datetime:

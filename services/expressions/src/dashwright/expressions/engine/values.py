@@ -1,6 +1,6 @@
 """Values of a refId during evaluation: a set of Series, a set of Numbers, one Scalar, or NoData.
 
-Points are never objects of their own. All series on one time axis are one block, a two-dimensional array.
+The points of all series with the same times are one two-dimensional array, a block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,46 +15,48 @@ from dashwright.expressions.engine.labels import Labels
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+#: Positions of items in a set, or of rows or columns in an array.
 Positions = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """An immutable nullable float64 array of any number of dimensions.
+    """An immutable float64 array of any number of dimensions, with a mask of nulls.
 
-    NaN is a value. The slot of a null holds NaN too, so arithmetic that propagates NaN propagates nulls, and only the
-    mask distinguishes them.
+    NaN and null are different values. A null is NaN in ``values`` too, so that arithmetic on it gives NaN; only the mask
+    distinguishes the two.
     """
 
     values: Floats
-    nulls: Mask | None = None  #: Marks the nulls; None without nulls.
+    nulls: Mask | None = None  #: True for each null; None if there are no nulls.
 
     @staticmethod
-    def of(values: Floats, nulls: Mask | None) -> "Cells":
-        """Return the cells. Writes NaN into the null slots of ``values``, and drops a mask that marks nothing."""
+    def with_nulls(values: Floats, nulls: Mask | None) -> "Cells":
+        """Return the cells. Writes NaN into the array ``values`` at each null; a mask without nulls becomes None."""
         if nulls is None or not nulls.any():
             return Cells(values)
-        # Negating the mask as int8 gives -1 (all bits set) or 0, and a float64 with all bits set is NaN: one OR writes the
-        # NaNs without a branch per point.
+        # Negating the mask as int8 gives -1 (all bits set) or 0, and a float64 with all bits set is NaN: one OR writes
+        # NaN without a branch per point.
         bits = values.view(np.int64)
         np.bitwise_or(bits, -nulls.view(np.int8), out=bits)
         return Cells(values, nulls)
 
     def at(self, index: Any) -> "Cells":
-        """Return a part of the cells, by any numpy index."""
+        """Return the cells at any numpy index."""
         return Cells(self.values[index], None if self.nulls is None else self.nulls[index])
 
-    def is_null(self) -> Mask:
-        """Return the null mask, all False if there are no nulls."""
+    def null_mask(self) -> Mask:
+        """Return a mask that is True for nulls."""
         return np.zeros(self.values.shape, np.bool_) if self.nulls is None else self.nulls
 
 
+#: A function that returns cells of the same shape.
 CellFunction = Callable[[Cells], Cells]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Series that share an axis: one row per series, one column per instant."""
+    """Series that share an axis: one row per series, one column per time."""
 
     axis: Axis
     cells: Cells
@@ -62,9 +64,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """An ordered set of labelled series. Item ``i`` is row ``row_of[i]`` of ``blocks[block_of[i]]``."""
+    """An ordered set of labelled series. The points of item ``i`` are row ``row_of[i]`` of ``blocks[block_of[i]]``."""
 
-    kind: ClassVar[str] = "seriesSet"
+    type_name: ClassVar[str] = "seriesSet"  #: Grafana's name of the type, for messages and explanations.
 
     labels: tuple[Labels, ...]
     blocks: tuple[Block, ...]
@@ -74,7 +76,7 @@ class Series:
 
     @staticmethod
     def stacked(labels: Sequence[Labels], blocks: Iterable[Block]) -> "Series":
-        """Return the rows of the blocks, one block after the other."""
+        """Return the rows of the blocks as series, one block after the other."""
         blocks = tuple(blocks)
         heights = [len(block.cells.values) for block in blocks]
         block_of = np.repeat(np.arange(len(blocks), dtype=np.intp), heights)
@@ -85,7 +87,7 @@ class Series:
         return len(self.labels)
 
     def map(self, function: CellFunction) -> "Series":
-        """Return the series with ``function`` applied to each block."""
+        """Return the series with ``function`` applied to each block. The names are dropped."""
         blocks = tuple(Block(block.axis, function(block.cells)) for block in self.blocks)
         return Series(self.labels, blocks, self.block_of, self.row_of)
 
@@ -98,10 +100,11 @@ class Series:
         """Yield each block with the positions of its items."""
         order = np.argsort(self.block_of, kind="stable")
         ends = np.cumsum(np.bincount(self.block_of, minlength=len(self.blocks)))
+        # Not strict, because ``split`` returns an empty array after the last end.
         yield from zip(self.blocks, np.split(order, ends), strict=False)
 
     @property
-    def longest(self) -> int:
+    def longest_length(self) -> int:
         """The number of points of the longest series."""
         return max((len(block.axis) for block in self.blocks), default=0)
 
@@ -110,7 +113,7 @@ class Series:
 class Numbers:
     """An ordered set of labelled numbers, one cell per item."""
 
-    kind: ClassVar[str] = "numberSet"
+    type_name: ClassVar[str] = "numberSet"
 
     labels: tuple[Labels, ...]
     cells: Cells
@@ -120,7 +123,7 @@ class Numbers:
         return len(self.labels)
 
     def map(self, function: CellFunction) -> "Numbers":
-        """Return the numbers with ``function`` applied."""
+        """Return the numbers with ``function`` applied. The names are dropped."""
         return Numbers(self.labels, function(self.cells))
 
     def at(self, positions: Positions) -> "Numbers":
@@ -130,9 +133,9 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scalar:
-    """One number without labels, from a literal or a function: a zero-dimensional cell."""
+    """One number without labels, the value of a literal or a function, as a zero-dimensional array."""
 
-    kind: ClassVar[str] = "scalar"
+    type_name: ClassVar[str] = "scalar"
 
     cells: Cells
 
@@ -152,7 +155,7 @@ class Scalar:
 class NoData:
     """The values of a query that returned no data."""
 
-    kind: ClassVar[str] = "noData"
+    type_name: ClassVar[str] = "noData"
 
 
 Values = Series | Numbers | Scalar | NoData

@@ -1,1 +1,1 @@
-"""Frames as JSON and Arrow streams, and the bodies of responses. Nothing here knows a request."""
+"""Encoding of frames as JSON and Arrow streams, reading of frames, and the bodies of responses."""

@@ -1,10 +1,9 @@
-"""Data frames as Arrow IPC streams, for clients that accept them. Columns are sent as they are in memory.
+"""Encoding of frames as Arrow IPC streams, for clients that accept them. Columns are sent as they are in memory.
 
-Every frame is one complete stream, and the body is all streams in sequence; a refId that failed has a stream without
-fields. What Arrow has no place for is metadata of the schema (``refId``, ``name``, ``meta``; ``status``, ``error``,
-``errorSource``) and of the fields (``labels``, ``config``), each JSON unless it is plain text. Null is Arrow null and
-NaN is NaN; times are timestamp[ns, UTC]; an enum is its uint16 with the texts in ``config``; JSON is text of the
-extension type ``arrow.json``.
+Every frame is one stream, and the body is all streams in sequence. The error of a refId is a stream without fields.
+Metadata of the schema is ``refId``, ``name``, ``meta``, ``status``, ``error`` and ``errorSource``; metadata of the
+fields is ``labels`` and ``config``. Metadata that is not a string is JSON. Null is an Arrow null; times are
+timestamp[ns, UTC]; an enum is its uint16, with its names in ``config``; JSON has the extension type ``arrow.json``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,108 +19,114 @@ from numpy.typing import NDArray
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.values import Mask
 from dashwright.expressions.formats import response
-from dashwright.expressions.formats.codec import PIECE, Fragment, meta_of
+from dashwright.expressions.formats.codec import CHUNK_VALUES, Fragment, meta_of
 from dashwright.expressions.formats.response import Result
 
-#: Rows of a record batch, however many columns there are: a batch has a fixed cost for each column.
-_LEAST_ROWS = 1000
+#: The minimum number of rows of a record batch, because a batch has a fixed cost for each column.
+_MIN_BATCH_ROWS = 1000
 
-#: The fixed cost of a frame, in values: encoding values is cheap here.
-_FRAME = 2000
+#: The fixed cost of encoding a frame, as a number of values.
+_FRAME_COST = 2000
 
-#: Most streams kept as templates, one for each number of nulls and length of labels.
-_TEMPLATES = 1000
+#: The maximum number of templates. Series that differ in the number of nulls or the length of labels need different ones.
+_MAX_TEMPLATES = 1000
 
-#: The last bytes of a stream.
+#: The lengths of buffers in a stream are multiples of this.
+_ALIGNMENT_BYTES = 8
+
+#: The end marker of a stream.
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 _EXTENSIONS = {FieldType.JSON: {b"ARROW:extension:name": b"arrow.json", b"ARROW:extension:metadata": b""}}
 
 
 def fragments(results: Mapping[str, Result]) -> Iterator[Fragment]:
-    """Yield the body: the frames of every refId in the order of ``results``, then its error."""
+    """Yield the body: for each refId, in the order of ``results``, its frames and then its error."""
     writer = ArrowFrameWriter()
     for ref_id, result in results.items():
         for frame in result.frames:
             yield from writer.write(frame)
         if result.error is not None:
             members = {key: str(value) for key, value in response.error_members(result.error).items()}
-            yield _whole(_schema({"refId": ref_id, **members}, []), []), 0
+            yield _encode_stream(_schema({"refId": ref_id, **members}, []), []), 0
 
 
 class ArrowFrameWriter:
-    """Encodes frames one after the other.
+    """Encoder of frames.
 
-    Creating schema and batch header costs as much as encoding a thousand points as JSON. The series of one query mostly
-    differ in labels and values only, so the first stream serves as a template for the others.
+    Encoding a schema and a batch header costs as much as a thousand points of JSON. The series of a query mostly differ
+    in labels and values only, so the stream of one series is the template of similar ones.
     """
 
     def __init__(self) -> None:
         self._meta: Mapping[str, Any] | None = None
-        self._meta_text = ""
-        self._templates: dict[tuple[Any, ...], tuple[bytes, bytes]] = {}
+        self._meta_json = ""
+        self._templates: dict[tuple[Any, ...], tuple[bytes, bytes]] = {}  # The bytes of the header before and after the labels.
 
     def write(self, frame: Frame) -> Iterator[Fragment]:
-        """Yield one stream, a batch of rows at a time."""
-        count = frame.rows
-        height = max(_LEAST_ROWS, PIECE // max(1, len(frame.fields)))
-        if count <= height:
-            yield self._series(frame) if _is_series(frame) else self._whole(frame), _FRAME + count * len(frame.fields)
+        """Yield the stream of a frame in fragments of one batch of rows."""
+        row_count, column_count = frame.row_count, len(frame.fields)
+        batch_rows = max(_MIN_BATCH_ROWS, CHUNK_VALUES // max(1, column_count))
+        if row_count <= batch_rows:
+            stream = self._encode_series(frame) if _is_series(frame) else self._encode_frame(frame)
+            yield stream, _FRAME_COST + row_count * column_count
             return
-        types = [_type(item) for item in frame.fields]
-        schema = _schema(self._metadata(frame), types)
+        field_schemas = [_arrow_field(field) for field in frame.fields]
+        schema = _schema(self._metadata(frame), field_schemas)
         sink = _Sink()
         writer = StreamWriter.from_writable(sink)
-        for start in range(0, count, height):
-            rows = slice(start, min(count, start + height))
-            writer.write_array(
-                _batch(schema, rows.stop - start, [_column(*column, rows) for column in zip(frame.fields, types, strict=True)])
-            )
-            yield sink.taken(), (rows.stop - start) * len(frame.fields)
+        for start in range(0, row_count, batch_rows):
+            rows = slice(start, min(row_count, start + batch_rows))
+            columns = [_column(field, field_schema, rows) for field, field_schema in zip(frame.fields, field_schemas, strict=True)]
+            writer.write_array(_batch(schema, rows.stop - start, columns))
+            yield sink.take(), (rows.stop - start) * column_count
         writer.close()
-        yield sink.taken(), 0
+        yield sink.take(), 0
 
-    def _whole(self, frame: Frame) -> bytes:
-        """Return all rows of a frame as one batch."""
-        types = [_type(item) for item in frame.fields]
-        schema = _schema(self._metadata(frame), types)
-        return _whole(schema, [_batch(schema, frame.rows, [_column(*column) for column in zip(frame.fields, types, strict=True)])])
+    def _encode_frame(self, frame: Frame) -> bytes:
+        """Return the stream of a frame, with all rows in one batch."""
+        field_schemas = [_arrow_field(field) for field in frame.fields]
+        schema = _schema(self._metadata(frame), field_schemas)
+        columns = [_column(field, field_schema) for field, field_schema in zip(frame.fields, field_schemas, strict=True)]
+        return _encode_stream(schema, [_batch(schema, frame.row_count, columns)])
 
-    def _series(self, frame: Frame) -> bytes:
-        """Return the bytes of ``_whole``, made from a template if there is one."""
+    def _encode_series(self, frame: Frame) -> bytes:
+        """Return the stream of a series, the same bytes as ``_encode_frame``, from a template if there is one."""
         times, values = frame.fields
         labels = b"" if values.labels is None else orjson.dumps(dict(values.labels.pairs))
+        # -1 is a series without a null mask: its stream differs from that of a mask without nulls.
         validity, null_count = b"", -1
         if values.nulls is not None:
             validity, null_count = _validity(values.nulls).tobytes(), int(np.count_nonzero(values.nulls))
-            validity += bytes(-len(validity) % 8)
+            validity += bytes(-len(validity) % _ALIGNMENT_BYTES)
         body = (np.ascontiguousarray(times.values).data, validity, np.ascontiguousarray(values.values).data, _END)
-        # Everything else that a stream depends on, and the length of the labels, because offsets in the header depend on it.
+        # Everything else that the stream depends on; the length of the labels changes offsets in the header.
         shape = len(times.values), null_count, len(labels), values.nullable, times.nullable
         key = *shape, values.name, times.name, frame.name, frame.ref_id, self._meta_of(frame)
         if key in self._templates:
-            before, behind = self._templates[key]
-            return b"".join((before, labels, behind, *body))
-        whole = self._whole(frame)
-        if len(self._templates) < _TEMPLATES:
-            # Labels whose text also occurs elsewhere in the stream cannot be replaced by position.
+            head, tail = self._templates[key]
+            return b"".join((head, labels, tail, *body))
+        stream = self._encode_frame(frame)
+        if len(self._templates) < _MAX_TEMPLATES:
+            # If the bytes of the labels occur twice in the header, the place to replace is unknown.
             end = b"".join(body)
-            around = whole.removesuffix(end).split(labels) if labels else [whole.removesuffix(end), b""]
-            if whole.endswith(end) and len(around) == 2:
-                self._templates[key] = around[0], around[1]
-        return whole
+            header = stream.removesuffix(end)
+            parts = header.split(labels) if labels else [header, b""]
+            if stream.endswith(end) and len(parts) == 2:
+                self._templates[key] = parts[0], parts[1]
+        return stream
 
     def _metadata(self, frame: Frame) -> dict[str, str]:
         return {"refId": frame.ref_id, "name": frame.name, "meta": self._meta_of(frame)}
 
     def _meta_of(self, frame: Frame) -> str:
         if frame.meta is not self._meta:
-            self._meta, self._meta_text = frame.meta, "" if frame.meta is None else orjson.dumps(meta_of(frame)).decode()
-        return self._meta_text
+            self._meta, self._meta_json = frame.meta, "" if frame.meta is None else orjson.dumps(meta_of(frame)).decode()
+        return self._meta_json
 
 
 def _is_series(frame: Frame) -> bool:
-    """Return whether the frame is times and float64 values without nulled times or configuration."""
+    """Return whether the frame is one series: times without nulls and float64 values, both without configuration."""
     if len(frame.fields) != 2:
         return False
     times, values = frame.fields
@@ -135,41 +140,42 @@ def _is_series(frame: Frame) -> bool:
     )
 
 
-def _schema(metadata: Mapping[str, str], types: Sequence[Any]) -> Any:
-    """Return the schema of a frame; metadata without a text is left out."""
-    return _RECORD.modify(metadata={key.encode(): value.encode() for key, value in metadata.items() if value}, children=types)
+def _schema(metadata: Mapping[str, str], field_schemas: Sequence[Any]) -> Any:
+    """Return the schema of a frame. Empty metadata is omitted."""
+    return _RECORD.modify(metadata={key.encode(): value.encode() for key, value in metadata.items() if value}, children=field_schemas)
 
 
-def _batch(schema: Any, count: int, columns: Sequence[Any]) -> Any:
-    return nanoarrow.c_array_from_buffers(schema, count, [None], children=columns, null_count=0)
+def _batch(schema: Any, row_count: int, columns: Sequence[Any]) -> Any:
+    return nanoarrow.c_array_from_buffers(schema, row_count, [None], children=columns, null_count=0)
 
 
-def _whole(schema: Any, batches: Sequence[Any]) -> bytes:
-    """Return a stream written in one call, which takes the writer half the time."""
+def _encode_stream(schema: Any, batches: Sequence[Any]) -> bytes:
+    """Return a stream that is written in one call, which takes half the time of several calls."""
     sink = _Sink()
     StreamWriter.from_writable(sink).serialize_stream(CArrayStream.from_c_arrays(list(batches), schema))
-    return sink.taken()
+    return sink.take()
 
 
 class _Sink:
-    """The bytes that a writer wrote since they were last taken."""
+    """A buffer for the bytes that a stream writer writes."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self._writes: list[bytes] = []
 
-    def write(self, part: Any) -> int:
+    def write(self, buffer: Any) -> int:
         # The writer reuses its buffer after the call, so the bytes are copied.
-        self._parts.append(bytes(part))
-        return len(self._parts[-1])
+        self._writes.append(bytes(buffer))
+        return len(self._writes[-1])
 
-    def taken(self) -> bytes:
-        parts, self._parts = self._parts, []
-        return b"".join(parts)
+    def take(self) -> bytes:
+        """Return the bytes that were written since the last call."""
+        writes, self._writes = self._writes, []
+        return b"".join(writes)
 
 
-def _bare(kind: FieldType) -> Any:
-    """Return the Arrow type of columns of this type."""
-    match kind:
+def _arrow_type(field_type: FieldType) -> Any:
+    """Return the Arrow type for a type of column."""
+    match field_type:
         case FieldType.TIME:
             return nanoarrow.c_schema(nanoarrow.timestamp("ns", "UTC"))
         case FieldType.STRING | FieldType.JSON:
@@ -177,44 +183,45 @@ def _bare(kind: FieldType) -> Any:
         case FieldType.BOOL:
             return nanoarrow.c_schema(nanoarrow.bool_())
         case _:
-            return nanoarrow.c_schema(getattr(nanoarrow, kind.dtype.name)())
+            return nanoarrow.c_schema(getattr(nanoarrow, field_type.dtype.name)())
 
 
-_BARE = {kind: _bare(kind) for kind in FieldType}
+_ARROW_TYPES = {field_type: _arrow_type(field_type) for field_type in FieldType}
 _RECORD = nanoarrow.c_schema(nanoarrow.struct([], nullable=False))
 
 
-def _type(item: Field) -> Any:
-    """Return the Arrow type of a column, with its name and metadata."""
-    metadata = dict(_EXTENSIONS.get(item.type, {}))
-    if item.labels is not None:
-        metadata[b"labels"] = orjson.dumps(dict(item.labels.pairs))
-    if item.config is not None:
-        metadata[b"config"] = orjson.dumps(item.config)
-    return _BARE[item.type].modify(name=item.name, nullable=item.nullable or item.nulls is not None, metadata=metadata)
+def _arrow_field(field: Field) -> Any:
+    """Return the Arrow schema of a column: its type, name and metadata."""
+    metadata = dict(_EXTENSIONS.get(field.type, {}))
+    if field.labels is not None:
+        metadata[b"labels"] = orjson.dumps(dict(field.labels.pairs))
+    if field.config is not None:
+        metadata[b"config"] = orjson.dumps(field.config)
+    return _ARROW_TYPES[field.type].modify(name=field.name, nullable=field.nullable or field.nulls is not None, metadata=metadata)
 
 
-def _column(item: Field, kind: Any, rows: slice = slice(None)) -> Any:
-    values = item.values[rows]
-    nulls = None if item.nulls is None else item.nulls[rows]
-    buffers = [None if nulls is None else _validity(nulls), *_buffers(item.type, values, nulls)]
-    count = 0 if nulls is None else int(np.count_nonzero(nulls))
-    return nanoarrow.c_array_from_buffers(kind, len(values), buffers, null_count=count)
+def _column(field: Field, schema: Any, rows: slice = slice(None)) -> Any:
+    values = field.values[rows]
+    nulls = None if field.nulls is None else field.nulls[rows]
+    buffers = [None if nulls is None else _validity(nulls), *_buffers(field.type, values, nulls)]
+    null_count = 0 if nulls is None else int(np.count_nonzero(nulls))
+    return nanoarrow.c_array_from_buffers(schema, len(values), buffers, null_count=null_count)
 
 
 def _validity(nulls: Mask) -> NDArray[np.uint8]:
+    """Return the validity bitmap: a bit per value, 0 for null."""
     return np.packbits(~nulls, bitorder="little")
 
 
-def _buffers(kind: FieldType, values: NDArray[Any], nulls: Mask | None) -> list[Any]:
-    """Return the buffers of a column after its validity."""
-    if kind is FieldType.BOOL:
+def _buffers(field_type: FieldType, values: NDArray[Any], nulls: Mask | None) -> list[Any]:
+    """Return the buffers of a column that follow its validity bitmap."""
+    if field_type is FieldType.BOOL:
         return [np.packbits(values, bitorder="little")]
-    if kind not in {FieldType.STRING, FieldType.JSON}:
+    if field_type not in {FieldType.STRING, FieldType.JSON}:
         return [np.ascontiguousarray(values)]
-    missing = np.zeros(len(values), np.bool_) if nulls is None else nulls
-    encode = str.encode if kind is FieldType.STRING else orjson.dumps
-    texts = [b"" if null else encode(value) for value, null in zip(values.tolist(), missing.tolist(), strict=True)]
-    offsets = np.zeros(len(texts) + 1, np.int32)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
-    return [offsets, b"".join(texts)]
+    null_mask = np.zeros(len(values), np.bool_) if nulls is None else nulls
+    encode = str.encode if field_type is FieldType.STRING else orjson.dumps
+    encoded = [b"" if is_null else encode(value) for value, is_null in zip(values.tolist(), null_mask.tolist(), strict=True)]
+    offsets = np.zeros(len(encoded) + 1, np.int32)
+    np.cumsum([len(value) for value in encoded], out=offsets[1:])
+    return [offsets, b"".join(encoded)]

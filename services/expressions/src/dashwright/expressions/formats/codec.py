@@ -1,8 +1,8 @@
-"""Data frames as JSON, as Grafana's clients read them. ``frame_reader`` is the counterpart.
+"""Encoding of frames as JSON for Grafana's clients. ``frame_reader`` reads this JSON.
 
-``values`` has one array a field: times as epoch milliseconds, null for null, NaN and infinities. What JSON cannot hold
-is in two more members with one entry a field: ``entities`` (rows that are NaN, Inf, NegInf) and ``nanos`` (the part of
-a time below a millisecond).
+``values`` has one array per field: times as epoch milliseconds, null for null, NaN and infinities. Two more members
+have one entry per field for what JSON numbers cannot express: ``entities`` (the positions of NaN, Inf and NegInf) and
+``nanos`` (the nanoseconds of each time below a millisecond).
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -15,93 +15,95 @@ from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 
-#: Values encoded in one step: encoding holds the interpreter lock, for a few milliseconds with this many.
-PIECE = 100_000
+#: The number of values that are encoded in one step, which holds the interpreter lock for a few milliseconds.
+CHUNK_VALUES = 100_000
 
-#: The fixed cost of a frame, in values: ten thousand frames of one value each take time, too.
-FRAME = 300
+#: The fixed cost of encoding a frame, as a number of values.
+FRAME_COST = 300
 
-#: Encoded bytes, and their cost in values.
+#: Encoded bytes, and their cost: the number of values that would take the same time to encode.
 Fragment = tuple[bytes, int]
 
-#: Encodes the entry of a column in ``entities`` or ``nanos``; None if it has none.
-Beside = Callable[[], Iterator[Fragment]] | None
+#: A function that encodes the entry of a column in ``entities`` or ``nanos``; None for an empty entry.
+EntryEncoder = Callable[[], Iterator[Fragment]] | None
 
-_NANOS = 1_000_000
+_NANOS_PER_MILLISECOND = 1_000_000
 _TYPES = {FieldType.TIME: "time", FieldType.BOOL: "boolean", FieldType.STRING: "string", FieldType.ENUM: "enum", FieldType.JSON: "other"}
 
 
-def pieces(fragments: Iterable[Fragment]) -> Iterator[bytes]:
-    """Yield the fragments joined to pieces of about ``PIECE`` values."""
-    parts: list[bytes] = []
-    held = 0
-    for part, count in fragments:
-        if parts and held + count > PIECE:
-            yield b"".join(parts)
-            parts, held = [], 0
-        parts.append(part)
-        held += count
-    if parts:
-        yield b"".join(parts)
+def chunks(fragments: Iterable[Fragment]) -> Iterator[bytes]:
+    """Yield the fragments joined to chunks with a cost of at most ``CHUNK_VALUES``, unless a single fragment costs more."""
+    chunk: list[bytes] = []
+    chunk_cost = 0
+    for encoded, cost in fragments:
+        if chunk and chunk_cost + cost > CHUNK_VALUES:
+            yield b"".join(chunk)
+            chunk, chunk_cost = [], 0
+        chunk.append(encoded)
+        chunk_cost += cost
+    if chunk:
+        yield b"".join(chunk)
 
 
 class JsonFrameWriter:
-    """Encodes frames one after the other. Frames that share a time column share its encoding."""
+    """Encoder of frames. Consecutive frames with the same time column share its encoding."""
 
     def __init__(self) -> None:
+        # The time column that was encoded last.
         self._times: NDArray[Any] | None = None
         self._encoded_times: list[bytes] = []
-        self._nanos: Beside = None
+        self._nanos: EntryEncoder = None
 
     def write(self, frame: Frame) -> Iterator[Fragment]:
         """Yield the frame as fragments; a small one is a single fragment."""
-        if frame.rows * len(frame.fields) > PIECE:
-            yield from self._parts(frame)
+        if frame.row_count * len(frame.fields) > CHUNK_VALUES:
+            yield from self._fragments(frame)
             return
         # Most frames are small and there may be very many, so each becomes one fragment.
-        parts = list(self._parts(frame))
-        yield b"".join([part for part, _ in parts]), FRAME + sum([count for _, count in parts])
+        fragments = list(self._fragments(frame))
+        yield b"".join([encoded for encoded, _ in fragments]), FRAME_COST + sum([cost for _, cost in fragments])
 
-    def _parts(self, frame: Frame) -> Iterator[Fragment]:
+    def _fragments(self, frame: Frame) -> Iterator[Fragment]:
         yield b'{"schema":' + orjson.dumps(_schema(frame)) + b',"data":{"values":[', 0
-        entities: list[Beside] = []
-        nanos: list[Beside] = []
-        for number, item in enumerate(frame.fields):
-            if number:
+        entities: list[EntryEncoder] = []
+        nanos: list[EntryEncoder] = []
+        for index, field in enumerate(frame.fields):
+            if index:
                 yield b",", 0
-            if item.type is FieldType.TIME:
-                nanos.append((yield from self._instants(item)))
+            if field.type is FieldType.TIME:
+                nanos.append((yield from self._time_values(field)))
                 entities.append(None)
                 continue
-            entities.append((yield from _floats(item)) if item.type.is_float else (yield from _others(item)))
+            entities.append((yield from _float_values(field)) if field.type.is_float else (yield from _other_values(field)))
             nanos.append(None)
         yield b"]", 0
-        yield from _beside(b"entities", entities)
-        yield from _beside(b"nanos", nanos)
+        yield from _entries(b"entities", entities)
+        yield from _entries(b"nanos", nanos)
         yield b"}}", 0
 
-    def _instants(self, item: Field) -> Generator[Fragment, None, Beside]:
-        if item.nulls is None and item.values is self._times:
-            # Copying bytes costs almost nothing compared with encoding, so they do not count as values.
-            yield from [(part, 0) for part in self._encoded_times]
+    def _time_values(self, field: Field) -> Generator[Fragment, None, EntryEncoder]:
+        """Yield the array of a time column, and return the encoder of its nanoseconds."""
+        if field.nulls is None and field.values is self._times:
+            # Copying bytes costs almost nothing compared with encoding, so its cost is 0.
+            yield from [(encoded, 0) for encoded in self._encoded_times]
             return self._nanos
-        encoded: list[bytes] = []
-        finer = False
-        for rows in _slices(len(item)):
-            whole = item.values[rows] // _NANOS
-            finer = finer or bool(np.count_nonzero(whole * _NANOS != item.values[rows]))
-            encoded.append(_dumps(_with_nulls(whole, item, rows), rows))
-            yield encoded[-1], len(whole)
-        encoded.append(b"]")
+        encoded_times: list[bytes] = []
+        has_nanos = False
+        for rows in _slices(len(field)):
+            milliseconds = field.values[rows] // _NANOS_PER_MILLISECOND
+            has_nanos = has_nanos or bool(np.count_nonzero(milliseconds * _NANOS_PER_MILLISECOND != field.values[rows]))
+            encoded_times.append(_dumps(_with_nulls(milliseconds, field, rows), rows))
+            yield encoded_times[-1], len(milliseconds)
+        encoded_times.append(b"]")
         yield b"]", 0
-        nanos = partial(_listed, item.values, lambda values: values % _NANOS) if finer else None
-        if item.nulls is None:
-            self._times, self._encoded_times, self._nanos = item.values, encoded, nanos
+        nanos = partial(_array, field.values, lambda values: values % _NANOS_PER_MILLISECOND) if has_nanos else None
+        if field.nulls is None:
+            self._times, self._encoded_times, self._nanos = field.values, encoded_times, nanos
         return nanos
 
 
 def meta_of(frame: Frame) -> Mapping[str, Any] | None:
-    """Return the meta as it is written: always with a version."""
+    """Return the meta of a frame as it is written, always with a ``typeVersion``."""
     if frame.meta is None or "typeVersion" in frame.meta:
         return frame.meta
     return {**frame.meta, "typeVersion": [0, 0]}
@@ -115,90 +117,92 @@ def _schema(frame: Frame) -> dict[str, Any]:
         schema["refId"] = frame.ref_id
     if (meta := meta_of(frame)) is not None:
         schema["meta"] = meta
-    schema["fields"] = [_field_schema(item) for item in frame.fields]
+    schema["fields"] = [_field_schema(field) for field in frame.fields]
     return schema
 
 
-def _field_schema(item: Field) -> dict[str, Any]:
-    schema: dict[str, Any] = {"name": item.name} if item.name else {}
-    schema["type"] = _TYPES.get(item.type, "number")
-    schema["typeInfo"] = {"frame": item.type.value, "nullable": True} if item.nullable else {"frame": item.type.value}
-    if item.labels is not None:
-        schema["labels"] = dict(item.labels.pairs)
-    if item.config is not None:
-        schema["config"] = item.config
+def _field_schema(field: Field) -> dict[str, Any]:
+    schema: dict[str, Any] = {"name": field.name} if field.name else {}
+    schema["type"] = _TYPES.get(field.type, "number")
+    schema["typeInfo"] = {"frame": field.type.value, "nullable": True} if field.nullable else {"frame": field.type.value}
+    if field.labels is not None:
+        schema["labels"] = dict(field.labels.pairs)
+    if field.config is not None:
+        schema["config"] = field.config
     return schema
 
 
-def _floats(item: Field) -> Generator[Fragment, None, Beside]:
-    odd: list[NDArray[np.intp]] = []
-    for rows in _slices(len(item)):
-        values = item.values[rows]
-        finite = np.isfinite(values)
-        if np.count_nonzero(finite) < len(values):
-            if item.nulls is not None:
-                finite |= item.nulls[rows]
-            odd.append(np.flatnonzero(~finite) + rows.start)
+def _float_values(field: Field) -> Generator[Fragment, None, EntryEncoder]:
+    """Yield the array of a float column, and return the encoder of its entities."""
+    entity_rows: list[NDArray[np.intp]] = []
+    for rows in _slices(len(field)):
+        values = field.values[rows]
+        is_finite = np.isfinite(values)
+        if np.count_nonzero(is_finite) < len(values):
+            is_entity = ~is_finite if field.nulls is None else ~is_finite & ~field.nulls[rows]
+            entity_rows.append(np.flatnonzero(is_entity) + rows.start)
         yield _dumps(values, rows), len(values)
     yield b"]", 0
-    return partial(_entities, item.values, np.concatenate(odd)) if any(map(len, odd)) else None
+    return partial(_entities, field.values, np.concatenate(entity_rows)) if any(map(len, entity_rows)) else None
 
 
-def _others(item: Field) -> Generator[Fragment, None, Beside]:
-    for rows in _slices(len(item)):
-        values = item.values[rows]
-        yield _dumps(values.tolist() if values.dtype == object else _with_nulls(values, item, rows), rows), len(values)
+def _other_values(field: Field) -> Generator[Fragment, None, EntryEncoder]:
+    """Yield the array of a column that has neither times nor floats. It has no entities."""
+    for rows in _slices(len(field)):
+        values = field.values[rows]
+        yield _dumps(values.tolist() if values.dtype == object else _with_nulls(values, field, rows), rows), len(values)
     yield b"]", 0
     return None
 
 
 def _slices(size: int) -> Iterator[slice]:
-    """Yield slices of ``PIECE`` rows that cover all rows; at least one slice."""
-    for start in range(0, max(size, 1), PIECE):
-        yield slice(start, min(size, start + PIECE))
+    """Yield slices of ``CHUNK_VALUES`` rows that cover all rows; at least one slice."""
+    for start in range(0, max(size, 1), CHUNK_VALUES):
+        yield slice(start, min(size, start + CHUNK_VALUES))
 
 
-def _with_nulls(values: NDArray[Any], item: Field, rows: slice) -> NDArray[Any] | list[Any]:
-    """Return the rows in a form that orjson writes: the array, or objects if there are nulls."""
-    if item.nulls is None:
+def _with_nulls(values: NDArray[Any], field: Field, rows: slice) -> NDArray[Any] | list[Any]:
+    """Return the values in a form that orjson can encode: the array, or a list if the column has nulls."""
+    if field.nulls is None:
         return values
-    return [None if null else value for value, null in zip(values.tolist(), item.nulls[rows].tolist(), strict=True)]
+    return [None if is_null else value for value, is_null in zip(values.tolist(), field.nulls[rows].tolist(), strict=True)]
 
 
 def _dumps(values: NDArray[Any] | list[Any], rows: slice) -> bytes:
-    """Return a part of an array as JSON, without the bracket that ends the whole array."""
+    """Return some rows of an array as JSON, without the closing bracket of the array, since more rows may follow."""
     if isinstance(values, np.ndarray):
         values = np.ascontiguousarray(values)
     encoded = orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)
     return b"," + encoded[1:-1] if rows.start else encoded[:-1]
 
 
-def _listed(values: NDArray[Any], change: Callable[[NDArray[Any]], NDArray[Any]] | None = None) -> Iterator[Fragment]:
-    """Yield the values as a JSON array, changed slice by slice."""
+def _array(values: NDArray[Any], convert: Callable[[NDArray[Any]], NDArray[Any]] | None = None) -> Iterator[Fragment]:
+    """Yield the values as a JSON array, converted slice by slice."""
     for rows in _slices(len(values)):
-        part = values[rows]
-        yield _dumps(change(part) if change else part, rows), len(part)
+        chunk = values[rows]
+        yield _dumps(convert(chunk) if convert else chunk, rows), len(chunk)
     yield b"]", 0
 
 
-def _beside(key: bytes, entries: Sequence[Beside]) -> Iterator[Fragment]:
-    """Yield the member ``key`` with one entry a field, or nothing if all entries are empty."""
-    if not any(entries):
+def _entries(key: bytes, encoders: Sequence[EntryEncoder]) -> Iterator[Fragment]:
+    """Yield the member ``key`` with one entry per field, or nothing if all entries are empty."""
+    if not any(encoders):
         return
-    for number, entry in enumerate(entries):
-        yield b"," if number else b',"%s":[' % key, 0
-        if entry is None:
+    for index, encode in enumerate(encoders):
+        yield b"," if index else b',"%s":[' % key, 0
+        if encode is None:
             yield b"null", 0
         else:
-            yield from entry()
+            yield from encode()
     yield b"]", 0
 
 
 def _entities(values: NDArray[Any], rows: NDArray[np.intp]) -> Iterator[Fragment]:
-    """Yield the rows that are not finite numbers, by what they are."""
-    odd = values[rows]
-    kinds = {b"NaN": rows[np.isnan(odd)], b"Inf": rows[odd == np.inf], b"NegInf": rows[odd == -np.inf]}
-    for number, (kind, found) in enumerate((kind, found) for kind, found in kinds.items() if len(found)):
-        yield b'%s"%s":' % (b"," if number else b"{", kind), 0
-        yield from _listed(found)
+    """Yield the positions of NaN, Inf and NegInf among ``rows``, as a JSON object of arrays."""
+    numbers = values[rows]
+    rows_by_name = {b"NaN": rows[np.isnan(numbers)], b"Inf": rows[numbers == np.inf], b"NegInf": rows[numbers == -np.inf]}
+    non_empty = [(name, rows_of_name) for name, rows_of_name in rows_by_name.items() if len(rows_of_name)]
+    for index, (name, rows_of_name) in enumerate(non_empty):
+        yield b'%s"%s":' % (b"," if index else b"{", name), 0
+        yield from _array(rows_of_name)
     yield b"}", 0

@@ -1,7 +1,7 @@
 """The JSON body of a response to queries.
 
-It is ``{message?, results: {refId: {error?, errorSource?, status, frames}}, meta?}``, refIds sorted; ``meta.explain``
-describes how the results came about, if the client asked for it.
+It is ``{message?, results: {refId: {error?, errorSource?, status, frames}}, meta?}`` with sorted refIds. ``meta.explain``
+describes the evaluation, if the client requested it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,14 @@ import orjson
 from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.observability import tracing
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.formats.codec import FRAME, Fragment, JsonFrameWriter
+from dashwright.expressions.formats.codec import FRAME_COST, Fragment, JsonFrameWriter
 
-#: Approximate bytes of a time and of a number as JSON; short numbers take fewer.
+#: Approximate bytes of a frame without its values, of a time and of a long number, as JSON.
+_FRAME_BYTES: Final = 300
 _TIME_BYTES: Final = 14
 _NUMBER_BYTES: Final = 18
 
-#: The status of an internal error, whose text is for the logs only.
+#: The HTTP status of an internal error, whose message is for the logs only.
 INTERNAL: Final = 500
 
 
@@ -29,24 +30,25 @@ class Result:
 
     frames: Sequence[Frame] = ()
     error: DashwrightError | None = None
-    warnings: Sequence[str] = ()  #: Warnings without a frame that could carry them.
+    warnings: Sequence[str] = ()  #: Warnings of a result without frames; otherwise they are notices of the first frame.
 
     @property
-    def values(self) -> int:
-        """The cost of encoding the frames, in values."""
-        return sum(FRAME + frame.rows * len(frame.fields) for frame in self.frames)
+    def cost(self) -> int:
+        """The cost of encoding the frames, as the number of values that would take the same time."""
+        return sum(FRAME_COST + frame.row_count * len(frame.fields) for frame in self.frames)
 
 
 def size_of(results: Mapping[str, Result]) -> int:
     """Return the approximate bytes of the results as JSON."""
-    return sum(FRAME + sum(map(_size_of, frame.fields)) for result in results.values() for frame in result.frames)
+    return sum(_FRAME_BYTES + sum(map(_size_of_field, frame.fields)) for result in results.values() for frame in result.frames)
 
 
-def _size_of(item: Field) -> int:
-    if item.values.dtype == object:
-        texts = item.values.tolist()
-        return sum(len(text) + 3 if isinstance(text, str) else len(orjson.dumps(text)) + 1 for text in texts)
-    return len(item) * (_TIME_BYTES if item.type is FieldType.TIME else _NUMBER_BYTES)
+def _size_of_field(field: Field) -> int:
+    if field.values.dtype == object:
+        values = field.values.tolist()
+        # Each value is followed by a comma, and a string has two quotes.
+        return sum(len(value) + 3 if isinstance(value, str) else len(orjson.dumps(value)) + 1 for value in values)
+    return len(field) * (_TIME_BYTES if field.type is FieldType.TIME else _NUMBER_BYTES)
 
 
 def status_of(results: Mapping[str, Result]) -> int:
@@ -55,22 +57,22 @@ def status_of(results: Mapping[str, Result]) -> int:
 
 
 def fragments(results: Mapping[str, Result], explanation: Mapping[str, Any] | None = None) -> Iterator[Fragment]:
-    """Yield the body, one column of a frame at a time."""
+    """Yield the body in fragments, none of which is longer than a small frame or a part of a column."""
     yield b"{" + _message(results) + b'"results":{', 0
     writer = JsonFrameWriter()
-    for number, ref_id in enumerate(sorted(results)):
+    for index, ref_id in enumerate(sorted(results)):
         result = results[ref_id]
-        yield (b"," if number else b"") + orjson.dumps(ref_id) + b":{" + _head(result) + b'"frames":[', 0
-        for position, frame in enumerate(result.frames):
-            if position:
+        yield (b"," if index else b"") + orjson.dumps(ref_id) + b":{" + _result_members(result) + b'"frames":[', 0
+        for frame_index, frame in enumerate(result.frames):
+            if frame_index:
                 yield b",", 0
             yield from writer.write(frame)
         yield b"]}", 0
     yield b"}" + (b"" if explanation is None else b',"meta":' + orjson.dumps({"explain": explanation})) + b"}", 0
 
 
-def classic_error(error: DashwrightError) -> bytes:
-    """Return the body of a refused request; ``faults`` has one entry for each fault of its shape."""
+def error_body(error: DashwrightError) -> bytes:
+    """Return the body of a refused request. ``faults`` has one entry for each fault of the request's JSON."""
     body: dict[str, Any] = {"message": error.message, "messageId": error.message_id, "statusCode": error.status}
     if error.causes:
         body["faults"] = [{"pointer": cause.field, "message": cause.message} for cause in error.causes]
@@ -78,14 +80,14 @@ def classic_error(error: DashwrightError) -> bytes:
 
 
 def _message(results: Mapping[str, Result]) -> bytes:
-    failed = {ref_id: result.error for ref_id, result in sorted(results.items()) if result.error}
-    if not failed:
+    errors = {ref_id: result.error for ref_id, result in sorted(results.items()) if result.error}
+    if not errors:
         return b""
-    texts = "; ".join(f"{ref_id}: {text_of(error)}" for ref_id, error in failed.items())
-    return b'"message":' + orjson.dumps(texts) + b","
+    message = "; ".join(f"{ref_id}: {client_message(error)}" for ref_id, error in errors.items())
+    return b'"message":' + orjson.dumps(message) + b","
 
 
-def _head(result: Result) -> bytes:
+def _result_members(result: Result) -> bytes:
     members: dict[str, Any] = {"status": 200} if result.error is None else error_members(result.error)
     if result.warnings:
         members["notices"] = notices_of(result.warnings)
@@ -94,20 +96,20 @@ def _head(result: Result) -> bytes:
 
 def notices_of(warnings: Sequence[str]) -> list[dict[str, str]]:
     """Return the warnings as notices of a frame."""
-    return [{"severity": "warning", "text": text} for text in warnings]
+    return [{"severity": "warning", "text": warning} for warning in warnings]
 
 
 def error_members(error: DashwrightError) -> dict[str, Any]:
-    """Return the members of a refId with an error, for any encoding.
+    """Return the members ``error``, ``errorSource`` and ``status`` of a refId, for any encoding.
 
-    Every error that the caller can correct has the status 400, a limit too.
+    Every error that the caller can correct has the status 400. Exceeded limits are such errors.
     """
     source = "downstream" if isinstance(error, SourceFailed) else "plugin"
-    return {"error": text_of(error), "errorSource": source, "status": error.status if error.status >= INTERNAL else 400}
+    return {"error": client_message(error), "errorSource": source, "status": error.status if error.status >= INTERNAL else 400}
 
 
-def text_of(error: DashwrightError) -> str:
-    """Return the text of an error for the caller; of an internal error, only the id to look for in the logs."""
+def client_message(error: DashwrightError) -> str:
+    """Return the message of an error for the client. For an internal error, it is only the trace id for the logs."""
     if error.status == INTERNAL:
         trace = tracing.current()
         return f"internal error; the logs of the service have details under trace id {trace.trace_id if trace else 'unknown'}"

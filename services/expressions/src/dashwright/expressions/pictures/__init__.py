@@ -1,6 +1,6 @@
-"""Pictures of dashboards: panels evaluated like queries and drawn as SVG, or as PNG on request.
+"""Pictures of dashboards and panels: panels are evaluated like queries and drawn as SVG or PNG.
 
-``consumer`` takes requests from the queue, ``picture`` draws one. Time series and bars are drawn by Vega-Lite in a
-child process (``plotter``; the program is ``child.py``); panels of text, boxes and arcs are written here. Text of users
-is data: it never becomes an expression, an address or a key of a spec, and it is escaped in SVG.
+``consumer`` consumes requests from the queue and ``picture`` draws one picture. Vega-Lite draws time series and bar charts
+in a child process, which ``plotter`` starts from ``child.py``. ``panels`` writes other panels as SVG. Text that users
+wrote never becomes an expression, an address or a key of a Vega-Lite spec, and is escaped in SVG.
 """

@@ -1,4 +1,4 @@
-"""Consumer of requests for pictures."""
+"""Consumer of picture requests from the queue."""
 
 from time import monotonic, perf_counter
 from typing import Final
@@ -19,40 +19,40 @@ from dashwright.expressions.pictures.plotter import Plotter
 
 _log = structlog.get_logger()
 
-#: Pictures whose queries run concurrently; they are drawn one after another.
-_SLOTS: Final = 2
+#: Pictures whose queries run concurrently. The plotter draws them one after another.
+_CONCURRENT_PICTURES: Final = 2
 
-_WAITING: Final = 16
+_MAX_WAITING_REQUESTS: Final = 16
 
 
 class PictureConsumer:
-    """Takes requests for pictures from the queue; a picture may take ``seconds``."""
+    """Responds to picture requests from the queue. A picture may take ``seconds``."""
 
     def __init__(self, broker: Broker, signer: Signer, settings: queries.QuerySettings, *, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
         self._plotter = Plotter()
-        self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="pictures")
+        self._limiter = FairLimiter(_CONCURRENT_PICTURES, waiting=_MAX_WAITING_REQUESTS, subject="pictures")
         self._server = RpcServer(broker, broker.topology.pictures, self._respond, signer, prefetch=self._limiter.capacity)
 
     async def start(self) -> None:
-        """Start to take requests."""
+        """Start to consume requests."""
         await self._server.start()
 
     async def stop(self, *, drain: float) -> None:
-        """Stop taking requests, wait up to ``drain`` seconds for those being drawn, and end the child."""
+        """Stop consuming requests, wait up to ``drain`` seconds for those in progress, and end the child process."""
         await self._server.stop(drain=drain)
         await self._plotter.stop()
 
     async def _respond(self, request: Request) -> Reply:
         started = perf_counter()
         try:
-            wanted = PictureRequest.model_validate_json(request.body)
+            picture_request = PictureRequest.model_validate_json(request.body)
         except ValidationError as error:
             raise BadRequest(f"the request for a picture cannot be read: {error.errors(include_url=False)[0]['msg']}") from error
-        context = QueryContext.of(request.headers)
+        context = QueryContext.from_headers(request.headers)
         async with self._limiter.slot(context.org_id):
-            until = monotonic() + min(self._seconds, request.deadline - self._settings.clock.seconds())
-            picture = await draw(wanted, context, self._settings, self._plotter, until)
+            deadline = monotonic() + min(self._seconds, request.deadline - self._settings.clock.seconds())
+            picture = await draw(picture_request, context, self._settings, self._plotter, deadline)
         _log.info("picture_drawn", bytes=len(picture.body), ms=round((perf_counter() - started) * 1000, 3))
         return Reply(picture.body, {"content_type": picture.media_type})

@@ -1,25 +1,32 @@
-"""Dashboards as drawable panels with their places. Reads the classic schema and the one with elements and a layout.
+"""Dashboards as panels with positions, read from a spec of the classic schema or of the schema with elements and a layout.
 
-Invalid parts are left out, because a saved dashboard may hold anything.
+Invalid parts of a spec are ignored, because a stored dashboard may contain anything.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, objects_of, text_of
+from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.pictures.variables import Variables
 
 COLUMNS: Final = 24
-_RENAMED: Final = {"graph": "timeseries", "singlestat": "stat", "table-old": "table", "grafana-singlestat-panel": "stat"}
-_DEEPEST: Final = 8
+# Bounds of positions, in rows of the grid.
+_MAX_TOP: Final = 10_000
+_MAX_HEIGHT: Final = 200
+_DEFAULT_HEIGHT: Final = 8
+#: The panel type that replaced each old type.
+_CURRENT_TYPES: Final = {"graph": "timeseries", "singlestat": "stat", "table-old": "table", "grafana-singlestat-panel": "stat"}
+#: Levels of layouts in layouts. Deeper layouts are ignored.
+_MAX_DEPTH: Final = 8
+#: The panels in each row of an automatic grid, and their height in grid rows.
 _AUTO_COLUMNS: Final = 3
 _AUTO_HEIGHT: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place in units of the grid: 24 columns, any number of rows."""
+class GridPosition:
+    """The position and size of a panel in columns and rows of the grid, which has 24 columns."""
 
     x: int
     y: int
@@ -29,12 +36,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel with variables replaced."""
+    """A panel with its variables interpolated."""
 
     id: int
     type: str
     title: str
-    place: Place
+    position: GridPosition
     options: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)  #: Of the field configuration.
     overrides: Sequence[Mapping[str, Any]] = ()  #: Of the field configuration.
@@ -47,23 +54,23 @@ class Dashboard:
 
     title: str
     panels: Sequence[Panel]
-    start: str  #: As saved, such as ``now-6h``.
-    end: str
+    start: str  #: As stored, such as ``now-6h``.
+    end: str  #: As stored, such as ``now``.
 
 
-def read(spec: Mapping[str, Any]) -> Dashboard:
-    """Return the dashboard in a spec."""
-    variables = Variables.of(spec)
-    title = variables.put_in(text_of(spec.get("title")))
-    is_layout = isinstance(spec.get("elements"), dict)
-    time = object_of(spec.get("timeSettings" if is_layout else "time"))
-    drawn = _laid_out(spec, variables) if is_layout else _classic(spec, variables)
-    panels = sorted(drawn, key=lambda panel: (panel.place.y, panel.place.x))
-    return Dashboard(title, panels, text_of(time.get("from")) or "now-6h", text_of(time.get("to")) or "now")
+def read_dashboard(spec: Mapping[str, Any]) -> Dashboard:
+    """Return the dashboard of a spec, with its panels from top to bottom."""
+    variables = Variables.from_spec(spec)
+    title = variables.interpolate(string_of(spec.get("title")))
+    has_layout = isinstance(spec.get("elements"), dict)
+    time = object_of(spec.get("timeSettings" if has_layout else "time"))
+    panels = _panels_of_layout(spec, variables) if has_layout else _panels_of_classic_spec(spec, variables)
+    sorted_panels = sorted(panels, key=lambda panel: (panel.position.y, panel.position.x))
+    return Dashboard(title, sorted_panels, string_of(time.get("from")) or "now-6h", string_of(time.get("to")) or "now")
 
 
 def number_of(value: Any) -> float | None:
-    """Return a finite number, also one written as text; None for anything else."""
+    """Return the finite number that a JSON number or string contains; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -73,115 +80,126 @@ def number_of(value: Any) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
-def _classic(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
-    below = 0
+def _panels_of_classic_spec(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
+    # A panel without a position is below all panels before it.
+    bottom = 0
     for panel in objects_of(spec.get("panels")):
-        place = _place(object_of(panel.get("gridPos")), below, ("x", "y", "w", "h"))
+        position = _position(object_of(panel.get("gridPos")), bottom, ("x", "y", "w", "h"))
         if panel.get("type") == "row":
-            place = Place(0, place.y, COLUMNS, 1)
-        below = max(below, place.y + place.height)
-        yield _panel(panel, place, variables)
+            position = GridPosition(0, position.y, COLUMNS, 1)
+        bottom = max(bottom, position.y + position.height)
+        yield _panel(panel, position, variables)
 
 
-def _panel(panel: Mapping[str, Any], place: Place, variables: Variables) -> Panel:
-    configured = object_of(panel.get("fieldConfig"))
-    kind = text_of(panel.get("type"))
+def _panel(panel: Mapping[str, Any], position: GridPosition, variables: Variables) -> Panel:
+    field_config = object_of(panel.get("fieldConfig"))
+    type_ = string_of(panel.get("type"))
     return Panel(
         id=int(number_of(panel.get("id")) or 0),
-        type=_RENAMED.get(kind, kind),
-        title=variables.put_in(text_of(panel.get("title"))),
-        place=place,
-        options=variables.put_into(_options(panel)),
-        defaults=object_of(configured.get("defaults")) or _older_defaults(panel),
-        overrides=objects_of(configured.get("overrides")),
+        type=_CURRENT_TYPES.get(type_, type_),
+        title=variables.interpolate(string_of(panel.get("title"))),
+        position=position,
+        options=variables.interpolate_tree(_options(panel)),
+        defaults=object_of(field_config.get("defaults")) or _legacy_defaults(panel),
+        overrides=objects_of(field_config.get("overrides")),
         targets=[_target(target, panel.get("datasource"), variables) for target in objects_of(panel.get("targets"))],
     )
 
 
 def _options(panel: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options, with the text of a text panel from before panels had options."""
+    """Return the options of a panel. Old text panels have their content next to ``options`` rather than in it."""
     options = object_of(panel.get("options"))
     return options or {name: panel[name] for name in ("content", "mode") if name in panel}
 
 
-def _older_defaults(panel: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the unit and decimals of a panel from before field configurations."""
+def _legacy_defaults(panel: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the unit and decimals of an old panel without a field configuration."""
     axes = objects_of(panel.get("yaxes"))
     unit = panel.get("format") or (axes[0].get("format") if axes else None)
-    older = {"unit": unit, "decimals": panel.get("decimals")}
-    return {name: value for name, value in older.items() if value is not None}
+    settings = {"unit": unit, "decimals": panel.get("decimals")}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _target(target: Mapping[str, Any], datasource: Any, variables: Variables) -> Mapping[str, Any]:
-    """Return the target, with the panel's data source if it names none."""
-    given = target if target.get("datasource") or datasource is None else {**target, "datasource": datasource}
-    put: Mapping[str, Any] = variables.put_into(given)
-    return put
+    """Return the target, with the panel's data source if it has none of its own."""
+    if datasource is not None and not target.get("datasource"):
+        target = {**target, "datasource": datasource}
+    interpolated: Mapping[str, Any] = variables.interpolate_tree(target)
+    return interpolated
 
 
-def _place(given: Mapping[str, Any], below: int, names: tuple[str, str, str, str]) -> Place:
-    x, y, width, height = (number_of(given.get(name)) for name in names)
-    left = min(max(int(x or 0), 0), COLUMNS - 1)
-    return Place(
-        left,
-        below if y is None else min(max(int(y), 0), 10_000),
-        min(max(int(width or COLUMNS // 2), 1), COLUMNS - left),
-        min(max(int(height or 8), 1), 200),
+def _position(source: Mapping[str, Any], default_y: int, names: tuple[str, str, str, str]) -> GridPosition:
+    """Return the position in ``source``, moved and shrunk to fit into the grid.
+
+    ``names`` are the keys of the column, the row, the width and the height. Without a row it is ``default_y``.
+    """
+    x, y, width, height = (number_of(source.get(name)) for name in names)
+    column = min(max(int(x or 0), 0), COLUMNS - 1)
+    return GridPosition(
+        column,
+        default_y if y is None else min(max(int(y), 0), _MAX_TOP),
+        min(max(int(width or COLUMNS // 2), 1), COLUMNS - column),
+        min(max(int(height or _DEFAULT_HEIGHT), 1), _MAX_HEIGHT),
     )
 
 
-def _laid_out(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
+def _panels_of_layout(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
     elements = object_of(spec.get("elements"))
-    for place, name in _places(object_of(spec.get("layout")), 0, 0):
-        if place.height == 0:
-            yield Panel(0, "row", variables.put_in(name), Place(0, place.y, COLUMNS, 1))
+    for position, name in _positions(object_of(spec.get("layout")), 0, 0):
+        if position.height == 0:
+            yield Panel(0, "row", variables.interpolate(name), GridPosition(0, position.y, COLUMNS, 1))
         elif isinstance(element := elements.get(name), dict):
-            yield _panel(_as_classic(object_of(element.get("spec"))), place, variables)
+            yield _panel(_as_classic(object_of(element.get("spec"))), position, variables)
 
 
-def _places(layout: Mapping[str, Any], top: int, depth: int) -> Iterator[tuple[Place, str]]:
-    """Yield the place of each element; the heading of a row is a place without height."""
+def _positions(layout: Mapping[str, Any], top: int, depth: int) -> Iterator[tuple[GridPosition, str]]:
+    """Yield the position and name of each element below the grid row ``top``.
+
+    The heading of a row or tab has the height 0 and its title as name.
+    """
     kind, spec = layout.get("kind"), object_of(layout.get("spec"))
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return
     if kind in ("RowsLayout", "TabsLayout"):
-        for part in objects_of(spec.get("rows" if kind == "RowsLayout" else "tabs")):
-            row_spec = object_of(part.get("spec"))
-            yield Place(0, top, COLUMNS, 0), text_of(row_spec.get("title"))
+        for section in objects_of(spec.get("rows" if kind == "RowsLayout" else "tabs")):
+            section_spec = object_of(section.get("spec"))
+            yield GridPosition(0, top, COLUMNS, 0), string_of(section_spec.get("title"))
             top += 1
-            if row_spec.get("collapse") is True:
+            if section_spec.get("collapse") is True:
                 continue
-            inner = list(_places(object_of(row_spec.get("layout")), top, depth + 1))
-            yield from inner
-            top = max([top, *(place.y + max(place.height, 1) for place, _ in inner)])
+            section_elements = list(_positions(object_of(section_spec.get("layout")), top, depth + 1))
+            yield from section_elements
+            top = max([top, *(position.y + max(position.height, 1) for position, _ in section_elements)])
         return
-    for number, item in enumerate(objects_of(spec.get("items"))):
+    for index, item in enumerate(objects_of(spec.get("items"))):
         item_spec = object_of(item.get("spec"))
         width = COLUMNS // _AUTO_COLUMNS
-        row, column = divmod(number, _AUTO_COLUMNS)
-        automatic = Place(column * width, row * _AUTO_HEIGHT, width, _AUTO_HEIGHT)
-        place = automatic if kind == "AutoGridLayout" else _place(item_spec, 0, ("x", "y", "width", "height"))
-        yield Place(place.x, top + place.y, place.width, place.height), text_of(object_of(item_spec.get("element")).get("name"))
+        row, column = divmod(index, _AUTO_COLUMNS)
+        automatic_position = GridPosition(column * width, row * _AUTO_HEIGHT, width, _AUTO_HEIGHT)
+        position = automatic_position if kind == "AutoGridLayout" else _position(item_spec, 0, ("x", "y", "width", "height"))
+        name = string_of(object_of(item_spec.get("element")).get("name"))
+        yield GridPosition(position.x, top + position.y, position.width, position.height), name
 
 
 def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a panel among elements with the members of the classic schema."""
-    shown = object_of(element.get("vizConfig"))
-    visualization = object_of(shown.get("spec"))
+    """Return an element's panel in the classic schema."""
+    viz_config = object_of(element.get("vizConfig"))
+    viz_spec = object_of(viz_config.get("spec"))
     queries = objects_of(object_of(object_of(element.get("data")).get("spec")).get("queries"))
     return {
         "id": element.get("id"),
         "title": element.get("title"),
-        "type": shown.get("group") or shown.get("kind"),
-        "options": visualization.get("options"),
-        "fieldConfig": visualization.get("fieldConfig"),
+        "type": viz_config.get("group") or viz_config.get("kind"),
+        "options": viz_spec.get("options"),
+        "fieldConfig": viz_spec.get("fieldConfig"),
         "targets": [_as_target(object_of(query.get("spec"))) for query in queries],
     }
 
 
 def _as_target(query: Mapping[str, Any]) -> dict[str, Any]:
-    inner = object_of(query.get("query"))
-    kind = inner.get("group") or inner.get("kind")
-    named = object_of(inner.get("datasource"))
-    source = query.get("datasource") or {"type": kind, **({"uid": named["name"]} if "name" in named else {})}
-    return {**object_of(inner.get("spec")), "refId": query.get("refId"), "hide": query.get("hidden") is True, "datasource": source}
+    """Return an element's query as a target of the classic schema."""
+    data_query = object_of(query.get("query"))
+    kind = data_query.get("group") or data_query.get("kind")
+    datasource_ref = object_of(data_query.get("datasource"))
+    datasource = query.get("datasource") or {"type": kind, **({"uid": datasource_ref["name"]} if "name" in datasource_ref else {})}
+    return {**object_of(data_query.get("spec")), "refId": query.get("refId"), "hide": query.get("hidden") is True, "datasource": datasource}

@@ -1,4 +1,7 @@
-"""Layout of a picture: the place of each panel in pixels, in a grid of 24 columns without gaps above rows."""
+"""Layout of a picture: the position of each panel in pixels.
+
+Panels move up in the grid of 24 columns until they touch another panel.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,22 +9,26 @@ from typing import Final
 
 from dashwright.expressions.pictures.dashboard import COLUMNS, Panel
 
-MOST_PANELS: Final = 60
-_CELL: Final = 30
+MAX_PANELS: Final = 60
+#: Pixels of a row of the grid, and between two panels.
+_ROW_HEIGHT: Final = 30
 _GAP: Final = 8
+#: Pixels between the columns of a picture that is narrower than ``_NARROW_WIDTH``.
 _SMALL_GAP: Final = 2
-_NARROW: Final = 480
-_TOP: Final = 36
-_BELOW: Final = 24
-_TITLE: Final = 26
+_NARROW_WIDTH: Final = 480
+#: Pixels of the dashboard's title, of the notice about omitted panels, and of a panel's title.
+_HEADER_HEIGHT: Final = 36
+_FOOTER_HEIGHT: Final = 24
+_TITLE_HEIGHT: Final = 26
+#: Pixels between the border of a panel and its content.
 INSET: Final = 2
-_ALONE_HEIGHT: Final = 500
-_LOWEST_WITH_TITLE: Final = 44
+_SINGLE_PANEL_HEIGHT: Final = 500
+_MIN_HEIGHT_WITH_TITLE: Final = 44
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A panel and its place in pixels."""
+    """A panel with its position and size in pixels."""
 
     panel: Panel
     x: float
@@ -31,14 +38,14 @@ class Box:
 
     @property
     def has_title(self) -> bool:
-        """True if the panel has a title and there is room for it."""
-        return bool(self.panel.title.strip()) and self.height >= _LOWEST_WITH_TITLE
+        """True if the panel has a title and is high enough to show it."""
+        return bool(self.panel.title.strip()) and self.height >= _MIN_HEIGHT_WITH_TITLE
 
     @property
-    def inside(self) -> tuple[float, float]:
-        """Width and height that remain for the panel's content."""
-        above = _TITLE if self.has_title else INSET
-        return max(1.0, self.width - 2 * INSET), max(1.0, self.height - above - INSET)
+    def content_size(self) -> tuple[float, float]:
+        """The width and height of the panel's content in pixels."""
+        top = _TITLE_HEIGHT if self.has_title else INSET
+        return max(1.0, self.width - 2 * INSET), max(1.0, self.height - top - INSET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,45 +54,48 @@ class PictureLayout:
 
     width: int
     height: int
-    top: int  #: Pixels above the panels, for the dashboard's title.
+    header_height: int  #: For the dashboard's title; 0 without one.
     boxes: Sequence[Box]
-    left_out: int = 0  #: Panels that are not drawn.
+    omitted_count: int = 0  #: The number of panels that are not drawn.
 
 
-def laid_out(panels: Sequence[Panel], width: int, height: int | None, *, is_alone: bool) -> PictureLayout:
-    """Return the layout. A single panel fills the picture; panels of a dashboard below ``height`` are not drawn."""
-    if is_alone:
-        tall = height or _ALONE_HEIGHT
-        return PictureLayout(width, tall, 0, [Box(panels[0], 0, 0, width, tall)])
-    gap = _GAP if width >= _NARROW else _SMALL_GAP
-    cell = (width - gap * (COLUMNS + 1)) / COLUMNS
-    boxes = [_boxed(panel, line, cell, gap) for panel, line in zip(panels, _compacted(panels), strict=True)]
-    drawn = [box for box in boxes[:MOST_PANELS] if height is None or box.y < height]
-    left_out = len(boxes) - len(drawn)
-    bottom = max([_TOP, *(box.y + box.height for box in drawn)]) + _GAP + (_BELOW if left_out else 0)
-    return PictureLayout(width, int(bottom) if height is None else height, _TOP, drawn, left_out)
+def lay_out(panels: Sequence[Panel], width: int, height: int | None, *, is_single_panel: bool) -> PictureLayout:
+    """Return the layout of a picture of ``width`` by ``height`` pixels. By default a dashboard's picture is as high as its panels.
+
+    A single panel fills the picture. In a dashboard, panels beyond the first ``MAX_PANELS`` and panels below ``height`` are omitted.
+    """
+    if is_single_panel:
+        picture_height = height or _SINGLE_PANEL_HEIGHT
+        return PictureLayout(width, picture_height, 0, [Box(panels[0], 0, 0, width, picture_height)])
+    gap = _GAP if width >= _NARROW_WIDTH else _SMALL_GAP
+    column_width = (width - gap * (COLUMNS + 1)) / COLUMNS
+    boxes = [_box(panel, row, column_width, gap) for panel, row in zip(panels, _compacted_rows(panels), strict=True)]
+    visible_boxes = [box for box in boxes[:MAX_PANELS] if height is None or box.y < height]
+    omitted_count = len(boxes) - len(visible_boxes)
+    bottom = max([_HEADER_HEIGHT, *(box.y + box.height for box in visible_boxes)]) + _GAP + (_FOOTER_HEIGHT if omitted_count else 0)
+    return PictureLayout(width, int(bottom) if height is None else height, _HEADER_HEIGHT, visible_boxes, omitted_count)
 
 
-def _boxed(panel: Panel, line: int, cell: float, gap: int) -> Box:
-    """Return the box of a panel; ``cell`` is the width of a column, ``gap`` that between two."""
-    place = panel.place
+def _box(panel: Panel, row: int, column_width: float, gap: int) -> Box:
+    """Return the box of a panel at a grid row, from the widths in pixels of a grid column and of the gap between two columns."""
+    position = panel.position
     return Box(
         panel,
-        gap + place.x * (cell + gap),
-        _TOP + line * (_CELL + _GAP),
-        place.width * cell + (place.width - 1) * gap,
-        place.height * _CELL + (place.height - 1) * _GAP,
+        gap + position.x * (column_width + gap),
+        _HEADER_HEIGHT + row * (_ROW_HEIGHT + _GAP),
+        position.width * column_width + (position.width - 1) * gap,
+        position.height * _ROW_HEIGHT + (position.height - 1) * _GAP,
     )
 
 
-def _compacted(panels: Sequence[Panel]) -> list[int]:
-    """Return the line of each panel, moved up until another panel is above it, as Grafana does."""
-    reached = [0] * COLUMNS
-    lines = []
+def _compacted_rows(panels: Sequence[Panel]) -> list[int]:
+    """Return the grid row of each panel, moved up until it touches another panel, as Grafana does."""
+    column_bottoms = [0] * COLUMNS
+    rows = []
     for panel in panels:
-        columns = range(panel.place.x, panel.place.x + panel.place.width)
-        line = max(reached[column] for column in columns)
+        columns = range(panel.position.x, panel.position.x + panel.position.width)
+        row = max(column_bottoms[column] for column in columns)
         for column in columns:
-            reached[column] = line + panel.place.height
-        lines.append(line)
-    return lines
+            column_bottoms[column] = row + panel.position.height
+        rows.append(row)
+    return rows

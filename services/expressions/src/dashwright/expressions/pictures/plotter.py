@@ -1,7 +1,7 @@
-"""The child process that draws, and the one thread that talks to it.
+"""The child process that draws charts and PNGs, and the thread that exchanges messages with it.
 
-It is started for the first drawing, draws one picture after another, and is ended when idle for a minute. It is killed
-at the deadline of a picture, or when it holds too much memory; the next picture starts another.
+The process is started for the first drawing, and responds to one request after another. It is ended when idle for a
+minute, and killed at the deadline of a picture or when it uses too much memory. The next drawing starts another process.
 """
 
 import asyncio
@@ -19,31 +19,31 @@ from typing import Any, Final
 import orjson
 
 from dashwright.common.errors import DeadlineExceeded, Unavailable
-from dashwright.expressions.confinement_report import report_walls
-from dashwright.expressions.sql.pipe import Closed, Pipe, Wait
+from dashwright.expressions.confinement_report import report_confinement
+from dashwright.expressions.sql.pipe import Pipe, PipeClosed, RemainingSeconds
 
 _PROGRAM: Final = Path(__file__).with_name("child.py")
 _ENVIRONMENT: Final = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-#: Bytes that it may take in addition to what the drawing library takes for itself.
-_ROOM: Final = 256 * 1024 * 1024
+#: Bytes that the process may allocate in addition to those of the drawing library.
+_ALLOCATION_LIMIT: Final = 256 * 1024 * 1024
 
-#: Bytes in use at which it is killed.
-MOST_MEMORY: Final = 350 * 1024 * 1024
+#: Bytes in use at which the process is killed.
+MAX_MEMORY_BYTES: Final = 350 * 1024 * 1024
 
-#: Bytes in use after a picture at which it is ended, because the library returns little memory and the next picture
-#: needs room.
-_SPENT: Final = 200 * 1024 * 1024
+#: Bytes in use after a drawing at which the process is ended, because the library frees little memory and the next
+#: drawing needs some.
+_RESTART_MEMORY_BYTES: Final = 200 * 1024 * 1024
 
-_LARGEST: Final = 64 * 1024 * 1024
-_IDLE: Final = 60.0
+_MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
+_IDLE_SECONDS: Final = 60.0
 
 
 class NotDrawn(Exception):
-    """The library could not draw the spec; the text is the library's."""
+    """The library could not draw a chart or a PNG. The message is the library's."""
 
 
 class _Child:
-    """The process, as its thread sees it."""
+    """A running child process. It must be used by a single thread."""
 
     def __init__(self) -> None:
         # In a session of its own, so that Ctrl-C in the terminal does not reach it.
@@ -68,24 +68,30 @@ class _Child:
         """The process id."""
         return self._process.pid
 
-    def ask(self, request: Mapping[str, Any], wait: Wait) -> bytes:
-        """Return the response to a request. Raises NotDrawn, Closed if the process is gone, and what ``wait`` raises."""
+    def send(self, request: Mapping[str, Any], remaining_seconds: RemainingSeconds) -> bytes:
+        """Return the response to a request.
 
-        def watched() -> float:
-            if _memory(self.pid) > MOST_MEMORY:
-                raise Unavailable("the picture needs more memory than a picture may; ask for a shorter time range, or for one panel")
-            return wait()
+        Raises NotDrawn, PipeClosed if the process has ended, and the errors of ``remaining_seconds``.
+        """
+
+        # The pipe calls this often while it waits, so that it also limits the memory.
+        def checked_remaining_seconds() -> float:
+            if _used_memory(self.pid) > MAX_MEMORY_BYTES:
+                raise Unavailable("the picture needs more memory than allowed; ask for a shorter time range, or for one panel")
+            return remaining_seconds()
 
         if not self._is_ready:
-            report_walls("pictures", self._exchange({"parent": os.getpid(), "room": _ROOM}, watched)[0])
+            setup = {"parent": os.getpid(), "allocation_limit": _ALLOCATION_LIMIT}
+            head, _ = self._exchange(setup, checked_remaining_seconds)
+            report_confinement("pictures", head)
             self._is_ready = True
-        return self._exchange(request, watched)[1]
+        return self._exchange(request, checked_remaining_seconds)[1]
 
-    def how_it_ended(self) -> str:
-        """Kill the process and return how it ended."""
+    def kill(self) -> str:
+        """Kill the process and return the reason of its end, for a message."""
         self._process.kill()
-        number = -self._process.wait()
-        return f"it was ended by {signal.Signals(number).name}" if number > 0 else f"it ended with status {-number}"
+        signal_number = -self._process.wait()
+        return f"it was ended by {signal.Signals(signal_number).name}" if signal_number > 0 else f"it ended with status {-signal_number}"
 
     def close(self) -> None:
         """Kill the process and close its pipes."""
@@ -93,91 +99,93 @@ class _Child:
         self._process.wait()
         self._pipe.close()
 
-    def _exchange(self, request: Mapping[str, Any], wait: Wait) -> tuple[Mapping[str, Any], bytes]:
-        """Return the head of the response and its body."""
-        self._pipe.send(orjson.dumps(request), wait)
+    def _exchange(self, request: Mapping[str, Any], remaining_seconds: RemainingSeconds) -> tuple[Mapping[str, Any], bytes]:
+        """Return the head and the body of the response. Raises like ``send``."""
+        self._pipe.send(orjson.dumps(request), remaining_seconds)
         try:
-            head = orjson.loads(self._pipe.head(wait))
+            head = orjson.loads(self._pipe.read_head(remaining_seconds))
             size, error = head["size"], head.get("error")
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as fault:
-            raise Closed from fault
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as parse_error:
+            raise PipeClosed from parse_error
         if error is not None:
             raise NotDrawn(str(error))
-        if not isinstance(size, int) or not 0 <= size <= _LARGEST:
-            raise Closed
-        return head, bytes(self._pipe.body(size, wait))
+        if not isinstance(size, int) or not 0 <= size <= _MAX_RESPONSE_BYTES:
+            raise PipeClosed
+        return head, bytes(self._pipe.read_bytes(size, remaining_seconds))
 
 
 class Plotter:
-    """Draws in a child process, which is ended after ``idle`` seconds without requests."""
+    """Draws in a child process, which is ended after ``idle_seconds`` without requests."""
 
-    def __init__(self, *, idle: float = _IDLE) -> None:
+    def __init__(self, *, idle_seconds: float = _IDLE_SECONDS) -> None:
         # On Linux a child ends with the thread that started it, so a single thread starts it and waits for it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="plotter")
         self._child: _Child | None = None
-        self._idle = idle
-        self._ending: asyncio.TimerHandle | None = None
+        self._idle_seconds = idle_seconds
+        self._idle_timer: asyncio.TimerHandle | None = None
 
     @property
     def pid(self) -> int | None:
         """The process id of the child, or None."""
         return None if self._child is None else self._child.pid
 
-    async def chart(self, spec: Mapping[str, Any], until: float) -> bytes:
-        """Return the SVG of a Vega-Lite spec, ``until`` a time of ``time.monotonic``.
+    async def chart(self, spec: Mapping[str, Any], deadline: float) -> bytes:
+        """Return the SVG of a Vega-Lite spec, drawn by ``deadline``, a time of ``time.monotonic``.
 
         Raises NotDrawn, DeadlineExceeded and Unavailable.
         """
-        return await self._run({"chart": spec}, until)
+        return await self._run({"chart": spec}, deadline)
 
-    async def png(self, svg: str, scale: float, until: float) -> bytes:
+    async def png(self, svg: str, scale: float, deadline: float) -> bytes:
         """Return the PNG of an SVG. Raises like ``chart``."""
-        return await self._run({"svg": svg, "scale": scale}, until)
+        return await self._run({"svg": svg, "scale": scale}, deadline)
 
     async def stop(self) -> None:
         """End the child and the thread."""
-        if self._ending is not None:
-            self._ending.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._end)
         self._thread.shutdown(wait=False)
 
-    async def _run(self, request: Mapping[str, Any], until: float) -> bytes:
+    async def _run(self, request: Mapping[str, Any], deadline: float) -> bytes:
         loop = asyncio.get_running_loop()
-        if self._ending is not None:
-            self._ending.cancel()
-        left = _RemainingTime(until)
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        remaining_seconds = _Deadline(deadline)
         try:
-            return await loop.run_in_executor(self._thread, self._ask, request, left)
+            return await loop.run_in_executor(self._thread, self._send, request, remaining_seconds)
         except asyncio.CancelledError:
-            left.until = 0.0
+            # The thread, which cannot be cancelled, raises DeadlineExceeded at its next check.
+            remaining_seconds.deadline = 0.0
             raise
         finally:
-            self._ending = loop.call_later(self._idle, self._end_later)
+            self._idle_timer = loop.call_later(self._idle_seconds, self._end_when_idle)
 
-    def _end_later(self) -> None:
-        with contextlib.suppress(RuntimeError):  # it is being stopped, which ends the child as well
+    def _end_when_idle(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the plotter is being stopped, which ends the child as well
             self._thread.submit(self._end)
 
-    def _ask(self, request: Mapping[str, Any], wait: Wait) -> bytes:
-        wait()
+    def _send(self, request: Mapping[str, Any], remaining_seconds: RemainingSeconds) -> bytes:
+        remaining_seconds()
         try:
             if self._child is None:
                 self._child = _Child()
-            drawn = self._child.ask(request, wait)
+            drawing = self._child.send(request, remaining_seconds)
         except NotDrawn:
+            # The child has responded with an error and remains usable.
             raise
-        except Closed as error:
-            ended = "it did not start" if self._child is None else self._child.how_it_ended()
+        except PipeClosed as error:
+            reason = "it did not start" if self._child is None else self._child.kill()
             self._end()
-            raise Unavailable(f"the process that draws is gone: {ended}; try again, and request less if that does not help") from error
+            raise Unavailable(f"the process that draws is gone: {reason}; try again, and request less if that does not help") from error
         except OSError as error:
             raise Unavailable(f"the process that draws cannot be started: {error}; try again") from error
         except BaseException:
             self._end()
             raise
-        if _memory(self._child.pid) > _SPENT:
+        if _used_memory(self._child.pid) > _RESTART_MEMORY_BYTES:
             self._end()
-        return drawn
+        return drawing
 
     def _end(self) -> None:
         if self._child is not None:
@@ -185,20 +193,20 @@ class Plotter:
             self._child = None
 
 
-class _RemainingTime:
-    """Returns the seconds until a time that may be brought forward."""
+class _Deadline:
+    """A function that returns the seconds until a time of ``time.monotonic``. Another thread may set ``deadline`` to 0 to cancel."""
 
-    def __init__(self, until: float) -> None:
-        self.until = until
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
 
     def __call__(self) -> float:
-        left = self.until - time.monotonic()
-        if left <= 0:
+        remaining = self.deadline - time.monotonic()
+        if remaining <= 0:
             raise DeadlineExceeded("the picture was not drawn in time; ask for a shorter time range, or for one panel (panelId)")
-        return left
+        return remaining
 
 
-def _memory(pid: int) -> int:
+def _used_memory(pid: int) -> int:
     """Return the bytes of memory in use; 0 if the system does not report them."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")

@@ -1,4 +1,4 @@
-"""Results of a panel's queries as series over time and as columns, thinned to what a picture can show."""
+"""Results of a panel's queries as series, downsampled to what a picture can show."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.frame_layout import VALUE_TYPES
 from dashwright.expressions.engine.reducers import REDUCERS, Reducer
 
-MOST_SERIES: Final = 50
-#: Most points of one series.
-MOST_POINTS: Final = 2_000
+MAX_SERIES: Final = 50
+#: The limit of points in one series.
+MAX_POINTS: Final = 2_000
 
-_MOST_TOGETHER: Final = 15_000
-_FEWEST: Final = 50
-_PLAIN_NAMES: Final = frozenset({"", "value", "values", "Value", "A-series"})
-_NUMBERS: Final = frozenset({*(item for item in FieldType if item.is_numeric), FieldType.BOOL})
+#: The limit of points of all series of a panel together, but each series may have the minimum.
+_MAX_POINTS_OF_ALL_SERIES: Final = 15_000
+_MIN_POINTS: Final = 50
+_POINTS_PER_PIXEL: Final = 1.3
+#: Names of columns that do not distinguish series.
+_GENERIC_NAMES: Final = frozenset({"", "value", "values", "Value", "A-series"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,56 +36,60 @@ class PlotSeries:
 
 
 def series_of(frames: Sequence[Frame]) -> list[PlotSeries]:
-    """Return every column of numbers with its shown name; the names differ. At most 50."""
-    found = []
+    """Return a series with a unique name for each column of numbers, at most ``MAX_SERIES``."""
+    columns = []
     for frame in frames:
-        for field, times, values in _columns(frame):
-            found.append((frame, field, times, values))
-            if len(found) >= MOST_SERIES:
+        for field, times, values in _numeric_columns(frame):
+            columns.append((frame, field, times, values))
+            if len(columns) >= MAX_SERIES:
                 break
-    names = _apart([_name(frame, field, _labels_in(frames)) for frame, field, _, _ in found])
-    return [PlotSeries(name, times, values, frame.ref_id) for name, (frame, _, times, values) in zip(names, found, strict=True)]
+    differing_labels = _differing_labels(frames)
+    names = _unique_names([_series_name(frame, field, differing_labels) for frame, field, _, _ in columns])
+    return [PlotSeries(name, times, values, frame.ref_id) for name, (frame, _, times, values) in zip(names, columns, strict=True)]
 
 
-def thinned(series: PlotSeries, most: int) -> PlotSeries:
-    """Return the series with at most ``most`` points: the least and the greatest of each stretch.
+def downsampled(series: PlotSeries, limit: int) -> PlotSeries:
+    """Return the series with at most ``limit`` points: the lowest and the highest value of each bucket.
 
-    No peak is lost, nor a gap that fills a stretch.
+    A bucket without values becomes a point without a value, so that long gaps remain visible.
     """
     count = len(series.values)
-    if count <= most or series.times is None:
+    if count <= limit or series.times is None:
         return series
-    edges = np.linspace(0, count, most // 2 + 1).astype(int)
-    kept: list[int] = []
+    edges = np.linspace(0, count, limit // 2 + 1).astype(int)
+    indexes: list[int] = []
     for start, end in pairwise(edges.tolist()):
-        part = series.values[start:end]
-        if not len(part) or np.isnan(part).all():
-            kept.append(start)
+        bucket = series.values[start:end]
+        if not len(bucket) or np.isnan(bucket).all():
+            indexes.append(start)
         else:
-            kept += sorted({start + int(np.nanargmin(part)), start + int(np.nanargmax(part))})
-    return PlotSeries(series.name, series.times[kept], series.values[kept], series.ref_id)
+            indexes += sorted({start + int(np.nanargmin(bucket)), start + int(np.nanargmax(bucket))})
+    return PlotSeries(series.name, series.times[indexes], series.values[indexes], series.ref_id)
 
 
-def points_for(width: int, count: int) -> int:
-    """Return how many points each of ``count`` series may have in a picture ``width`` pixels wide."""
-    return min(MOST_POINTS, max(int(1.3 * width), _FEWEST), max(_MOST_TOGETHER // max(count, 1), _FEWEST))
+def points_per_series(width: int, series_count: int) -> int:
+    """Return the number of points that each of ``series_count`` series may have in a panel ``width`` pixels wide."""
+    points_for_width = max(int(_POINTS_PER_PIXEL * width), _MIN_POINTS)
+    share_of_all_points = max(_MAX_POINTS_OF_ALL_SERIES // max(series_count, 1), _MIN_POINTS)
+    return min(MAX_POINTS, points_for_width, share_of_all_points)
 
 
-def reduced(values: NDArray[np.float64], calculation: str) -> float | None:
-    """Return one number of a series, or None if it has none."""
+def reduced_value(values: NDArray[np.float64], calculation: str) -> float | None:
+    """Return the result of a calculation, such as ``max``, on the values of a series; None if the series has no values."""
     if calculation == "last":
         return float(values[-1]) if len(values) and not math.isnan(values[-1]) else None
     numbers = values[~np.isnan(values)]
     return float(_CALCULATIONS.get(calculation, _CALCULATIONS["lastNotNull"])(numbers)) if len(numbers) else None
 
 
-def _by_reducer(reducer: Reducer) -> Callable[[NDArray[np.float64]], Any]:
-    return lambda numbers: reducer.rows(numbers[np.newaxis])[0]
+def _calculation(reducer: Reducer) -> Callable[[NDArray[np.float64]], Any]:
+    """Return a function that applies a reducer, which takes a block of series, to the values of one series."""
+    return lambda numbers: reducer.reduce(numbers[np.newaxis])[0]
 
 
-#: The calculations of panels by name: those of ``REDUCERS``, and those that only panels have. All get at least one number.
+#: The calculations of panels by name: those of ``REDUCERS``, and those that only panels have. Each requires at least one number.
 _CALCULATIONS: Final[Mapping[str, Callable[[NDArray[np.float64]], Any]]] = {
-    **{name: _by_reducer(reducer) for reducer in REDUCERS.values() for name in reducer.calculations},
+    **{name: _calculation(reducer) for reducer in REDUCERS.values() for name in reducer.calculations},
     "first": lambda numbers: numbers[0],
     "firstNotNull": lambda numbers: numbers[0],
     "range": np.ptp,
@@ -93,28 +100,34 @@ _CALCULATIONS: Final[Mapping[str, Callable[[NDArray[np.float64]], Any]]] = {
 }
 
 
-def _columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] | None, NDArray[np.float64]]]:
-    """Yield the columns of numbers; rows that differ in their texts become a series each."""
-    clock = next((item for item in frame.fields if item.type is FieldType.TIME), None)
-    times = None if clock is None else clock.values.astype(np.float64) / 1e6
-    texts = [item for item in frame.fields if item.type is FieldType.STRING] if times is not None else []
-    groups = _groups(texts) if texts else [("", slice(None))]
+def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] | None, NDArray[np.float64]]]:
+    """Yield each column of numbers with its times and values.
+
+    If the frame has a time column and string columns, a column of numbers becomes several: one for each group of rows with equal strings.
+    """
+    time_field = next((field for field in frame.fields if field.type is FieldType.TIME), None)
+    times = None if time_field is None else time_field.values.astype(np.float64) / 1e6
+    string_fields = [field for field in frame.fields if field.type is FieldType.STRING] if times is not None else []
+    row_groups = _rows_by_name(string_fields) if string_fields else [("", slice(None))]
     for field in frame.fields:
-        if field.type in _NUMBERS:
-            values = numbers_of(field)
-            for named, rows in groups:
-                shown = Field(named or field.name, field.type, field.values, labels=field.labels, config=field.config)
-                yield shown, None if times is None else times[rows], values[rows]
+        if field.type in VALUE_TYPES:
+            values = float_values(field)
+            for group_name, rows in row_groups:
+                # Only the name, the labels and the configuration of this field are used.
+                named_field = Field(group_name or field.name, field.type, field.values, labels=field.labels, config=field.config)
+                yield named_field, None if times is None else times[rows], values[rows]
 
 
-def _groups(texts: Sequence[Field]) -> list[tuple[str, Any]]:
-    rows: dict[str, list[int]] = {}
-    for number, values in enumerate(zip(*(item.values for item in texts), strict=True)):
-        rows.setdefault(" ".join("" if value is None else str(value) for value in values), []).append(number)
-    return list(rows.items())[:MOST_SERIES]
+def _rows_by_name(fields: Sequence[Field]) -> list[tuple[str, Any]]:
+    """Return the distinct names of rows, joined from the values of the fields, each with the indexes of the rows that have it."""
+    rows_by_name: dict[str, list[int]] = {}
+    for row, values in enumerate(zip(*(field.values for field in fields), strict=True)):
+        name = " ".join("" if value is None else str(value) for value in values)
+        rows_by_name.setdefault(name, []).append(row)
+    return list(rows_by_name.items())[:MAX_SERIES]
 
 
-def numbers_of(field: Field) -> NDArray[np.float64]:
+def float_values(field: Field) -> NDArray[np.float64]:
     """Return the column as floats; nulls and infinities are NaN."""
     values = field.values.astype(np.float64)
     if field.nulls is not None:
@@ -122,32 +135,41 @@ def numbers_of(field: Field) -> NDArray[np.float64]:
     return np.where(np.isinf(values), np.nan, values)
 
 
-def _labels_in(frames: Sequence[Frame]) -> frozenset[str]:
-    """Return the keys of labels in which the columns differ."""
-    seen: dict[str, set[str | None]] = {}
-    columns = [dict(field.labels.pairs) if field.labels else {} for frame in frames for field in frame.fields if field.type in _NUMBERS]
-    for key in {key for labels in columns for key in labels}:
-        seen[key] = {labels.get(key) for labels in columns}
-    return frozenset(key for key, values in seen.items() if len(values) > 1)
+def _differing_labels(frames: Sequence[Frame]) -> frozenset[str]:
+    """Return the names of the labels in which the columns of numbers differ."""
+    values_by_label: dict[str, set[str | None]] = {}
+    numeric_fields = [field for frame in frames for field in frame.fields if field.type in VALUE_TYPES]
+    label_sets = [dict(field.labels.pairs) if field.labels else {} for field in numeric_fields]
+    for label_name in {label_name for labels in label_sets for label_name in labels}:
+        values_by_label[label_name] = {labels.get(label_name) for labels in label_sets}
+    return frozenset(label_name for label_name, values in values_by_label.items() if len(values) > 1)
 
 
-def _name(frame: Frame, field: Field, differing: frozenset[str]) -> str:
+def _series_name(frame: Frame, field: Field, differing_labels: frozenset[str]) -> str:
+    """Return the configured name, else the labels that differ from other series, else the name of the column or frame."""
     config = field.config or {}
-    for named in ("displayName", "displayNameFromDS"):
-        if isinstance(given := config.get(named), str) and given:
-            return given
+    for setting in ("displayName", "displayNameFromDS"):
+        if isinstance(configured_name := config.get(setting), str) and configured_name:
+            return configured_name
     pairs = field.labels.pairs if field.labels else ()
-    own = "" if field.name in _PLAIN_NAMES else field.name
-    if len(pairs) and differing and (shown := [(key, value) for key, value in pairs if key in differing]):
-        return shown[0][1] if len(shown) == 1 else "{" + ", ".join(f'{key}="{value}"' for key, value in shown) + "}"
-    return own or frame.name or ", ".join(f'{key}="{value}"' for key, value in pairs) or field.name or frame.ref_id
+    column_name = "" if field.name in _GENERIC_NAMES else field.name
+    distinguishing_pairs = [(key, value) for key, value in pairs if key in differing_labels]
+    if len(distinguishing_pairs) == 1:
+        return distinguishing_pairs[0][1]
+    if distinguishing_pairs:
+        return "{" + _label_list(distinguishing_pairs) + "}"
+    return column_name or frame.name or _label_list(pairs) or field.name or frame.ref_id
 
 
-def _apart(names: Sequence[str]) -> list[str]:
-    """Return the names; repeated ones get a number."""
+def _label_list(pairs: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f'{name}="{value}"' for name, value in pairs)
+
+
+def _unique_names(names: Sequence[str]) -> list[str]:
+    """Return the names with a number added to repeated ones."""
     counts: dict[str, int] = {}
-    numbered = []
+    unique_names = []
     for name in names:
         counts[name] = counts.get(name, 0) + 1
-        numbered.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return numbered
+        unique_names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return unique_names

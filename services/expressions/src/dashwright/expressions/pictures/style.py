@@ -1,23 +1,25 @@
-"""Style of a panel's values: units, decimals, bounds, thresholds, mappings and colours, with overrides by name."""
+"""Style of a panel's values: units, decimals, minimum and maximum, thresholds, mappings and colours, with overrides."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, objects_of, text_of
+from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.pictures.dashboard import Panel, number_of
 from dashwright.expressions.pictures.series import PlotSeries
 from dashwright.expressions.pictures.theme import PALETTE, Theme, colour_of
 from dashwright.expressions.pictures.units import Unit, unit_of
 
-_LONGEST_NAME: Final = 200
-_MOST_DECIMALS: Final = 10
+_MAX_TEXT_LENGTH: Final = 200
+_MAX_UNIT_LENGTH: Final = 20
+_MAX_DECIMALS: Final = 10
+#: The colour of a threshold that is not drawn.
 TRANSPARENT: Final = "transparent"
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdStep:
-    """The colour from a value upwards."""
+    """A step of thresholds: the colour of the values from ``value`` up to the next step."""
 
     value: float | None  #: None for the first step.
     colour: str
@@ -27,135 +29,145 @@ class ThresholdStep:
 class Style:
     """The field configuration of a panel or series: the defaults, with overrides applied."""
 
-    configured: Mapping[str, Any]
+    config: Mapping[str, Any]
     theme: Theme
 
     @property
     def unit(self) -> Unit:
         """The unit of the values."""
-        return unit_of(text_of(self.configured.get("unit")))
+        return unit_of(string_of(self.config.get("unit")))
 
     @property
     def decimals(self) -> int | None:
         """The number of decimals, or None."""
-        number = number_of(self.configured.get("decimals"))
-        return None if number is None else min(max(int(number), 0), _MOST_DECIMALS)
+        decimals = number_of(self.config.get("decimals"))
+        return None if decimals is None else min(max(int(decimals), 0), _MAX_DECIMALS)
 
     @property
-    def least(self) -> float | None:
+    def minimum(self) -> float | None:
         """The configured minimum, or None."""
-        return number_of(self.configured.get("min"))
+        return number_of(self.config.get("min"))
 
     @property
-    def most(self) -> float | None:
+    def maximum(self) -> float | None:
         """The configured maximum, or None."""
-        return number_of(self.configured.get("max"))
+        return number_of(self.config.get("max"))
 
     @property
     def custom(self) -> Mapping[str, Any]:
-        """The custom settings of the panel's type."""
-        return object_of(self.configured.get("custom"))
+        """The settings of the panel's type, such as the line width of a time series."""
+        return object_of(self.config.get("custom"))
 
-    def custom_kind(self, name: str, member: str) -> str:
-        """Return the text ``member`` of an object among the custom settings."""
-        return text_of(object_of(self.custom.get(name)).get(member))
+    def custom_string(self, setting: str, key: str) -> str:
+        """Return the string ``key`` of the object ``setting`` in the custom settings; empty if it is missing."""
+        return string_of(object_of(self.custom.get(setting)).get(key))
 
-    def text(self, value: float | None) -> str:
-        """Return the text of a value, by a mapping if one matches, else with its unit."""
-        if (mapped := self._mapped(value)) and isinstance(mapped.get("text"), str) and mapped["text"]:
-            return str(mapped["text"])[:_LONGEST_NAME]
+    def format_value(self, value: float | None) -> str:
+        """Return the value as text: the text of a value mapping if one matches, else the value with its unit."""
+        if (mapping_result := self._mapping_result(value)) and (mapped_text := string_of(mapping_result.get("text"))):
+            return mapped_text[:_MAX_TEXT_LENGTH]
         if value is None:
-            return text_of(self.configured.get("noValue"))[:_LONGEST_NAME] or "No data"
-        return self._with_given_unit(self.unit.text(value, self.decimals))
+            return string_of(self.config.get("noValue"))[:_MAX_TEXT_LENGTH] or "No data"
+        return self._with_custom_unit(self.unit.format_value(value, self.decimals))
 
     def colour(self, value: float | None) -> str:
-        """Return the colour of a value: by a mapping, else the fixed colour, else by the thresholds."""
-        if (mapped := self._mapped(value)) and (found := colour_of(mapped.get("color"), self.theme)):
-            return found
-        if fixed := self.fixed_colour:
-            return fixed
-        return threshold_of(self.thresholds(least=self.least or 0, most=100 if self.most is None else self.most), value, self.theme)
+        """Return the colour of a value: that of a value mapping if one matches, else the fixed colour, else that of a threshold."""
+        if (mapping_result := self._mapping_result(value)) and (mapped_colour := colour_of(mapping_result.get("color"), self.theme)):
+            return mapped_colour
+        if fixed_colour := self.fixed_colour:
+            return fixed_colour
+        steps = self.thresholds(minimum=self.minimum or 0, maximum=100 if self.maximum is None else self.maximum)
+        return threshold_colour(steps, value, self.theme)
 
     @property
     def fixed_colour(self) -> str | None:
         """The fixed colour, or None."""
-        configured = object_of(self.configured.get("color"))
-        return colour_of(configured.get("fixedColor"), self.theme) if configured.get("mode") in ("fixed", "shades") else None
+        colour_config = object_of(self.config.get("color"))
+        return colour_of(colour_config.get("fixedColor"), self.theme) if colour_config.get("mode") in ("fixed", "shades") else None
 
-    def thresholds(self, *, least: float, most: float) -> list[ThresholdStep]:
-        """Return the steps sorted by value; percentages are of the way from ``least`` to ``most``."""
-        configured = object_of(self.configured.get("thresholds"))
-        found = []
-        for step in objects_of(configured.get("steps")):
+    def thresholds(self, *, minimum: float, maximum: float) -> list[ThresholdStep]:
+        """Return the steps by ascending value. Percentages are relative to the range from ``minimum`` to ``maximum``."""
+        threshold_config = object_of(self.config.get("thresholds"))
+        steps = []
+        for step in objects_of(threshold_config.get("steps")):
             value = number_of(step.get("value"))
-            if value is not None and configured.get("mode") == "percentage":
-                value = least + (most - least) * value / 100
-            found.append(ThresholdStep(value, _colour_of_step(step.get("color"), self.theme)))
-        return sorted(found, key=lambda step: float("-inf") if step.value is None else step.value)
+            if value is not None and threshold_config.get("mode") == "percentage":
+                value = minimum + (maximum - minimum) * value / 100
+            steps.append(ThresholdStep(value, _colour_of_step(step.get("color"), self.theme)))
+        return sorted(steps, key=lambda step: float("-inf") if step.value is None else step.value)
 
-    def _mapped(self, value: float | None) -> Mapping[str, Any] | None:
-        return next(_mappings(objects_of(self.configured.get("mappings")), value), None)
+    def _mapping_result(self, value: float | None) -> Mapping[str, Any] | None:
+        return next(_mapping_results(objects_of(self.config.get("mappings")), value), None)
 
-    def _with_given_unit(self, text: str) -> str:
-        """Return the text with a user-defined unit, ``suffix:`` or ``prefix:`` followed by any text."""
-        kind, colon, words = text_of(self.configured.get("unit")).partition(":")
+    def _with_custom_unit(self, text: str) -> str:
+        """Return the text with a user-defined unit: ``suffix:``, ``prefix:`` or ``currency:`` followed by the unit."""
+        kind, colon, unit = string_of(self.config.get("unit")).partition(":")
+        unit = unit[:_MAX_UNIT_LENGTH]
         if colon and kind == "suffix":
-            return f"{text} {words[:20]}"
-        return f"{words[:20]}{text}" if colon and kind in ("prefix", "currency") else text
+            return f"{text} {unit}"
+        return f"{unit}{text}" if colon and kind in ("prefix", "currency") else text
 
 
 def style_of(panel: Panel, theme: Theme, series: PlotSeries | None = None) -> Style:
     """Return the style of the panel, or of one of its series."""
     if series is None:
         return Style(panel.defaults, theme)
-    configured: dict[str, Any] = dict(panel.defaults)
+    config: dict[str, Any] = dict(panel.defaults)
     for override in panel.overrides:
         if _matches(object_of(override.get("matcher")), series):
-            for item in objects_of(override.get("properties")):
-                _set(configured, text_of(item.get("id")), item.get("value"))
-    return Style(configured, theme)
+            for property_ in objects_of(override.get("properties")):
+                _set_property(config, string_of(property_.get("id")), property_.get("value"))
+    return Style(config, theme)
 
 
-def shown_name(style: Style, series: PlotSeries) -> str:
+def display_name(style: Style, series: PlotSeries) -> str:
     """Return the configured display name, or the name of the series."""
-    given = text_of(style.configured.get("displayName"))
-    return (given if given and "${__" not in given else series.name)[:_LONGEST_NAME]
+    configured_name = string_of(style.config.get("displayName"))
+    # A name with an expression such as ``${__field.name}`` is not evaluated.
+    is_plain = bool(configured_name) and "${__" not in configured_name
+    return (configured_name if is_plain else series.name)[:_MAX_TEXT_LENGTH]
 
 
 def series_colours(styles: Sequence[Style]) -> list[str]:
-    """Return the fixed colours, and for the other series the palette in turn."""
-    return [style.fixed_colour or PALETTE[number % len(PALETTE)] for number, style in enumerate(styles)]
+    """Return a colour for each style: its fixed colour, else the next one of the palette."""
+    return [style.fixed_colour or PALETTE[index % len(PALETTE)] for index, style in enumerate(styles)]
 
 
-def threshold_of(steps: Sequence[ThresholdStep], value: float | None, theme: Theme) -> str:
-    """Return the colour of the last step that the value reaches."""
-    reached = [step for step in steps if step.value is None or (value is not None and value >= step.value)]
-    return reached[-1].colour if reached else PALETTE[0] if not steps else theme.text
+def threshold_colour(steps: Sequence[ThresholdStep], value: float | None, theme: Theme) -> str:
+    """Return the colour of the last step that the value reaches.
+
+    It is the first colour of the palette if there are no steps, and the colour of text if the value is below all of them.
+    """
+    if not steps:
+        return PALETTE[0]
+    reached_steps = [step for step in steps if step.value is None or (value is not None and value >= step.value)]
+    return reached_steps[-1].colour if reached_steps else theme.text
 
 
-def _colour_of_step(given: Any, theme: Theme) -> str:
-    return TRANSPARENT if given == TRANSPARENT else colour_of(given, theme) or theme.text
+def _colour_of_step(value: Any, theme: Theme) -> str:
+    return TRANSPARENT if value == TRANSPARENT else colour_of(value, theme) or theme.text
 
 
 def _matches(matcher: Mapping[str, Any], series: PlotSeries) -> bool:
-    """Return whether a matcher selects the series by name or query; a user's regular expression is never run."""
-    kind, wanted = matcher.get("id"), matcher.get("options")
-    return (kind == "byName" and wanted == series.name) or (kind == "byFrameRefID" and wanted == series.ref_id)
+    """Return whether a matcher selects the series by its name or refId. Matchers with a regular expression select no series."""
+    kind, option = matcher.get("id"), matcher.get("options")
+    return (kind == "byName" and option == series.name) or (kind == "byFrameRefID" and option == series.ref_id)
 
 
-def _set(configured: dict[str, Any], name: str, value: Any) -> None:
+def _set_property(config: dict[str, Any], name: str, value: Any) -> None:
     if name.startswith("custom."):
-        configured["custom"] = {**object_of(configured.get("custom")), name.removeprefix("custom."): value}
+        config["custom"] = {**object_of(config.get("custom")), name.removeprefix("custom."): value}
     else:
-        configured[name] = value
+        config[name] = value
 
 
-def _mappings(listed: Sequence[Mapping[str, Any]], value: float | None) -> Iterator[Mapping[str, Any]]:
-    for item in listed:
-        kind, options = item.get("type"), object_of(item.get("options"))
+def _mapping_results(mappings: Sequence[Mapping[str, Any]], value: float | None) -> Iterator[Mapping[str, Any]]:
+    """Yield the results of the value mappings that match. A result is an object with a ``text`` and a ``color``."""
+    for mapping in mappings:
+        kind, options = mapping.get("type"), object_of(mapping.get("options"))
         if kind == "value":
-            for wanted, result in options.items():
-                if value is not None and number_of(wanted) == value and isinstance(result, dict):
+            for mapped_value, result in options.items():
+                if value is not None and number_of(mapped_value) == value and isinstance(result, dict):
                     yield result
         elif kind == "range":
             start, end = number_of(options.get("from")), number_of(options.get("to"))

@@ -1,4 +1,4 @@
-"""Writer of the SVG of panels: text, boxes, arcs and lines. All text of users is escaped."""
+"""SVG elements of panels: text, rectangles, arcs and lines. Text of users is escaped."""
 
 import math
 import re
@@ -10,45 +10,60 @@ from xml.sax.saxutils import escape, quoteattr
 
 from dashwright.expressions.pictures.theme import FONT
 
-_UNSHOWABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-_NARROW: Final = frozenset("iIjlftr.,:;!|'()[]{}- ")
-_WIDE: Final = frozenset("mwMW@%—")
+_INVALID_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_NARROW_CHARACTERS: Final = frozenset("iIjlftr.,:;!|'()[]{}- ")
+_WIDE_CHARACTERS: Final = frozenset("mwMW@%—")
+#: The maximum number of characters of a line, and of a text that is wrapped; further characters are omitted.
+_MAX_LINE_LENGTH: Final = 2_000
+_MAX_TEXT_LENGTH: Final = 10_000
+#: Characters above this code point, such as those of East Asian scripts, are about as wide as high.
+_LAST_NARROW_CODE_POINT: Final = 0x2E7F
 
 
-def width_of(words: str, size: float) -> float:
-    """Return the approximate width of a text in pixels."""
-    return size * sum(0.31 if sign in _NARROW else 0.86 if sign in _WIDE else 1.0 if ord(sign) > 0x2E7F else 0.57 for sign in words)
+def text_width(text: str, size: float) -> float:
+    """Return the approximate width of a text in pixels, at a font ``size`` in pixels."""
+    return size * sum(_relative_width(character) for character in text)
 
 
-def shortened(words: str, size: float, width: float) -> str:
-    """Return the part of a text that fits into a width, with an ellipsis if it was cut."""
-    words = " ".join(words[:2_000].split())
-    if width_of(words, size) <= width:
-        return words
-    ends = list(accumulate(width_of(sign, size) for sign in words))
-    kept = bisect_right(ends, width - size)
-    return words[:kept].rstrip() + "…" if kept else ""
+def _relative_width(character: str) -> float:
+    """Return the approximate width of a character in font sizes."""
+    if character in _NARROW_CHARACTERS:
+        return 0.31
+    if character in _WIDE_CHARACTERS:
+        return 0.86
+    return 1.0 if ord(character) > _LAST_NARROW_CODE_POINT else 0.57
 
 
-def wrapped(words: str, size: float, width: float, lines: int) -> list[str]:
-    """Return a text in at most ``lines`` lines; the last one is shortened."""
-    found: list[str] = []
-    line = ""
-    rest = words[:10_000].split()
-    for number, word in enumerate(rest):
-        longer = f"{line} {word}".strip()
-        if line and width_of(longer, size) > width:
-            if len(found) + 1 == lines:
-                return [*found, shortened(" ".join([line, *rest[number:]]), size, width)]
-            found.append(line)
-            line = word
+def truncated(text: str, size: float, width: float) -> str:
+    """Return the start of a text that fits into a width in pixels, with an ellipsis if it is truncated."""
+    text = " ".join(text[:_MAX_LINE_LENGTH].split())
+    if text_width(text, size) <= width:
+        return text
+    end_positions = list(accumulate(text_width(character, size) for character in text))
+    ellipsis_width = size
+    count = bisect_right(end_positions, width - ellipsis_width)
+    return text[:count].rstrip() + "…" if count else ""
+
+
+def wrapped_lines(text: str, size: float, width: float, line_limit: int) -> list[str]:
+    """Return a text in at most ``line_limit`` lines of a width in pixels; the last one is truncated."""
+    lines: list[str] = []
+    current_line = ""
+    words = text[:_MAX_TEXT_LENGTH].split()
+    for index, word in enumerate(words):
+        longer_line = f"{current_line} {word}".strip()
+        if current_line and text_width(longer_line, size) > width:
+            if len(lines) + 1 == line_limit:
+                return [*lines, truncated(" ".join([current_line, *words[index:]]), size, width)]
+            lines.append(current_line)
+            current_line = word
         else:
-            line = longer
-    return [shortened(each, size, width) for each in [*found, line] if each][:lines]
+            current_line = longer_line
+    return [truncated(line, size, width) for line in [*lines, current_line] if line][:line_limit]
 
 
-def text(
-    words: str,
+def text_element(
+    text: str,
     x: float,
     y: float,
     *,
@@ -57,52 +72,56 @@ def text(
     anchor: Literal["start", "middle", "end"] = "start",
     bold: bool = False,
 ) -> str:
-    """Return a text element."""
+    """Return a ``<text>`` element."""
     weight = ' font-weight="bold"' if bold else ""
-    shown = escape(_UNSHOWABLE.sub("", words))
+    escaped = escape(_INVALID_CHARACTERS.sub("", text))
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-family={quoteattr(FONT)} font-size="{size:.1f}" fill="{colour}"'
-        f' text-anchor="{anchor}"{weight}>{shown}</text>'
+        f' text-anchor="{anchor}"{weight}>{escaped}</text>'
     )
 
 
-def box(x: float, y: float, width: float, height: float, fill: str, *, border: str = "none", radius: float = 0, opacity: float = 1) -> str:
-    """Return a rectangle."""
+def rectangle(
+    x: float, y: float, width: float, height: float, fill: str, *, border: str = "none", radius: float = 0, opacity: float = 1
+) -> str:
+    """Return a ``<rect>`` element."""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}" rx="{radius:g}" fill="{fill}"'
         f' stroke="{border}" fill-opacity="{opacity:g}"/>'
     )
 
 
-def line(points: Iterable[tuple[float, float]], colour: str, width: float = 1) -> str:
-    """Return a line through points."""
+def polyline(points: Iterable[tuple[float, float]], colour: str, width: float = 1) -> str:
+    """Return a ``<polyline>`` element through points."""
     coordinates = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return f'<polyline points="{coordinates}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
 
 
-def arc(centre: tuple[float, float], radius: float, part: tuple[float, float], colour: str, width: float) -> str:
-    """Return a part of the half circle above its centre: from 0 on the left to 1 on the right."""
-    (start, end), (x, y) = part, centre
-    ends = [(x - radius * math.cos(math.pi * at), y - radius * math.sin(math.pi * at)) for at in (start, end)]
-    (left, top), (right, bottom) = ends
+def arc(centre: tuple[float, float], radius: float, shares: tuple[float, float], colour: str, width: float) -> str:
+    """Return an arc of the half circle above ``centre``. It extends between two shares of the half circle, 0 (left) to 1 (right)."""
+    centre_x, centre_y = centre
+    (start_x, start_y), (end_x, end_y) = (
+        (centre_x - radius * math.cos(math.pi * share), centre_y - radius * math.sin(math.pi * share)) for share in shares
+    )
     return (
-        f'<path d="M {left:.1f} {top:.1f} A {radius:.1f} {radius:.1f} 0 0 1 {right:.1f} {bottom:.1f}" fill="none" stroke="{colour}"'
+        f'<path d="M {start_x:.1f} {start_y:.1f} A {radius:.1f} {radius:.1f} 0 0 1 {end_x:.1f} {end_y:.1f}" fill="none" stroke="{colour}"'
         f' stroke-width="{width:.1f}"/>'
     )
 
 
-def placed(parts: Sequence[str], x: float, y: float, width: float, height: float) -> str:
-    """Return the parts in a nested picture, which clips what exceeds it."""
-    inner = "".join(parts)
+def nested(elements: Sequence[str], x: float, y: float, width: float, height: float) -> str:
+    """Return the elements in a nested ``<svg>`` element, which clips them to its size."""
+    content = "".join(elements)
     return (
         f'<svg x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" viewBox="0 0 {width:.1f} {height:.1f}"'
-        f' overflow="hidden">{inner}</svg>'
+        f' overflow="hidden">{content}</svg>'
     )
 
 
-def whole(parts: Sequence[str], width: int, height: int) -> str:
-    """Return the complete picture."""
-    inner = "".join(parts)
+def document(elements: Sequence[str], width: int, height: int) -> str:
+    """Return the SVG document with the elements."""
+    content = "".join(elements)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">{inner}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">'
+        f"{content}</svg>"
     )

@@ -1,4 +1,4 @@
-"""Colours of the light and the dark theme, and those that dashboards name. Colours of users are validated."""
+"""Colours of the light and the dark theme, and the named colours of dashboards. Colours that users wrote are validated."""
 
 import re
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ FONT: Final = "Liberation Sans, Arial, sans-serif"
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of a theme."""
+    """The colours of a theme, as ``#rrggbb``."""
 
-    canvas: str
-    panel: str
-    border: str
+    canvas: str  #: Of the background behind the panels.
+    panel: str  #: Of the background of panels.
+    border: str  #: Of the border of panels.
     text: str
-    muted: str
-    grid: str
+    muted: str  #: Of less important text, such as labels of axes.
+    grid: str  #: Of the lines behind charts, and of the empty parts of gauges.
 
 
 THEMES: Final = {
@@ -25,6 +25,7 @@ THEMES: Final = {
     "light": Theme("#f4f5f5", "#ffffff", "#dfe1e4", "#24292e", "#62676e", "#e7e9ec"),
 }
 
+#: The colours of series without a configured colour, in order.
 PALETTE: Final = (
     "#73bf69",
     "#f2cc0c",
@@ -44,6 +45,7 @@ PALETTE: Final = (
     "#8f3bb8",
 )
 
+#: The prefixes of the named colours, in the order of the colours of each hue.
 _SHADES: Final = ("dark-", "semi-dark-", "", "light-", "super-light-")
 _HUES: Final = {
     "red": ("#c4162a", "#e02f44", "#f2495c", "#ff7383", "#ffa6b0"),
@@ -53,7 +55,7 @@ _HUES: Final = {
     "blue": ("#1f60c4", "#3274d9", "#5794f2", "#8ab8ff", "#c0d8ff"),
     "purple": ("#8f3bb8", "#a352cc", "#b877d9", "#ca95e5", "#deb6f2"),
 }
-_NAMED: Final = {f"{shade}{hue}": code for hue, codes in _HUES.items() for shade, code in zip(_SHADES, codes, strict=True)} | {
+_COLOURS_BY_NAME: Final = {f"{shade}{hue}": code for hue, codes in _HUES.items() for shade, code in zip(_SHADES, codes, strict=True)} | {
     "white": "#ffffff",
     "black": "#000000",
     "gray": "#8e8e8e",
@@ -63,14 +65,14 @@ _HEX: Final = re.compile(r"#[0-9a-fA-F]{6}")
 _RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*(?:,\s*[\d.]{1,8}\s*)?\)")
 
 
-def colour_of(given: Any, theme: Theme) -> str | None:
+def colour_of(value: Any, theme: Theme) -> str | None:
     """Return the ``#rrggbb`` of a colour in a dashboard, or None if it is unknown or transparent."""
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         return None
-    if given == "text":
+    if value == "text":
         return theme.text
-    if _HEX.fullmatch(given):
-        return given.lower()
-    if found := _RGB.fullmatch(given):
-        return "#" + "".join(f"{min(int(part), 255):02x}" for part in found.groups())
-    return _NAMED.get(given)
+    if _HEX.fullmatch(value):
+        return value.lower()
+    if match := _RGB.fullmatch(value):
+        return "#" + "".join(f"{min(int(component), 255):02x}" for component in match.groups())
+    return _COLOURS_BY_NAME.get(value)

@@ -1,4 +1,4 @@
-"""Values as text: the unit ids that dashboards name, as a fixed table, for texts and for labels of axes."""
+"""Units of values by the ids that dashboards use, and the formatting of values and axis labels with them."""
 
 import math
 from collections.abc import Sequence
@@ -10,70 +10,79 @@ from typing import Final
 class Unit:
     """A unit of values."""
 
-    #: The least value of each step, by which values are divided, and the suffix; the smallest first.
+    #: The steps of the unit, such as B, KiB and MiB: the size and the suffix of each, by ascending size. A value is divided by
+    #: the size of the largest step that it reaches.
     steps: Sequence[tuple[float, str]] = ((1, ""),)
-    prefix: str = ""
-    factor: float = 1  #: Values are multiplied by it first.
+    prefix: str = ""  #: Precedes the value, such as a currency sign.
+    factor: float = 1  #: The size of the unit of the values. They are multiplied by it before they are compared with the steps.
 
-    def text(self, value: float, decimals: int | None = None) -> str:
-        """Return the value with its unit."""
+    def format_value(self, value: float, decimals: int | None = None) -> str:
+        """Return the value with its unit, such as *1.5 KiB*."""
         if not math.isfinite(value):
             return "∞" if value > 0 else "-∞" if value < 0 else "-"
         size, suffix = self._step(value * self.factor)
-        return self.prefix + _digits(value * self.factor / size, decimals) + suffix
+        return self.prefix + _formatted_number(value * self.factor / size, decimals) + suffix
 
-    def label(self, decimals: int | None = None) -> str:
-        """Return a Vega expression for the label of a tick, made of this table's words and numbers only."""
-        form = ".4~g" if decimals is None else f".{min(max(decimals, 0), 10)}f"
-        (size, suffix), *greater = self.steps
-        made = self._part(size, suffix, form)
-        for least, behind in greater:
-            made = f"abs(datum.value) >= {_EDGE * least / self.factor!r} ? {self._part(least, behind, form)} : {made}"
-        return f"datum.value == 0 ? {self._part(*self._nought, form)} : {made}"
+    def label_expression(self, decimals: int | None = None) -> str:
+        """Return a Vega expression for the label of an axis tick. It contains only strings and numbers of ``UNITS``."""
+        number_format = ".4~g" if decimals is None else f".{min(max(decimals, 0), 10)}f"
+        smallest_step, *greater_steps = self.steps
+        expression = self._label_part(*smallest_step, number_format)
+        for size, suffix in greater_steps:
+            is_reached = f"abs(datum.value) >= {_STEP_SHARE * size / self.factor!r}"
+            expression = f"{is_reached} ? {self._label_part(size, suffix, number_format)} : {expression}"
+        return f"datum.value == 0 ? {self._label_part(*self._step_of_zero, number_format)} : {expression}"
 
     def ticks(self, low: float, high: float, count: int) -> list[float]:
-        """Return about ``count`` round values from ``low`` to ``high``; empty if decimal values are round in this unit."""
-        size, _ = self._step(max(abs(low), abs(high)) * self.factor)
-        size /= self.factor
-        rough = (high - low) / size / max(count, 1)
-        if math.log10(size * self.factor).is_integer() or not 0 < rough < math.inf:
-            return []
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = size * power * next(nice for nice in (1, 2, 5, 10) if nice * power >= rough * _EDGE)
-        return [number * step for number in range(math.floor(low / step), math.ceil(high / step) + 1)]
+        """Return about ``count`` values from ``low`` to ``high`` that are round in the step of the larger one.
 
-    def _part(self, size: float, suffix: str, form: str) -> str:
-        return f"'{self.prefix}' + format(datum.value * {self.factor / size!r}, '{form}') + '{suffix}'"
+        Return no values if the size of this step is a power of ten, because the ticks of Vega are round then.
+        """
+        step_size, _ = self._step(max(abs(low), abs(high)) * self.factor)
+        step_size /= self.factor
+        # Distances between two ticks, in steps of this size.
+        rough_distance = (high - low) / step_size / max(count, 1)
+        if math.log10(step_size * self.factor).is_integer() or not 0 < rough_distance < math.inf:
+            return []
+        power = 10.0 ** math.floor(math.log10(rough_distance))
+        multiple = next(multiple for multiple in (1, 2, 5, 10) if multiple * power >= rough_distance * _STEP_SHARE)
+        distance = step_size * power * multiple
+        return [index * distance for index in range(math.floor(low / distance), math.ceil(high / distance) + 1)]
+
+    def _label_part(self, size: float, suffix: str, number_format: str) -> str:
+        """Return a Vega expression for a label in the step with this size and suffix."""
+        return f"'{self.prefix}' + format(datum.value * {self.factor / size!r}, '{number_format}') + '{suffix}'"
 
     @property
-    def _nought(self) -> tuple[float, str]:
-        """The step in which 0 is shown: that of the unit's own name."""
+    def _step_of_zero(self) -> tuple[float, str]:
+        """The step in which 0 is shown: that of the unit of the values, such as KiB for values in KiB."""
         return next((step for step in self.steps if step[0] == self.factor), self.steps[0])
 
     def _step(self, value: float) -> tuple[float, str]:
+        """Return the largest step that a value reaches, after its multiplication by ``factor``."""
         if not value:
-            return self._nought
-        reached = [step for step in self.steps if abs(value) >= _EDGE * step[0]]
+            return self._step_of_zero
+        reached = [step for step in self.steps if abs(value) >= _STEP_SHARE * step[0]]
         return reached[-1] if reached else self.steps[0]
 
 
-#: Share of a step from which it is used: a value that would be shown as 1000 is shown as 1 of the next step.
-_EDGE: Final = 0.9995
+#: The share of a step's size from which the step is used, so that 999.6 is shown as *1 k* rather than as *1000*.
+_STEP_SHARE: Final = 0.9995
 
 
-def _si(behind: str = "") -> tuple[tuple[float, str], ...]:
-    return tuple((1000.0**power, f" {name}{behind}") for power, name in enumerate(("", "k", "M", "G", "T", "P")))
+def _si_steps(suffix: str = "") -> tuple[tuple[float, str], ...]:
+    return tuple((1000.0**exponent, f" {prefix}{suffix}") for exponent, prefix in enumerate(("", "k", "M", "G", "T", "P")))
 
 
-def _counted(behind: str = "") -> tuple[tuple[float, str], ...]:
-    return tuple((1000.0**power, f" {name}".rstrip() + behind) for power, name in enumerate(("", "K", "Mil", "Bil", "Tri")))
+def _short_scale(suffix: str = "") -> tuple[tuple[float, str], ...]:
+    return tuple((1000.0**exponent, f" {prefix}".rstrip() + suffix) for exponent, prefix in enumerate(("", "K", "Mil", "Bil", "Tri")))
 
 
-def _iec(behind: str) -> tuple[tuple[float, str], ...]:
-    return tuple((1024.0**power, f" {name}{behind}") for power, name in enumerate(("", "Ki", "Mi", "Gi", "Ti", "Pi")))
+def _iec_steps(suffix: str) -> tuple[tuple[float, str], ...]:
+    return tuple((1024.0**exponent, f" {prefix}{suffix}") for exponent, prefix in enumerate(("", "Ki", "Mi", "Gi", "Ti", "Pi")))
 
 
-_TIMES: Final = (
+_TIME_STEPS: Final = (
     (1e-9, " ns"),
     (1e-6, " µs"),
     (1e-3, " ms"),
@@ -86,89 +95,89 @@ _TIMES: Final = (
 )
 
 _PLAIN: Final = Unit()
-_SHORT: Final = Unit(_counted())
+_SHORT_SCALE: Final = Unit(_short_scale())
 #: Units by the id in a field's configuration. Values with an unknown id are plain numbers.
 UNITS: Final = {
     "": _PLAIN,
     "none": _PLAIN,
-    "short": _SHORT,
-    "sishort": Unit(_si()),
+    "short": _SHORT_SCALE,
+    "sishort": Unit(_si_steps()),
     "locale": _PLAIN,
     "percent": Unit(((1, "%"),)),
     "percentunit": Unit(((1, "%"),), factor=100),
     "humidity": Unit(((1, " %H"),)),
     "dB": Unit(((1, " dB"),)),
-    "bytes": Unit(_iec("B")),
-    "decbytes": Unit(_si("B")),
-    "bits": Unit(_iec("b")),
-    "decbits": Unit(_si("b")),
-    "kbytes": Unit(_iec("B"), factor=1024),
-    "mbytes": Unit(_iec("B"), factor=1024**2),
-    "gbytes": Unit(_iec("B"), factor=1024**3),
-    "deckbytes": Unit(_si("B"), factor=1000),
-    "decmbytes": Unit(_si("B"), factor=1e6),
-    "decgbytes": Unit(_si("B"), factor=1e9),
-    "bps": Unit(_si("b/s")),
-    "Bps": Unit(_si("B/s")),
-    "binBps": Unit(_iec("B/s")),
-    "binbps": Unit(_iec("b/s")),
-    "KBs": Unit(_si("B/s"), factor=1000),
-    "MBs": Unit(_si("B/s"), factor=1e6),
-    "Kbits": Unit(_si("b/s"), factor=1000),
-    "Mbits": Unit(_si("b/s"), factor=1e6),
-    "pps": Unit(_si("p/s")),
-    "ns": Unit(_TIMES, factor=1e-9),
-    "µs": Unit(_TIMES, factor=1e-6),
-    "ms": Unit(_TIMES, factor=1e-3),
-    "s": Unit(_TIMES),
-    "m": Unit(_TIMES, factor=60),
-    "h": Unit(_TIMES, factor=3600),
-    "d": Unit(_TIMES, factor=86400),
-    "dtdurations": Unit(_TIMES),
-    "dtdurationms": Unit(_TIMES, factor=1e-3),
-    "ops": Unit(_counted(" ops/s")),
-    "reqps": Unit(_counted(" req/s")),
-    "rps": Unit(_counted(" rd/s")),
-    "wps": Unit(_counted(" wr/s")),
-    "iops": Unit(_counted(" io/s")),
-    "cps": Unit(_counted(" c/s")),
-    "eps": Unit(_counted(" evt/s")),
-    "opm": Unit(_counted(" ops/m")),
-    "rpm": Unit(_counted(" rd/m")),
-    "hertz": Unit(_si("Hz")),
+    "bytes": Unit(_iec_steps("B")),
+    "decbytes": Unit(_si_steps("B")),
+    "bits": Unit(_iec_steps("b")),
+    "decbits": Unit(_si_steps("b")),
+    "kbytes": Unit(_iec_steps("B"), factor=1024),
+    "mbytes": Unit(_iec_steps("B"), factor=1024**2),
+    "gbytes": Unit(_iec_steps("B"), factor=1024**3),
+    "deckbytes": Unit(_si_steps("B"), factor=1000),
+    "decmbytes": Unit(_si_steps("B"), factor=1e6),
+    "decgbytes": Unit(_si_steps("B"), factor=1e9),
+    "bps": Unit(_si_steps("b/s")),
+    "Bps": Unit(_si_steps("B/s")),
+    "binBps": Unit(_iec_steps("B/s")),
+    "binbps": Unit(_iec_steps("b/s")),
+    "KBs": Unit(_si_steps("B/s"), factor=1000),
+    "MBs": Unit(_si_steps("B/s"), factor=1e6),
+    "Kbits": Unit(_si_steps("b/s"), factor=1000),
+    "Mbits": Unit(_si_steps("b/s"), factor=1e6),
+    "pps": Unit(_si_steps("p/s")),
+    "ns": Unit(_TIME_STEPS, factor=1e-9),
+    "µs": Unit(_TIME_STEPS, factor=1e-6),
+    "ms": Unit(_TIME_STEPS, factor=1e-3),
+    "s": Unit(_TIME_STEPS),
+    "m": Unit(_TIME_STEPS, factor=60),
+    "h": Unit(_TIME_STEPS, factor=3600),
+    "d": Unit(_TIME_STEPS, factor=86400),
+    "dtdurations": Unit(_TIME_STEPS),
+    "dtdurationms": Unit(_TIME_STEPS, factor=1e-3),
+    "ops": Unit(_short_scale(" ops/s")),
+    "reqps": Unit(_short_scale(" req/s")),
+    "rps": Unit(_short_scale(" rd/s")),
+    "wps": Unit(_short_scale(" wr/s")),
+    "iops": Unit(_short_scale(" io/s")),
+    "cps": Unit(_short_scale(" c/s")),
+    "eps": Unit(_short_scale(" evt/s")),
+    "opm": Unit(_short_scale(" ops/m")),
+    "rpm": Unit(_short_scale(" rd/m")),
+    "hertz": Unit(_si_steps("Hz")),
     "rotrpm": Unit(((1, " rpm"),)),
     "celsius": Unit(((1, " °C"),)),
     "fahrenheit": Unit(((1, " °F"),)),
     "kelvin": Unit(((1, " K"),)),
-    "watt": Unit(_si("W")),
-    "kwatt": Unit(_si("W"), factor=1000),
-    "watth": Unit(_si("Wh")),
-    "volt": Unit(_si("V")),
-    "amp": Unit(_si("A")),
-    "joule": Unit(_si("J")),
-    "lengthm": Unit(_si("m")),
+    "watt": Unit(_si_steps("W")),
+    "kwatt": Unit(_si_steps("W"), factor=1000),
+    "watth": Unit(_si_steps("Wh")),
+    "volt": Unit(_si_steps("V")),
+    "amp": Unit(_si_steps("A")),
+    "joule": Unit(_si_steps("J")),
+    "lengthm": Unit(_si_steps("m")),
     "pressurehpa": Unit(((1, " hPa"),)),
     "degree": Unit(((1, "°"),)),
-    "currencyUSD": Unit(_counted(), "$"),
-    "currencyEUR": Unit(_counted(), "€"),
-    "currencyGBP": Unit(_counted(), "£"),
-    "currencyJPY": Unit(_counted(), "¥"),
-    "currencyCHF": Unit(_counted(" CHF")),
-    "currencyRUB": Unit(_counted(" ₽")),
+    "currencyUSD": Unit(_short_scale(), "$"),
+    "currencyEUR": Unit(_short_scale(), "€"),
+    "currencyGBP": Unit(_short_scale(), "£"),
+    "currencyJPY": Unit(_short_scale(), "¥"),
+    "currencyCHF": Unit(_short_scale(" CHF")),
+    "currencyRUB": Unit(_short_scale(" ₽")),
 }
 
 
-def unit_of(name: str) -> Unit:
-    """Return the unit with an id, or the plain one."""
-    return UNITS.get(name, _PLAIN)
+def unit_of(unit_id: str) -> Unit:
+    """Return the unit with an id, or plain numbers if the id is unknown."""
+    return UNITS.get(unit_id, _PLAIN)
 
 
-def _digits(number: float, decimals: int | None) -> str:
-    """Return the number with ``decimals``, else with three or four significant digits without trailing zeros."""
+def _formatted_number(value: float, decimals: int | None) -> str:
+    """Return the value with ``decimals``, or by default with three or four significant digits and no trailing zeros."""
     if decimals is not None:
-        return f"{number:.{min(max(decimals, 0), 10)}f}"
-    if number and (abs(number) >= 1e15 or abs(number) < 1e-6):
-        return f"{number:.3g}"
-    places = 0 if abs(number) >= 1000 else 1 if abs(number) >= 100 else 2 if abs(number) >= 0.1 else 6
-    text = f"{number:.{places}f}"
+        return f"{value:.{min(max(decimals, 0), 10)}f}"
+    if value and (abs(value) >= 1e15 or abs(value) < 1e-6):
+        return f"{value:.3g}"
+    places = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 0.1 else 6
+    text = f"{value:.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

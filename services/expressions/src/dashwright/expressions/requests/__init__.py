@@ -1,1 +1,1 @@
-"""Bodies of requests, parsed into queries and expressions that can run, with every fault of their shape."""
+"""Parsing of request bodies to queries and expressions, and validation with a list of all faults."""

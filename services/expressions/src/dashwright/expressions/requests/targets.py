@@ -1,10 +1,10 @@
-"""Expressions of targets: the table from each type of target to the expression that the engine runs."""
+"""Conversion of targets, the JSON form in which clients write expressions, to the expressions of the engine."""
 
 from collections.abc import Callable
 from typing import Any
 
-from dashwright.common.document import write_json
 from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.json_documents import write_json
 from dashwright.common.models.expressions import (
     ClassicConditionsTarget,
     FormattedSqlTarget,
@@ -27,37 +27,44 @@ from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sql.engine import SqlEngine
-from dashwright.expressions.sql.expression import Sql
+from dashwright.expressions.sql.expression import SqlExpression
 
 
-def _math(target: MathTarget, _span: TimeRange, limits: Limits) -> Expression:
+def _math(target: MathTarget, _time_range: TimeRange, limits: Limits) -> Expression:
     try:
-        return Math.parsed(target.expression, limits)
+        return Math.parse(target.expression, limits)
     except BadRequest as error:
         raise BadRequest(f"invalid math command: {error.message}", details=error.details) from error
 
 
-def _reduce(target: ReduceTarget, _span: TimeRange, _limits: Limits) -> Expression:
+def _reduce(target: ReduceTarget, _time_range: TimeRange, _limits: Limits) -> Expression:
     settings = target.settings
     if settings is None:
         return Reduce.of(target.expression, target.reducer)
     return Reduce.of(target.expression, target.reducer, settings.mode, settings.replace_with_value)
 
 
-def _resample(target: ResampleTarget, span: TimeRange, limits: Limits) -> Expression:
-    return Resample.of(_input(target), target.window, target.downsampler, target.upsampler, span, limits)
+def _resample(target: ResampleTarget, time_range: TimeRange, limits: Limits) -> Expression:
+    return Resample.of(_input(target), target.window, target.downsampler, target.upsampler, time_range, limits)
 
 
-def _classic(target: ClassicConditionsTarget, _span: TimeRange, _limits: Limits) -> Expression:
+def _classic(target: ClassicConditionsTarget, _time_range: TimeRange, _limits: Limits) -> Expression:
     return ClassicConditions.of(
         [
-            Condition.of(number, item.operator.type, item.query.params, item.reducer.type, item.evaluator.type, item.evaluator.params)
-            for number, item in enumerate(target.conditions, 1)
+            Condition.of(
+                index,
+                condition.operator.type,
+                condition.query.params,
+                condition.reducer.type,
+                condition.evaluator.type,
+                condition.evaluator.params,
+            )
+            for index, condition in enumerate(target.conditions, 1)
         ]
     )
 
 
-def _threshold(target: ThresholdTarget, _span: TimeRange, _limits: Limits) -> Expression:
+def _threshold(target: ThresholdTarget, _time_range: TimeRange, _limits: Limits) -> Expression:
     if len(target.conditions) != 1:
         raise BadRequest(f"threshold expression requires exactly one condition, got {len(target.conditions)}")
     condition = target.conditions[0]
@@ -67,13 +74,14 @@ def _threshold(target: ThresholdTarget, _span: TimeRange, _limits: Limits) -> Ex
 def _hysteresis(condition: ThresholdCondition) -> Hysteresis | None:
     if condition.unload_evaluator is None:
         return None
-    unload = predicate_of(condition.unload_evaluator.type, condition.unload_evaluator.params)
-    return Hysteresis(unload, _loaded(condition.loaded_dimensions) if condition.loaded_dimensions else frozenset())
+    unload_condition = predicate_of(condition.unload_evaluator.type, condition.unload_evaluator.params)
+    return Hysteresis(unload_condition, _fingerprints(condition.loaded_dimensions) if condition.loaded_dimensions else frozenset())
 
 
-def _loaded(dimensions: dict[str, Any]) -> frozenset[int]:
+def _fingerprints(loaded_dimensions: dict[str, Any]) -> frozenset[int]:
+    """Return the fingerprints in the JSON of a frame. Raises BadRequest."""
     try:
-        return fingerprints_of(read_frames(write_json([dimensions]))[0])
+        return fingerprints_of(read_frames(write_json([loaded_dimensions]))[0])
     except (BadRequest, Invalid) as error:
         raise BadRequest(f"failed to parse loaded dimensions: {error.message}") from error
 
@@ -82,16 +90,16 @@ def _input(target: ResampleTarget | ThresholdTarget) -> str:
     return ref_id_of(target.expression, f"no variable specified to reference for refId {target.ref_id}")
 
 
-def _sql(target: SqlTarget, engine: SqlEngine | None) -> Sql:
+def _sql(target: SqlTarget, engine: SqlEngine | None) -> SqlExpression:
     if engine is None:
         raise BadRequest(
             f"sql expressions are disabled, so '{target.ref_id}' was not run; turn them on with DASHWRIGHT_FEATURES=sqlExpression",
             message_id="sse.sql.disabled",
         )
-    return Sql.of(target.ref_id, target.expression, target.format if isinstance(target, FormattedSqlTarget) else "", engine)
+    return SqlExpression.parse(target.ref_id, target.expression, target.format if isinstance(target, FormattedSqlTarget) else "", engine)
 
 
-#: Builds the expression of each type of target.
+#: Functions that create the expression of a target, by its model.
 _BUILDERS: dict[type[Target], Callable[[Any, TimeRange, Limits], Expression]] = {
     MathTarget: _math,
     ReduceTarget: _reduce,
@@ -101,18 +109,18 @@ _BUILDERS: dict[type[Target], Callable[[Any, TimeRange, Limits], Expression]] = 
 }
 
 
-def expression_of(target: Target, span: TimeRange, limits: Limits, sql: SqlEngine | None) -> Expression | TableExpression:
-    """Return the expression of a target; ``span`` is its time range, ``sql`` runs statements if the feature is on.
+def expression_of(target: Target, time_range: TimeRange, limits: Limits, sql: SqlEngine | None) -> Expression | TableExpression:
+    """Return the expression of a target. ``sql`` runs SQL statements if the feature is on.
 
-    Raises an error for the caller if the expression is invalid or too long.
+    Raises BadRequest if the expression is invalid, TooLarge if it is too long.
     """
-    text = getattr(target, "expression", "")
-    if len(text) > limits.expression_length:
-        raise limits.refusal("expression_length", f"the expression of '{target.ref_id}' has {len(text)} characters", "split it")
+    source = getattr(target, "expression", "")
+    if len(source) > limits.expression_length:
+        raise limits.refusal("expression_length", f"the expression of '{target.ref_id}' has {len(source)} characters", "split it")
     if isinstance(target, SqlTarget):
         return _sql(target, sql)
     try:
-        return _BUILDERS[type(target)](target, span, limits)
+        return _BUILDERS[type(target)](target, time_range, limits)
     except BadRequest as error:
-        text = f"failed to parse expression '{target.ref_id}': {error.message}"
-        raise BadRequest(text, message_id="sse.parseError", details=error.details) from error
+        message = f"failed to parse expression '{target.ref_id}': {error.message}"
+        raise BadRequest(message, message_id="sse.parseError", details=error.details) from error

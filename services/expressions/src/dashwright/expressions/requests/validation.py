@@ -1,4 +1,4 @@
-"""Validation of a panel: every fault of shape, ranges, limits, parsing and the graph, found without running anything."""
+"""Validation of a panel without running it: faults of its JSON, time ranges, limits, expressions and graph."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ import orjson
 from dashwright.common.errors import DashwrightError
 from dashwright.common.models.expressions import ClassicConditionsTarget
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions.engine.evaluate import bounded_plan
+from dashwright.expressions.engine.evaluate import plan_within_limits
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.requests.binding import BoundQuery, Fault
@@ -18,7 +18,7 @@ from dashwright.expressions.sql.engine import SqlEngine
 
 
 def find_faults(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> list[Fault]:
-    """Return all faults, those of shape first.
+    """Return all faults, those of the JSON first.
 
     Raises BadRequest if the body is not JSON, and DeadlineExceeded, which is not a fault of the panel.
     """
@@ -29,12 +29,12 @@ def find_faults(body: bytes, context: QueryContext, now: datetime, limits: Limit
 
 
 def _faults_of_nodes(draft: RequestDraft, limits: Limits, sql: SqlEngine | None) -> Iterator[Fault]:
-    nodes = [node_of(ref_id, bound.query, draft.ranges[ref_id], limits, sql) for ref_id, bound in draft.bound.items()]
-    # A query that could not be bound still exists: an expression that reads it has no fault of its own.
-    unbound = dict.fromkeys(fault.ref_id for fault in draft.faults if fault.ref_id and fault.ref_id not in draft.bound)
-    planned = bounded_plan([*nodes, *map(Node, unbound)], limits)
-    for ref_id, bound in draft.bound.items():
-        if error := planned.faults.get(ref_id):
+    nodes = [node_of(ref_id, bound.query, draft.time_ranges[ref_id], limits, sql) for ref_id, bound in draft.bound_queries.items()]
+    # Invalid queries are nodes too, so that an expression that reads one is not reported for a missing input.
+    invalid_ref_ids = dict.fromkeys(fault.ref_id for fault in draft.faults if fault.ref_id and fault.ref_id not in draft.bound_queries)
+    plan = plan_within_limits([*nodes, *map(Node, invalid_ref_ids)], limits)
+    for ref_id, bound in draft.bound_queries.items():
+        if error := plan.faults.get(ref_id):
             yield _fault(bound, error)
 
 
@@ -44,7 +44,7 @@ def _fault(bound: BoundQuery, error: DashwrightError) -> Fault:
 
 
 def validation_body(faults: Sequence[Fault]) -> bytes:
-    """Return the JSON ``{valid, faults}``; a fault within an expression has a ``position`` (from 1) and a ``caret``."""
+    """Return the JSON ``{valid, faults}``. A fault in an expression has a ``position`` (from 1) and a ``caret``."""
     return orjson.dumps({"valid": not faults, "faults": [_fault_members(fault) for fault in faults]})
 
 

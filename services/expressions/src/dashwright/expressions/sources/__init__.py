@@ -1,1 +1,1 @@
-"""Data sources of ordinary queries: one package for each type, each of which returns frames."""
+"""Data sources, with one package for each type. A data source runs queries and returns frames."""

@@ -1,4 +1,4 @@
-"""Errors that reveal the address of a data source, and their form for callers who may not read its settings."""
+"""Errors that may reveal the address of a data source, and a form of them for callers who may not read its settings."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,13 +8,13 @@ from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.query_context import QueryContext
 
-#: Errors whose text may name an address, a user or a database.
+#: Errors whose message may contain an address, a user or a database.
 _CONFIDENTIAL: WeakSet[DashwrightError] = WeakSet()
 
 
 @contextmanager
 def confidential_errors() -> Iterator[None]:
-    """Mark errors of the block as revealing the configuration of the data source."""
+    """Mark errors of the block as confidential, because they may reveal the settings of the data source."""
     try:
         yield
     except (BadRequest, SourceFailed) as error:
@@ -22,14 +22,14 @@ def confidential_errors() -> Iterator[None]:
         raise
 
 
-def seen_by(context: QueryContext, record: SourceRecord | None, error: DashwrightError) -> DashwrightError:
-    """Return the error in the form the caller may see, of the same class."""
+def visible_error(context: QueryContext, record: SourceRecord | None, error: DashwrightError) -> DashwrightError:
+    """Return the error, or an error of the same class without details if it is confidential and the caller may not read them."""
     if error not in _CONFIDENTIAL or record is None or context.may_read(record.uid):
         return error
-    shown = type(error)(
+    redacted = type(error)(
         f"the data source {record.name or record.uid!r:.80} cannot be reached; ask those who may read its settings "
         "(permission datasources:read), to whom this error names the reason",
         message_id=error.message_id,
     )
-    shown.__cause__ = error
-    return shown
+    redacted.__cause__ = error
+    return redacted

@@ -1,7 +1,7 @@
-"""Recent results of data sources, cached and shared: a caller with an equal query waits for the one that is running.
+"""Cache of recent results of data sources. A caller waits for an equal query that is already running.
 
-Frames from here belong to several requests at the same time. Their arrays are made read-only, so that a bug raises an
-error instead of changing the numbers of another request.
+Several requests share the cached frames. Their arrays are read-only, so that a bug raises an error instead of changing
+the numbers of another request.
 """
 
 import sys
@@ -16,121 +16,116 @@ from dashwright.common.clock import Clock
 from dashwright.common.single_flight import SingleFlight
 from dashwright.expressions.engine.frame import FieldType, Frame
 
+#: The defaults of the size of the cache and of the time for which it keeps a result.
 MAX_BYTES: Final = 64 * 1024 * 1024
-SECONDS: Final = 10.0
+TTL_SECONDS: Final = 10.0
 
 #: Approximate bytes of a frame and its labels, without its values.
 _FRAME_BYTES: Final = 1_000
 
-#: Most values of JSON columns that are counted for one result, within tens of milliseconds; larger ones are not cached.
-_MOST_JSON_VALUES: Final = 100_000
+#: The maximum number of values in the JSON columns of a cached result. Counting them takes tens of milliseconds.
+_MAX_JSON_VALUES: Final = 100_000
 
-Asked = Callable[[], Coroutine[Any, Any, Sequence[Frame]]]
+#: Runs a query.
+RunQuery = Callable[[], Coroutine[Any, Any, Sequence[Frame]]]
 
 
 @dataclass(slots=True)
 class _CacheEntry:
     frames: Sequence[Frame]
-    size: int
-    until: float
+    size: int  #: In bytes.
+    expires_at: float  #: In seconds of the cache's clock.
 
 
 class QueryCache:
-    """Results of queries, each kept for ``seconds``, at most ``max_bytes`` in total (0 for none).
+    """A cache of the results of queries, for ``seconds`` each and ``max_bytes`` in total (0 disables it).
 
-    The least recently used result is dropped first.
+    The least recently used result is evicted first.
     """
 
-    def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = SECONDS, clock: Clock | None = None) -> None:
+    def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = TTL_SECONDS, clock: Clock | None = None) -> None:
         self._max_bytes = max_bytes
         self._seconds = seconds
         self._clock = clock or Clock()
-        self._kept: OrderedDict[Hashable, _CacheEntry] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _CacheEntry] = OrderedDict()
         self._size = 0
         self._flights: SingleFlight[Hashable, Sequence[Frame]] = SingleFlight(cancel_unused=True)
 
-    async def get(self, key: Hashable, ask: Asked, *, fresh: Hashable = None) -> tuple[Sequence[Frame], bool]:
-        """Return the result for ``key``, and whether it came without a new query.
+    async def get(self, key: Hashable, run: RunQuery, *, fresh_token: Hashable = None) -> tuple[Sequence[Frame], bool]:
+        """Return the result for ``key``, and whether it is from the cache or a query that was already running.
 
-        With ``fresh`` it is the result of a query started with an equal ``fresh``, never an older one. Raises what
-        ``ask`` raises; errors are not cached. A caller that is cancelled does not affect the others; when the last one
-        is cancelled, the query is cancelled too.
+        With a ``fresh_token``, the cache is not read, and only a running query with an equal token is shared. Raises what
+        ``run`` raises; errors are not cached. The query is cancelled when all its callers are cancelled.
         """
-        if fresh is None and (kept := self._found(key)) is not None:
-            return kept, True
-        place = (key, fresh)
-        joined = place in self._flights
-        return await self._flights.once(place, lambda: self._query(key, ask)), joined
+        if fresh_token is None and (frames := self._find(key)) is not None:
+            return frames, True
+        flight_key = (key, fresh_token)
+        is_running = flight_key in self._flights
+        return await self._flights.run(flight_key, lambda: self._run(key, run)), is_running
 
-    async def _query(self, key: Hashable, ask: Asked) -> Sequence[Frame]:
-        frames = await ask()
+    async def _run(self, key: Hashable, run: RunQuery) -> Sequence[Frame]:
+        frames = await run()
         _freeze(frames)
-        self._keep(key, frames)
+        self._add(key, frames)
         return frames
 
-    def _found(self, key: Hashable) -> Sequence[Frame] | None:
-        kept = self._kept.get(key)
-        if kept is None:
+    def _find(self, key: Hashable) -> Sequence[Frame] | None:
+        entry = self._entries.get(key)
+        if entry is None:
             return None
-        if kept.until <= self._clock.seconds():
-            self._drop(key)
+        if entry.expires_at <= self._clock.seconds():
+            self._remove(key)
             return None
-        self._kept.move_to_end(key)
-        return kept.frames
+        self._entries.move_to_end(key)
+        return entry.frames
 
-    def _keep(self, key: Hashable, frames: Sequence[Frame]) -> None:
+    def _add(self, key: Hashable, frames: Sequence[Frame]) -> None:
         size = size_of(frames)
-        if key in self._kept:
-            self._drop(key)
+        if key in self._entries:
+            self._remove(key)
         if size is None or size > self._max_bytes:
             return
-        self._kept[key] = _CacheEntry(frames, size, self._clock.seconds() + self._seconds)
+        self._entries[key] = _CacheEntry(frames, size, self._clock.seconds() + self._seconds)
         self._size += size
         while self._size > self._max_bytes:
-            self._drop(next(iter(self._kept)))
+            self._remove(next(iter(self._entries)))
 
-    def _drop(self, key: Hashable) -> None:
-        self._size -= self._kept.pop(key).size
+    def _remove(self, key: Hashable) -> None:
+        self._size -= self._entries.pop(key).size
 
 
 def size_of(frames: Sequence[Frame]) -> int | None:
-    """Return the approximate bytes of frames, or None if their JSON has too many values to count.
-
-    A time column that frames share counts once.
-    """
-    arrays = {id(item.values): item for frame in frames for item in frame.fields}
-    documents = _size_of_json([item.values for item in arrays.values() if item.type is FieldType.JSON])
-    if documents is None:
+    """Return the approximate bytes of frames, or None if their JSON columns have too many values."""
+    # By the id of its array, so that a time column that frames share is counted once.
+    fields = {id(field.values): field for frame in frames for field in frame.fields}.values()
+    json_size = _size_of_json([field.values for field in fields if field.type is FieldType.JSON])
+    if json_size is None:
         return None
-    texts = sum(sum(map(sys.getsizeof, item.values.tolist())) for item in arrays.values() if item.type is FieldType.STRING)
-    return (
-        len(frames) * _FRAME_BYTES
-        + texts
-        + documents
-        + sum(item.values.nbytes + (0 if item.nulls is None else item.nulls.nbytes) for item in arrays.values())
-    )
+    string_size = sum(sum(map(sys.getsizeof, field.values.tolist())) for field in fields if field.type is FieldType.STRING)
+    array_size = sum(field.values.nbytes + (0 if field.nulls is None else field.nulls.nbytes) for field in fields)
+    return len(frames) * _FRAME_BYTES + string_size + json_size + array_size
 
 
 def _size_of_json(columns: Sequence[NDArray[Any]]) -> int | None:
-    """Return the bytes of every key and value in the documents, or None if there are too many."""
-    if sum(map(len, columns)) > _MOST_JSON_VALUES:
+    """Return the bytes of all keys and values in the columns' JSON documents, or None if there are too many values."""
+    if sum(map(len, columns)) > _MAX_JSON_VALUES:
         return None
-    left: list[Any] = [column.tolist() for column in columns]
+    pending: list[Any] = [column.tolist() for column in columns]
     size = count = 0
-    while left:
-        value = left.pop()
-        parts = [*value, *value.values()] if isinstance(value, dict) else value
-        count += len(parts)
-        if count > _MOST_JSON_VALUES:
+    while pending:
+        container = pending.pop()
+        members = [*container, *container.values()] if isinstance(container, dict) else container
+        count += len(members)
+        if count > _MAX_JSON_VALUES:
             return None
-        size += sum(map(sys.getsizeof, parts))
-        left += [part for part in parts if isinstance(part, dict | list)]
+        size += sum(map(sys.getsizeof, members))
+        pending += [member for member in members if isinstance(member, dict | list)]
     return size
 
 
 def _freeze(frames: Sequence[Frame]) -> None:
     for frame in frames:
-        for item in frame.fields:
-            item.values.flags.writeable = False
-            if item.nulls is not None:
-                item.nulls.flags.writeable = False
+        for field in frame.fields:
+            field.values.flags.writeable = False
+            if field.nulls is not None:
+                field.nulls.flags.writeable = False

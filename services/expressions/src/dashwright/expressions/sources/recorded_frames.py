@@ -1,12 +1,12 @@
-"""Recorded frames in place of the results of data sources."""
+"""A data source that returns recorded frames."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from dashwright.common.document import write_json
 from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.json_documents import write_json
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
@@ -16,16 +16,16 @@ from dashwright.expressions.sources.source import Source
 
 
 class RecordedFrames(Source):
-    """A source that returns the frames recorded for each refId, whatever its data source and time range."""
+    """A source that returns the frames recorded for each refId. It ignores the data source and the time range."""
 
     def __init__(self, frames: Mapping[str, Sequence[Frame]]) -> None:
         self._frames = frames
 
     @classmethod
-    def of_response(cls, text: bytes) -> "RecordedFrames":
-        """Return the frames of a response of ``/api/ds/query``. Raises BadRequest."""
+    def of_response(cls, body: bytes) -> "RecordedFrames":
+        """Return a source with the frames of a response of ``/api/ds/query``. Raises BadRequest."""
         try:
-            document = orjson.loads(text)
+            document = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise BadRequest(f"the recorded frames are not JSON: {error}") from error
         results = document.get("results") if isinstance(document, dict) else None
@@ -37,7 +37,7 @@ class RecordedFrames(Source):
         return ref_id in self._frames
 
     async def health(self) -> str:
-        """Return that frames are recorded."""
+        """Return a message that frames are recorded."""
         return "Frames are recorded"
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:

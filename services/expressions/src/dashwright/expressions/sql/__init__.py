@@ -1,5 +1,5 @@
-"""The expression type ``sql``: MySQL's language against an allow list, run by DuckDB in a child process.
+"""The expression type ``sql``: statements in MySQL's dialect, limited by an allow list and run by DuckDB in a child process.
 
-No other package imports duckdb and sqlglot. ``child.py`` is the program of the child process and imports nothing of
-Dashwright but ``confinement``.
+No other package imports duckdb and sqlglot. The child process runs ``child.py``, which of
+Dashwright imports only ``confinement``.
 """

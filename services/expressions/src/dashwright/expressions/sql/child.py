@@ -1,9 +1,9 @@
-"""The program that runs statements in a confined process: ``python -I child.py``, started by ``sandbox``.
+"""The child process that runs statements: ``python -I child.py``, started by ``sandbox``.
 
-It imports nothing of Dashwright but ``confinement``. Requests come through its standard input, tables through memory that it can only
-read. Responses go to its standard output: a length of four bytes, as many bytes of JSON, then the buffers that the JSON describes.
-The parent trusts nothing in a response. By the time it reads the first statement the kernel refuses it files, network and other
-processes, and neither the limits of the process nor the settings of the database can be changed any more.
+Of Dashwright it imports only ``confinement``. Requests arrive on standard input, and tables in shared memory, which is
+read-only for the child. A response on standard output is a length of four bytes, JSON of this length, and the buffers
+that the JSON describes. The parent does not trust responses. Before the first statement the kernel denies files, network
+and other processes, and the limits of the process and the settings of the database become final.
 """
 
 import ctypes
@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 
 from dashwright.expressions import confinement
 
-_OWN_DESCRIPTORS = 64
-_DAY = 86_400_000_000_000
-_FIRST_NANOSECOND, _LAST_NANOSECOND = -(2**63) + 1, 2**63 - 1
-_LONGEST_TEXT = 2_000
+_STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
+_MAX_DESCRIPTORS = 64
+_DAY_NANOSECONDS = 86_400_000_000_000
+_FIRST_NANOSECOND, _LAST_NANOSECOND = -(2**63) + 1, 2**63 - 1  # -(2**63) is numpy's NaT.
+_MAX_ERROR_LENGTH = 2_000
 
-#: The settings of the database. The order matters: the folder for temporary files must be set before external access is
-#: disabled, and the lock comes last. They are global because a cursor starts with the global settings, not with those
-#: of its connection, and the lock would keep it there.
+#: The settings of the database. The order matters: the directory of temporary files must be set before external access is
+#: disabled, and the lock comes last. The settings are global because a cursor does not inherit those of its connection.
 SETTINGS = (
     "temp_directory = ''",
     "max_temp_directory_size = '0B'",
@@ -48,13 +48,13 @@ SETTINGS = (
     "lock_configuration = true",
 )
 
-#: The limits of the container. DuckDB does not start if it cannot open the first one, although its limits are given.
-_READ_BY_DUCKDB = ("/proc/self/cgroup", "/sys/fs/cgroup")
+#: Files with the limits of the container. DuckDB does not start if it cannot open the first one.
+_FILES_OF_DUCKDB = ("/proc/self/cgroup", "/sys/fs/cgroup")
 
-#: Set at the start, so that DuckDB starts no threads that have no work here.
-_THREADS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "async_threads": 1}
+#: The configuration at the start, which avoids useless threads.
+_THREAD_CONFIG: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "async_threads": 1}
 
-_NUMBERS = {
+_FIXED_WIDTH_TYPES = {
     "int8": nanoarrow.int8(),
     "int16": nanoarrow.int16(),
     "int32": nanoarrow.int32(),
@@ -68,10 +68,10 @@ _NUMBERS = {
     "bool": nanoarrow.bool_(),
     "time.Time": nanoarrow.timestamp("ns"),
 }
-_TEXT = nanoarrow.c_schema(nanoarrow.string())
-_JSON = _TEXT.modify(metadata={b"ARROW:extension:name": b"arrow.json", b"ARROW:extension:metadata": b""})
+_STRING = nanoarrow.c_schema(nanoarrow.string())
+_JSON = _STRING.modify(metadata={b"ARROW:extension:name": b"arrow.json", b"ARROW:extension:metadata": b""})
 
-#: The type of a returned column by the type in the statement. Decimals are float64, too; every other type becomes text.
+#: The type of a result column by its type in DuckDB. Decimals become float64, and other types strings.
 _RESULT_TYPES = {
     "BOOLEAN": "bool",
     "TINYINT": "int8",
@@ -96,15 +96,15 @@ _RESULT_TYPES = {
     "TIMESTAMP WITH TIME ZONE": "time.Time",
 }
 
-#: Nanoseconds of one tick, by the prefix of the Arrow format.
-_TICKS = {"tdD": _DAY, "tss": 1_000_000_000, "tsm": 1_000_000, "tsu": 1_000, "tsn": 1}
+#: Nanoseconds of one unit of time, by the first three characters of the Arrow format.
+_UNIT_NANOSECONDS = {"tdD": _DAY_NANOSECONDS, "tss": 1_000_000_000, "tsm": 1_000_000, "tsu": 1_000, "tsn": 1}
 
 
 class _ArrowArray(ctypes.Structure):
     """The C struct ``ArrowArray``, for its member ``dictionary``, which nanoarrow cannot set."""
 
     _fields_ = (
-        ("counts", ctypes.c_int64 * 5),
+        ("counts", ctypes.c_int64 * 5),  # length, null_count, offset, n_buffers and n_children
         ("buffers", ctypes.c_void_p),
         ("children", ctypes.c_void_p),
         ("dictionary", ctypes.c_void_p),
@@ -114,46 +114,48 @@ class _ArrowArray(ctypes.Structure):
 
 
 class _Tables:
-    """The tables of one statement, as the parent laid them out in memory."""
+    """The tables of one statement, in the memory shared by the parent."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         self._memory = memoryview(mmap.mmap(descriptor, size, prot=mmap.PROT_READ)) if size else memoryview(b"")
 
     def table(self, layout: dict[str, Any]) -> "_Table":
-        """Return the table that a request describes."""
+        """Return the table with a layout from a request."""
         columns = [self._column(layout["rows"], column) for column in layout["columns"]]
-        types = [column.schema.modify(name=item["name"]) for column, item in zip(columns, layout["columns"], strict=True)]
-        schema = nanoarrow.c_schema(nanoarrow.struct([], nullable=False)).modify(children=types)
+        column_types = [column.schema.modify(name=item["name"]) for column, item in zip(columns, layout["columns"], strict=True)]
+        schema = nanoarrow.c_schema(nanoarrow.struct([], nullable=False)).modify(children=column_types)
         return _Table(nanoarrow.c_array_from_buffers(schema, layout["rows"], [None], children=columns, null_count=0))
 
     def _column(self, rows: int, layout: dict[str, Any]) -> Any:
-        valid = self._part(layout["valid"]) if "valid" in layout else None
+        validity = self._buffer(layout["valid"]) if "valid" in layout else None
         if "dictionary" in layout:
-            return self._coded(rows, layout, valid)
+            return self._dictionary_column(rows, layout, validity)
         if "offsets" in layout:
-            kind = _JSON if layout["type"] == "json.RawMessage" else _TEXT
-            return nanoarrow.c_array_from_buffers(kind, rows, [valid, self._part(layout["offsets"]), self._part(layout["values"])])
-        return nanoarrow.c_array_from_buffers(nanoarrow.c_schema(_NUMBERS[layout["type"]]), rows, [valid, self._part(layout["values"])])
+            arrow_type = _JSON if layout["type"] == "json.RawMessage" else _STRING
+            buffers = [validity, self._buffer(layout["offsets"]), self._buffer(layout["values"])]
+        else:
+            arrow_type = nanoarrow.c_schema(_FIXED_WIDTH_TYPES[layout["type"]])
+            buffers = [validity, self._buffer(layout["values"])]
+        return nanoarrow.c_array_from_buffers(arrow_type, rows, buffers)
 
-    def _coded(self, rows: int, layout: dict[str, Any], valid: Any) -> Any:
-        kind = nanoarrow.c_schema(nanoarrow.dictionary(_NUMBERS[layout["codes"]], nanoarrow.string()))
-        codes = nanoarrow.c_array_from_buffers(kind, rows, [valid, self._part(layout["values"])])
-        texts = self._column(layout["dictionary"]["rows"], layout["dictionary"] | {"type": "string"})
-        # Swapped, not copied: each array then owns the other's former content and releases it exactly once.
-        place, given = _ArrowArray.from_address(codes._addr()).dictionary, texts._addr()
-        size = ctypes.sizeof(_ArrowArray)
-        empty = ctypes.string_at(place, size)
-        ctypes.memmove(place, given, size)
-        ctypes.memmove(given, empty, size)
+    def _dictionary_column(self, rows: int, layout: dict[str, Any], validity: Any) -> Any:
+        arrow_type = nanoarrow.c_schema(nanoarrow.dictionary(_FIXED_WIDTH_TYPES[layout["codes"]], nanoarrow.string()))
+        codes = nanoarrow.c_array_from_buffers(arrow_type, rows, [validity, self._buffer(layout["values"])])
+        strings = self._column(layout["dictionary"]["rows"], layout["dictionary"] | {"type": "string"})
+        # The structs are swapped rather than copied, so that the content of each is released exactly once.
+        dictionary_address, size = _ArrowArray.from_address(codes._addr()).dictionary, ctypes.sizeof(_ArrowArray)
+        empty = ctypes.string_at(dictionary_address, size)
+        ctypes.memmove(dictionary_address, strings._addr(), size)
+        ctypes.memmove(strings._addr(), empty, size)
         return codes
 
-    def _part(self, place: Sequence[int]) -> memoryview:
-        offset, length = place
+    def _buffer(self, extent: Sequence[int]) -> memoryview:
+        offset, length = extent
         return self._memory[offset : offset + length]
 
 
 class _Table:
-    """A table that DuckDB may read any number of times."""
+    """A table that DuckDB can read repeatedly."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -165,32 +167,32 @@ class _Table:
         return self._array.schema.__arrow_c_schema__()
 
 
-class _Refused(Exception):
-    """The statement or its result is of a type that is not run here."""
+class _StatementError(Exception):
+    """The statement is not a single SELECT, or its result is not supported."""
 
 
 def _relation(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[duckdb.DuckDBPyRelation, list[str], list[str]]:
-    """Return the relation of the statement, and the names and types of its columns."""
+    """Return the relation of the statement, and the names and result types of its columns."""
     statements = cursor.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise _Refused("only one statement that selects is run")
+        raise _StatementError("only a single SELECT statement is run")
     relation = cursor.sql(statements[0])
-    names, types = relation.columns, [str(kind) for kind in relation.types]
-    result_types = [_RESULT_TYPES.get(kind, "float64" if kind.startswith("DECIMAL") else "") for kind in types]
+    names, duckdb_types = relation.columns, [str(duckdb_type) for duckdb_type in relation.types]
+    result_types = [_RESULT_TYPES.get(duckdb_type, "float64" if duckdb_type.startswith("DECIMAL") else "") for duckdb_type in duckdb_types]
     if not all(result_types):
-        # By position, because two columns may have one name.
-        projected = [f"#{number}" if kind else f"cast(#{number} as varchar)" for number, kind in enumerate(result_types, 1)]
-        relation = relation.project(", ".join(projected))
-    return relation, names, [kind or "string" for kind in result_types]
+        # By position, because two columns may have the same name.
+        projections = [f"#{index}" if result_type else f"cast(#{index} as varchar)" for index, result_type in enumerate(result_types, 1)]
+        relation = relation.project(", ".join(projections))
+    return relation, names, [result_type or "string" for result_type in result_types]
 
 
 class _Column:
-    """A column of the result, collected part by part."""
+    """A column of the result, collected in chunks."""
 
-    def __init__(self, name: str, kind: str) -> None:
+    def __init__(self, name: str, type_name: str) -> None:
         self.name = name
-        self.kind = kind
-        self._parts: list[bytes] = []
+        self.type_name = type_name
+        self._chunks: list[bytes] = []
         self._nulls: list[bytes] = []
         self._lengths: list[bytes] = []
         self._has_nulls = False
@@ -200,200 +202,198 @@ class _Column:
         """Add the first ``rows`` of an Arrow array."""
         view = array.view()
         span = slice(view.offset, view.offset + rows)
-        nulls = _nulls(view, span, rows)
+        nulls = _null_mask(view, span, rows)
         self._has_nulls = self._has_nulls or bool(nulls.any())
         self._nulls.append(nulls.tobytes())
-        if self.kind in {"string", "json.RawMessage"}:
+        if self.type_name in {"string", "json.RawMessage"}:
             offsets = np.asarray(view.buffer(1))[view.offset : view.offset + rows + 1]
-            text = memoryview(view.buffer(2))[int(offsets[0]) : int(offsets[-1])] if rows else memoryview(b"")
+            content = memoryview(view.buffer(2))[int(offsets[0]) : int(offsets[-1])] if rows else memoryview(b"")
             self._lengths.append(np.diff(offsets).astype(np.int32).tobytes())
-            self._append(bytes(text))
+            self._append(bytes(content))
         else:
-            self._append(_values(view, array.schema.format, span, nulls, self.kind).tobytes())
+            self._append(_values(view, array.schema.format, span, nulls, self.type_name).tobytes())
 
-    def _append(self, part: bytes) -> None:
-        self._parts.append(part)
-        self.size += len(part)
+    def _append(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self.size += len(chunk)
 
     def buffers(self) -> dict[str, bytes]:
         """Return the buffers of the column by name."""
-        found = {"values": b"".join(self._parts)}
-        if self.kind in {"string", "json.RawMessage"}:
-            found["lengths"] = b"".join(self._lengths)
+        buffers = {"values": b"".join(self._chunks)}
+        if self.type_name in {"string", "json.RawMessage"}:
+            buffers["lengths"] = b"".join(self._lengths)
         if self._has_nulls:
-            found["nulls"] = b"".join(self._nulls)
-        return found
+            buffers["nulls"] = b"".join(self._nulls)
+        return buffers
 
 
-def _nulls(view: Any, span: slice, rows: int) -> NDArray[np.bool_]:
+def _null_mask(view: Any, span: slice, rows: int) -> NDArray[np.bool_]:
     if view.null_count == 0 or not view.buffer(0).size_bytes:
         return np.zeros(rows, np.bool_)
     bits = np.frombuffer(view.buffer(0), np.uint8)
     return ~np.unpackbits(bits, bitorder="little")[span].astype(np.bool_)
 
 
-def _values(view: Any, form: str, span: slice, nulls: NDArray[np.bool_], kind: str) -> NDArray[Any]:
-    """Return the values in the type of the returned column, with 0 in the slots of nulls."""
+def _values(view: Any, arrow_format: str, rows: slice, nulls: NDArray[np.bool_], type_name: str) -> NDArray[Any]:
+    """Return the values in the type of the result column, with 0 in the slots of nulls."""
     raw = view.buffer(1)
-    if kind == "bool":
-        return np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little")[span]
-    if form.startswith("d:"):
-        return _decimals(np.frombuffer(raw, np.dtype([("low", "<u8"), ("high", "<i8")]))[span], int(form[2:].split(",")[1]))
-    if kind == "time.Time":
-        ticks = np.frombuffer(raw, np.int32 if form == "tdD" else np.int64)[span].astype(np.int64)
-        return _instants(np.where(nulls, 0, ticks), _TICKS[form[:3]])
-    return np.frombuffer(raw, kind)[span]
+    if type_name == "bool":
+        return np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little")[rows]
+    if arrow_format.startswith("d:"):
+        return _decimals(np.frombuffer(raw, np.dtype([("low", "<u8"), ("high", "<i8")]))[rows], int(arrow_format[2:].split(",")[1]))
+    if type_name == "time.Time":
+        ticks = np.frombuffer(raw, np.int32 if arrow_format == "tdD" else np.int64)[rows].astype(np.int64)
+        return _timestamps(np.where(nulls, 0, ticks), _UNIT_NANOSECONDS[arrow_format[:3]])
+    return np.frombuffer(raw, type_name)[rows]
 
 
 def _decimals(digits: NDArray[Any], scale: int) -> NDArray[np.float64]:
-    small = digits["high"] == digits["low"].view(np.int64) >> 63
-    large = digits["high"].astype(np.float64) * 2.0**64 + digits["low"].astype(np.float64)
-    return np.where(small, digits["low"].view(np.int64).astype(np.float64), large) / 10.0**scale
+    """Return decimals as floats. ``digits`` are 128-bit integers, in two halves each; ``scale`` is the number of decimal places."""
+    fits_int64 = digits["high"] == digits["low"].view(np.int64) >> 63  # The upper half has only copies of the sign.
+    approximation = digits["high"].astype(np.float64) * 2.0**64 + digits["low"].astype(np.float64)
+    return np.where(fits_int64, digits["low"].view(np.int64).astype(np.float64), approximation) / 10.0**scale
 
 
-def _instants(ticks: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-    if len(ticks) and (int(ticks.min()) < _FIRST_NANOSECOND // length or int(ticks.max()) > _LAST_NANOSECOND // length):
-        raise _Refused("the result holds a time outside the years 1678 to 2262")
-    return ticks * length
+def _timestamps(values: NDArray[np.int64], unit_nanoseconds: int) -> NDArray[np.int64]:
+    first, last = _FIRST_NANOSECOND // unit_nanoseconds, _LAST_NANOSECOND // unit_nanoseconds
+    if len(values) and (int(values.min()) < first or int(values.max()) > last):
+        raise _StatementError("the result holds a time outside the years 1678 to 2262")
+    return values * unit_nanoseconds
 
 
 def _respond(cursor: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> Iterator[bytes]:
-    relation, names, kinds = _relation(cursor, request["sql"])
-    columns = [_Column(name, kind) for name, kind in zip(names, kinds, strict=True)]
-    most = max(1, request["cells"] // max(1, len(columns)))
-    rows, is_cut = 0, False
+    """Yield the chunks of the response: its head, and the buffers of each column."""
+    relation, names, type_names = _relation(cursor, request["sql"])
+    columns = [_Column(name, type_name) for name, type_name in zip(names, type_names, strict=True)]
+    row_limit = max(1, request["cells"] // max(1, len(columns)))
+    rows, is_truncated = 0, False
     for array in nanoarrow.c_array_stream(relation):
-        taken = min(array.length, most - rows)
-        for number, column in enumerate(columns):
-            column.add(array.child(number), taken)
-        rows += taken
-        if taken < array.length:
-            is_cut = True
+        row_count = min(array.length, row_limit - rows)
+        rows += row_count
+        for index, column in enumerate(columns):
+            column.add(array.child(index), row_count)
+        is_truncated = row_count < array.length
+        if is_truncated:
             break
         if sum(column.size for column in columns) > request["bytes"]:
-            raise _Refused(f"the result takes more than {request['bytes']} bytes")
+            raise _StatementError(f"the result takes more than {request['bytes']} bytes")
     buffers = [column.buffers() for column in columns]
     layout = [
-        {"name": column.name, "type": column.kind, "buffers": {key: len(part) for key, part in parts.items()}}
-        for column, parts in zip(columns, buffers, strict=True)
+        {"name": column.name, "type": column.type_name, "buffers": {key: len(buffer) for key, buffer in column_buffers.items()}}
+        for column, column_buffers in zip(columns, buffers, strict=True)
     ]
-    yield _encoded({"rows": rows, "cut": is_cut, "columns": layout, "cpu": _used()})
-    for parts in buffers:
-        yield from parts.values()
+    yield _message({"rows": rows, "cut": is_truncated, "columns": layout, "cpu": _cpu_seconds()})
+    for column_buffers in buffers:
+        yield from column_buffers.values()
 
 
-def _used() -> float:
-    """Return the seconds of processor time used so far."""
+def _cpu_seconds() -> float:
+    """Return the processor time used by this process, in seconds."""
     times = os.times()
     return times.user + times.system
 
 
-def _encoded(layout: dict[str, Any]) -> bytes:
-    text = json.dumps(layout).encode()
-    return struct.pack(">I", len(text)) + text
+def _message(head: dict[str, Any]) -> bytes:
+    encoded = json.dumps(head).encode()
+    return struct.pack(">I", len(encoded)) + encoded
 
 
 def _failure(error: BaseException) -> bytes:
-    return _encoded({"error": type(error).__name__, "text": str(error)[:_LONGEST_TEXT], "cpu": _used()})
+    return _message({"error": type(error).__name__, "text": str(error)[:_MAX_ERROR_LENGTH], "cpu": _cpu_seconds()})
 
 
 def _run(cursor: duckdb.DuckDBPyConnection, descriptor: int, request: dict[str, Any]) -> list[bytes]:
-    """Return the parts of the message to send.
-
-    It is complete before any of it is sent, because an error in the middle could not be reported.
-    """
+    """Return the complete response, because an error could not be reported after a part of it was sent."""
     try:
         tables = _Tables(descriptor, request["size"])
         for layout in request["tables"]:
             cursor.register(layout["name"], tables.table(layout))
         return list(_respond(cursor, request))
-    except (duckdb.Error, NanoarrowException, _Refused, MemoryError, ValueError) as error:
+    except (duckdb.Error, NanoarrowException, _StatementError, MemoryError, ValueError) as error:
         return [_failure(error)]
 
 
-class _Fence(NamedTuple):
-    """The limits and macros of the child; see ``sandbox``."""
+class _Setup(NamedTuple):
+    """The first request: what the child needs to confine itself, and its macros."""
 
-    parent: int
-    descriptor: int
-    bytes: int
-    address_space: int
-    cpu_seconds: int
-    macros: list[str]
+    parent: int  #: The process id of the parent.
+    descriptor: int  #: The file descriptor of the shared memory.
+    bytes: int  #: The memory limit of DuckDB in bytes.
+    address_space: int  #: Bytes that the process may map in addition to libraries.
+    cpu_seconds: int  #: The limit of processor time.
+    macros: list[str]  #: Statements that create the macros.
 
 
-def _enclose(fence: _Fence) -> tuple[duckdb.DuckDBPyConnection, confinement.Walls]:
-    """Return the locked database and the confinement of this process, which the kernel now enforces."""
-    confinement.leave_privileges(fence.parent)
-    # Opened before the confinement: no file can be opened after it.
+def _confine(setup: _Setup) -> tuple[duckdb.DuckDBPyConnection, confinement.Restrictions]:
+    """Confine this process. Return the database with locked settings, and the confinement that is in effect."""
+    confinement.drop_privileges(setup.parent)
+    # Opened before the confinement, because no file can be opened after it.
     statm = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
-    landlock = confinement.shut_files(_READ_BY_DUCKDB)
-    connection = duckdb.connect(":memory:", config=_THREADS)
-    for macro in fence.macros:
+    landlock = confinement.restrict_files(_FILES_OF_DUCKDB)
+    connection = duckdb.connect(":memory:", config=_THREAD_CONFIG)
+    for macro in setup.macros:
         connection.execute(macro).fetchall()
     for setting in SETTINGS:
-        connection.execute(f"set global {setting.format(bytes=fence.bytes)}").fetchall()
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, 0)
-    _limit(resource.RLIMIT_NOFILE, _OWN_DESCRIPTORS)
-    _limit(resource.RLIMIT_CPU, fence.cpu_seconds)
-    _limit(resource.RLIMIT_NPROC, 0)
+        connection.execute(f"set global {setting.format(bytes=setup.bytes)}").fetchall()
+    for resource_id in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
+        _limit(resource_id, 0)
+    _limit(resource.RLIMIT_NOFILE, _MAX_DESCRIPTORS)
+    _limit(resource.RLIMIT_CPU, setup.cpu_seconds)
     if statm is not None:
-        _limit(resource.RLIMIT_AS, _mapped(statm) + fence.address_space)
+        _limit(resource.RLIMIT_AS, _mapped_bytes(statm) + setup.address_space)
         os.close(statm)
-    seccomp = confinement.shut_kernel()
-    return connection, confinement.Walls(landlock, seccomp)
+    seccomp = confinement.restrict_system_calls()
+    return connection, confinement.Restrictions(landlock, seccomp)
 
 
-def _limit(kind: int, value: int) -> None:
-    _, most = resource.getrlimit(kind)
-    value = value if most == resource.RLIM_INFINITY else min(value, most)
-    resource.setrlimit(kind, (value, value))
+def _limit(resource_id: int, limit: int) -> None:
+    _, hard_limit = resource.getrlimit(resource_id)
+    limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)
+    resource.setrlimit(resource_id, (limit, limit))
 
 
-def _mapped(statm: int) -> int:
-    """Return the bytes that are mapped already: the libraries, most of all."""
+def _mapped_bytes(statm: int) -> int:
+    """Return the size in bytes of the memory that is mapped already, mainly by libraries."""
     return int(os.pread(statm, 100, 0).split()[0]) * resource.getpagesize()
 
 
-def _send(parts: Sequence[bytes]) -> None:
-    for part in parts:
-        rest = memoryview(part)
-        while len(rest):
-            rest = rest[os.write(1, rest) :]
+def _send(chunks: Sequence[bytes]) -> None:
+    for chunk in chunks:
+        remainder = memoryview(chunk)
+        while len(remainder):
+            remainder = remainder[os.write(_STANDARD_OUTPUT, remainder) :]
 
 
 def _receive() -> dict[str, Any]:
-    """Return the next request; end the process if the parent is gone."""
-    (length,) = struct.unpack(">I", _read(4))
-    request: dict[str, Any] = json.loads(_read(length))
+    """Return the next request. End the process if the parent has ended."""
+    (length,) = struct.unpack(">I", _read_bytes(4))
+    request: dict[str, Any] = json.loads(_read_bytes(length))
     return request
 
 
-def _read(count: int) -> bytes:
-    found = bytearray()
-    while len(found) < count:
-        part = os.read(0, count - len(found))
-        if not part:
+def _read_bytes(count: int) -> bytes:
+    content = bytearray()
+    while len(content) < count:
+        chunk = os.read(_STANDARD_INPUT, count - len(content))
+        if not chunk:
             os._exit(0)
-        found += part
-    return bytes(found)
+        content += chunk
+    return bytes(content)
 
 
 def main() -> None:
-    """Serve requests until the parent is gone."""
-    request = _receive()
-    fence = _Fence(**request)
+    """Serve requests until the parent ends."""
+    setup = _Setup(**_receive())
     try:
-        connection, walls = _enclose(fence)
+        connection, restrictions = _confine(setup)
     except (duckdb.Error, OSError, ValueError) as error:
         _send([_failure(error)])
         return
-    _send([_encoded({"ready": True, "walls": walls._asdict()})])
+    _send([_message({"ready": True, "restrictions": restrictions._asdict()})])
     while True:
-        # A new cursor for each statement, so that nothing of one remains for the next; created while no caller waits.
+        # Each statement has a new cursor, so that it sees nothing of the previous one. It is created while no caller waits.
         with connection.cursor() as cursor:
-            _send(_run(cursor, fence.descriptor, _receive()))
+            _send(_run(cursor, setup.descriptor, _receive()))
 
 
 if __name__ == "__main__":

@@ -1,178 +1,111 @@
-"""MySQL's meaning in DuckDB's SQL: each node of an allowed tree is rewritten, its parts first."""
+"""Rewriting of MySQL's syntax trees for DuckDB: each node is rewritten after its children."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.allow_list import place_of
-from dashwright.expressions.sql.bounds import NODES, copies, measure, size, too_complex
-from dashwright.expressions.sql.casts import converted
-from dashwright.expressions.sql.coercion import coerced
-from dashwright.expressions.sql.comparison import COMPARISONS, compared, contained, grouped, tested
-from dashwright.expressions.sql.duckdb_sql import call, macro, text
+from dashwright.expressions.sql import operators
+from dashwright.expressions.sql.allow_list import position_of
+from dashwright.expressions.sql.bounds import MAX_NODES, copies, measure, too_complex_error, tree_size
+from dashwright.expressions.sql.casts import build_cast
+from dashwright.expressions.sql.coercion import coerce
+from dashwright.expressions.sql.comparison import COMPARISONS, build_in, build_is, comparison, parenthesized
+from dashwright.expressions.sql.duckdb_sql import call, macro, string_literal
 from dashwright.expressions.sql.functions import FUNCTIONS
-from dashwright.expressions.sql.functions.aggregates import complete_rows
+from dashwright.expressions.sql.functions.aggregates import complete_row
 from dashwright.expressions.sql.functions.choices import case
-from dashwright.expressions.sql.functions.documents import extracted, unquoted
+from dashwright.expressions.sql.functions.documents import extract_json, unquote_json
 from dashwright.expressions.sql.functions.function import choice
-from dashwright.expressions.sql.functions.strings import concatenated
-from dashwright.expressions.sql.functions.times import add_interval, extract
-from dashwright.expressions.sql.json_table import rows_of
-from dashwright.expressions.sql.mysql_grammar import name_of
-from dashwright.expressions.sql.patterns import collated, escaped, liked, matched
-from dashwright.expressions.sql.refusals import InvalidStatement
-from dashwright.expressions.sql.sql_type import SqlType, common, marked, type_of
+from dashwright.expressions.sql.functions.strings import concatenate
+from dashwright.expressions.sql.functions.times import extract
+from dashwright.expressions.sql.json_table import json_table_rows
+from dashwright.expressions.sql.mysql_grammar import default_name
+from dashwright.expressions.sql.patterns import collate, escaped_like, like_test, regexp_test
+from dashwright.expressions.sql.sql_type import SqlType, type_of, with_type
+from dashwright.expressions.sql.statement_errors import InvalidStatement
 from dashwright.expressions.sql.units import interval
 
-_SHIFTS = ("date_add", "date_sub", "adddate", "subdate")
-_N, _B, _T, _I = SqlType.NUMBER, SqlType.BOOLEAN, SqlType.TEXT, SqlType.INTEGER
+_FUNCTIONS_OF_INTERVALS = ("date_add", "date_sub", "adddate", "subdate")
+_NUMBER, _BOOLEAN, _STRING, _INTEGER = SqlType.NUMBER, SqlType.BOOLEAN, SqlType.STRING, SqlType.INTEGER
 
 MACROS = (
-    macro("int_div(a, b)", "cast(trunc(a / b) as bigint)"),
-    macro("bit_not(x)", "case when v < 0 then -v - 1 else 18446744073709551615::hugeint - v end", x="x::hugeint"),
+    *operators.MACROS,
     macro("trim_leading(x, d)", "regexp_replace(x, '^(?s:' || regexp_escape(d) || ')+', '')"),
     macro("trim_trailing(x, d)", "regexp_replace(x, '(?s:' || regexp_escape(d) || ')+$', '')"),
     macro("trim_both(x, d)", "mysql_trim_leading(mysql_trim_trailing(x, d), d)"),
 )
 
 
-def rewritten(tree: exp.Query) -> exp.Query:
-    """Return the tree for DuckDB; ``tree`` is consumed. Raises InvalidStatement."""
+def rewrite(tree: exp.Query) -> exp.Query:
+    """Return the tree of the same statement for DuckDB. ``tree`` is changed in place. Raises InvalidStatement."""
     _name_projections(tree)
     root: exp.Expr = tree
     nodes = list(tree.walk(bfs=False))
-    total = len(nodes)
+    node_count = len(nodes)
     for node in reversed(nodes):
-        before = size(node)
-        rewrite = _REWRITES.get(type(node))
+        previous_size = tree_size(node)
+        rewriter = _REWRITES.get(type(node))
         try:
-            new = rewrite(node) if rewrite is not None else node
-        except InvalidStatement as refusal:
-            raise refusal if refusal.position else InvalidStatement(refusal.why, place_of(node)) from refusal
-        total += max(measure(new) - before, 0)
-        if total > NODES:
-            raise too_complex()
-        if new is node:
+            rewritten_node = rewriter(node) if rewriter is not None else node
+        except InvalidStatement as error:
+            if error.position:
+                raise
+            raise InvalidStatement(error.reason, position_of(node)) from error
+        node_count += max(measure(rewritten_node) - previous_size, 0)
+        if node_count > MAX_NODES:
+            raise too_complex_error()
+        if rewritten_node is node:
             continue
         if node is root:
-            root = new
+            root = rewritten_node
         else:
-            node.replace(new)
+            node.replace(rewritten_node)
     assert isinstance(root, exp.Query)
     return root
 
 
 def _name_projections(tree: exp.Expr) -> None:
-    # MySQL names a column after its text, DuckDB after the rewritten expression.
+    """Give each column of a result without a name its source text as alias, as MySQL does."""
+    # DuckDB would name the column after the rewritten expression.
     for select in list(tree.find_all(exp.Select)):
-        named: list[exp.Expr] = []
+        named_projections: list[exp.Expr] = []
         for projection in select.expressions:
             if isinstance(projection, (exp.Alias, exp.Column, exp.Star)):
-                named.append(projection)
+                named_projections.append(projection)
             else:
-                named.append(exp.alias_(projection, name_of(projection), quoted=True, copy=False))
-        select.set("expressions", named)
-
-
-def _number(node: exp.Expr) -> exp.Expr:
-    """Return an operand of arithmetic."""
-    return grouped(coerced(node, _N))
-
-
-def _chained(node: exp.Expr, *operators: type[exp.Expr]) -> exp.Expr:
-    """Return the left operand of operators with the same precedence, without parentheses."""
-    return node if isinstance(node, operators) else _number(node)
-
-
-def _arithmetic(node: exp.Add | exp.Sub | exp.Mul) -> exp.Expr:
-    left, right = node.this, node.expression
-    if isinstance(right, exp.Interval):
-        return add_interval(left, right, -1 if isinstance(node, exp.Sub) else 1)
-    if isinstance(left, exp.Interval):
-        if not isinstance(node, exp.Add):
-            raise InvalidStatement("an INTERVAL belongs after + or -, or before +")
-        return add_interval(right, left, 1)
-    kind = common([_counted(left), _counted(right)])
-    same = (exp.Mul,) if isinstance(node, exp.Mul) else (exp.Add, exp.Sub)
-    return marked(type(node)(this=_chained(left, *same), expression=_number(right)), kind)
-
-
-def _counted(node: exp.Expr) -> SqlType:
-    return _I if type_of(node) in {_I, _B} else _N
-
-
-def _divide(node: exp.Div) -> exp.Expr:
-    return marked(exp.Div(this=_number(node.this), expression=_number(node.expression)), _N)
-
-
-def _divide_whole(node: exp.IntDiv) -> exp.Expr:
-    left, right = _number(node.this), _number(node.expression)
-    whole = {type_of(left), type_of(right)} == {_I}
-    return call("divide" if whole else "mysql_int_div", left, right, kind=_I)
-
-
-def _modulo(node: exp.Mod) -> exp.Expr:
-    return marked(
-        exp.Mod(this=_number(node.this), expression=_number(node.expression)), common([_counted(node.this), _counted(node.expression)])
-    )
-
-
-def _negative(node: exp.Neg) -> exp.Expr:
-    if isinstance(node.this, exp.Literal) and not node.this.is_string:
-        return marked(node, type_of(node.this))
-    return marked(exp.Neg(this=grouped(coerced(node.this, _N))), _counted(node.this))
-
-
-def _bitwise(node: exp.Binary) -> exp.Expr:
-    left, right = (grouped(coerced(side, _I)) for side in (node.this, node.expression))
-    if isinstance(node, exp.BitwiseXor):
-        return call("xor", left, right, kind=_I)
-    return marked(exp.Paren(this=type(node)(this=left, expression=right)), _I)
+                named_projections.append(exp.alias_(projection, default_name(projection), quoted=True, copy=False))
+        select.set("expressions", named_projections)
 
 
 def _compare(node: exp.Binary) -> exp.Expr:
-    return compared(type(node), node.this, node.expression)
-
-
-def _connect(node: exp.Connector) -> exp.Expr:
-    sides = []
-    for side in (node.this, node.expression):
-        truth = coerced(side, _B)
-        sides.append(grouped(truth) if isinstance(truth, exp.Connector) and type(truth) is not type(node) else truth)
-    return marked(type(node)(this=sides[0], expression=sides[1]), _B)
-
-
-def _exclusive(node: exp.Xor) -> exp.Expr:
-    left, right = (grouped(coerced(side, _B)) for side in (node.this, node.expression))
-    return marked(exp.Paren(this=exp.NEQ(this=left, expression=right)), _B)
-
-
-def _not(node: exp.Not) -> exp.Expr:
-    return marked(exp.Not(this=grouped(coerced(node.this, _B))), _B)
+    return comparison(type(node), node.this, node.expression)
 
 
 def _in(node: exp.In) -> exp.Expr:
     if node.args.get("query"):
-        return marked(node, _B)
-    return contained(node.this, node.expressions)
+        return with_type(node, _BOOLEAN)
+    return build_in(node.this, node.expressions)
 
 
 def _between(node: exp.Between) -> exp.Expr:
+    """Return the BETWEEN test. Operands of different types are converted, or compared one by one if the value is repeatable."""
     value, low, high = node.this, node.args["low"], node.args["high"]
-    kinds = {type_of(part) for part in (value, low, high)} - {SqlType.NULL}
-    if len(kinds) > 1 and not kinds <= {_I, _N}:
-        if isinstance(value, (exp.Column, exp.Literal)):
-            both = exp.and_(compared(exp.GTE, value.copy(), low), compared(exp.LTE, value, high), copy=False)
-            return marked(exp.paren(both, copy=False), _B)
-        if kinds & {_N, _I, _B}:
-            value, low, high = (coerced(part, _N) for part in (value, low, high))
-        elif kinds & {SqlType.TIME, SqlType.DATE}:
-            value, low, high = (coerced(part, SqlType.TIME) for part in (value, low, high))
-    return marked(exp.Between(this=grouped(value), low=grouped(low), high=grouped(high)), _B)
+    types = {type_of(operand) for operand in (value, low, high)} - {SqlType.NULL}
+    have_different_types = len(types) > 1 and not types <= {_INTEGER, _NUMBER}
+    if have_different_types:
+        if _is_repeatable(value):
+            both_bounds = exp.and_(comparison(exp.GTE, value.copy(), low), comparison(exp.LTE, value, high), copy=False)
+            return with_type(exp.paren(both_bounds, copy=False), _BOOLEAN)
+        if types & {_NUMBER, _INTEGER, _BOOLEAN}:
+            value, low, high = (coerce(operand, _NUMBER) for operand in (value, low, high))
+        elif types & {SqlType.TIMESTAMP, SqlType.DATE}:
+            value, low, high = (coerce(operand, SqlType.TIMESTAMP) for operand in (value, low, high))
+    return with_type(exp.Between(this=parenthesized(value), low=parenthesized(low), high=parenthesized(high)), _BOOLEAN)
 
 
 def _if(node: exp.If) -> exp.Expr:
+    # The branches of a CASE are nodes of this type too. They are rewritten with the CASE.
     if isinstance(node.parent, exp.Case):
         return node
     return FUNCTIONS["if"].build([node.this, node.args["true"], node.args.get("false") or exp.null()])
@@ -184,52 +117,60 @@ def _case(node: exp.Case) -> exp.Expr:
     values = [branch.args["true"] for branch in branches] + ([default] if default is not None else [])
     conditions = [_condition(node.this, branch.this) for branch in branches]
 
-    def build(chosen: list[exp.Expr]) -> exp.Expr:
-        whole = case(list(zip(conditions, chosen, strict=False)), chosen[-1] if default is not None else None)
+    def build(results: list[exp.Expr]) -> exp.Expr:
+        # After the results of the branches, ``results`` has that of the default if there is one.
+        expression = case(list(zip(conditions, results, strict=False)), results[-1] if default is not None else None)
         if node.this is not None and not _is_repeatable(node.this):
-            whole.set("this", node.this)
-        return whole
+            expression.set("this", node.this)
+        return expression
 
     return choice(values, build)
 
 
-def _condition(value: exp.Expr | None, of: exp.Expr) -> exp.Expr:
+def _condition(value: exp.Expr | None, candidate: exp.Expr) -> exp.Expr:
+    """Return the condition of a WHEN branch: ``candidate`` itself, or its comparison with the value of the CASE.
+
+    If the value must be evaluated only once, the CASE keeps it, and the result is ``candidate`` converted to the type of the value.
+    """
     if value is None:
-        return coerced(of, _B)
+        return coerce(candidate, _BOOLEAN)
     if _is_repeatable(value):
-        return compared(exp.EQ, value.copy(), of)
-    wanted = type_of(value)
-    if wanted in {SqlType.UNKNOWN, SqlType.NULL}:
-        return of
-    return coerced(of, _N if wanted in {_I, _B} else wanted)
+        return comparison(exp.EQ, value.copy(), candidate)
+    value_type = type_of(value)
+    if value_type in {SqlType.UNKNOWN, SqlType.NULL}:
+        return candidate
+    return coerce(candidate, _NUMBER if value_type in {_INTEGER, _BOOLEAN} else value_type)
 
 
 def _is_repeatable(node: exp.Expr) -> bool:
+    """Return whether the node can be used several times, because its value is the same each time."""
     return isinstance(node, (exp.Column, exp.Literal))
 
 
 def _paren(node: exp.Paren) -> exp.Expr:
-    return marked(node, type_of(node.this))
+    return with_type(node, type_of(node.this))
 
 
-def _clause(node: exp.Where | exp.Having) -> exp.Expr:
-    node.set("this", coerced(node.this, _B))
+def _convert_condition(node: exp.Where | exp.Having) -> exp.Expr:
+    node.set("this", coerce(node.this, _BOOLEAN))
     return node
 
 
 def _join(node: exp.Join) -> exp.Expr:
+    """Return the join. Without a condition it becomes a CROSS JOIN, as in MySQL."""
     if node.args.get("on") is not None:
-        node.set("on", coerced(node.args["on"], _B))
+        node.set("on", coerce(node.args["on"], _BOOLEAN))
     if node.text("kind").upper() == "STRAIGHT_JOIN":
         node.set("kind", None)
-    if not any(node.args.get(part) for part in ("on", "using", "method", "side", "kind")):
+    if not any(node.args.get(key) for key in ("on", "using", "method", "side", "kind")):
         node.set("kind", "CROSS")
     return node
 
 
 def _select(node: exp.Select) -> exp.Expr:
-    source = node.args.get("from_")
-    if source is not None and _is_dual(source.this) and not node.args.get("joins"):
+    """Return the SELECT without ``FROM dual``, MySQL's table for statements without a table."""
+    from_clause = node.args.get("from_")
+    if from_clause is not None and _is_dual(from_clause.this) and not node.args.get("joins"):
         node.set("from_", None)
     return node
 
@@ -239,6 +180,7 @@ def _is_dual(table: exp.Expr) -> bool:
 
 
 def _group(node: exp.Group) -> exp.Expr:
+    """Return the GROUP BY, with MySQL's ``x WITH ROLLUP`` as ``ROLLUP (x)``."""
     if node.args.get("rollup"):
         node.set("rollup", [exp.Rollup(expressions=node.expressions)])
         node.set("expressions", [])
@@ -252,87 +194,95 @@ def _limit(node: exp.Limit | exp.Offset) -> exp.Expr:
 
 
 def _subquery(node: exp.Subquery) -> exp.Expr:
-    inner = node.this
-    if isinstance(inner, exp.Select) and len(inner.expressions) == 1:
-        only = inner.expressions[0]
-        return marked(node, type_of(only.this if isinstance(only, exp.Alias) else only))
+    """Return the subquery. If it has a single column, it gets the type of the column."""
+    query = node.this
+    if isinstance(query, exp.Select) and len(query.expressions) == 1:
+        projection = query.expressions[0]
+        return with_type(node, type_of(projection.this if isinstance(projection, exp.Alias) else projection))
     return node
 
 
 def _interval(node: exp.Interval) -> exp.Expr:
-    """Return the interval, which the rewrite of its parent replaces. Raises InvalidStatement elsewhere."""
+    """Return the interval unchanged: the rewrite of its parent replaces it. Raises InvalidStatement if the parent takes none."""
     parent = node.parent
-    if isinstance(parent, (exp.Add, exp.Sub, exp.WindowSpec)) or (isinstance(parent, exp.Anonymous) and parent.name.lower() in _SHIFTS):
+    if isinstance(parent, (exp.Add, exp.Sub, exp.WindowSpec)) or (
+        isinstance(parent, exp.Anonymous) and parent.name.lower() in _FUNCTIONS_OF_INTERVALS
+    ):
         return node
-    raise InvalidStatement(f"an INTERVAL belongs next to + or -, in a window's frame, or in {', '.join(_SHIFTS)}")
+    raise InvalidStatement(f"an INTERVAL belongs next to + or -, in a window's frame, or in {', '.join(_FUNCTIONS_OF_INTERVALS)}")
 
 
 def _table(node: exp.Table) -> exp.Expr:
-    return rows_of(node, node.this) if isinstance(node.this, exp.JSONTable) else node
+    return json_table_rows(node, node.this) if isinstance(node.this, exp.JSONTable) else node
 
 
 def _call(node: exp.Anonymous) -> exp.Expr:
+    """Return the call as the entry of the function builds it. Raises InvalidStatement for ``count`` of several arguments."""
     function = FUNCTIONS[node.name.lower()]
-    first = node.expressions[0] if node.expressions else None
-    if isinstance(first, exp.Distinct):
-        return _distinct(function.build, first.expressions)
+    first_argument = node.expressions[0] if node.expressions else None
+    if isinstance(first_argument, exp.Distinct):
+        return _distinct(function.build, first_argument.expressions)
     if function.name == "count" and len(node.expressions) > 1:
         raise InvalidStatement("count takes several arguments with DISTINCT only")
     return function.build(node.expressions)
 
 
 def _distinct(build: Callable[[list[exp.Expr]], exp.Expr], values: list[exp.Expr]) -> exp.Expr:
-    built = build([values[0] if len(values) == 1 else complete_rows(values)])
-    built.set("expressions", [exp.Distinct(expressions=built.expressions)])
-    return built
+    """Return an aggregate function of the distinct values. Several values are compared as one row."""
+    expression = build([values[0] if len(values) == 1 else complete_row(values)])
+    expression.set("expressions", [exp.Distinct(expressions=expression.expressions)])
+    return expression
 
 
 def _group_concat(node: exp.GroupConcat) -> exp.Expr:
-    inner, order = node.this, None
-    if isinstance(inner, exp.Order):
-        inner, order = inner.this, inner
-    distinct = isinstance(inner, exp.Distinct)
-    joined = concatenated(inner.expressions if distinct else [inner])
-    value = exp.Distinct(expressions=[joined]) if distinct else joined
-    separator = node.args.get("separator") or text(",")
+    value, order = node.this, None
+    if isinstance(value, exp.Order):
+        value, order = value.this, value
+    is_distinct = isinstance(value, exp.Distinct)
+    concatenated = concatenate(value.expressions if is_distinct else [value])
+    string = exp.Distinct(expressions=[concatenated]) if is_distinct else concatenated
+    separator = node.args.get("separator") or string_literal(",")
     if order is None:
-        return call("string_agg", value, separator, kind=_T)
-    ordered = order.expressions
-    if distinct:
-        # DuckDB sorts the distinct texts of an aggregate by themselves only.
-        ordered = [
-            exp.Ordered(this=copy, desc=one.args.get("desc"), nulls_first=one.args.get("nulls_first"))
-            for one, copy in zip(ordered, copies(joined, 1), strict=False)
+        return call("string_agg", string, separator, result_type=_STRING)
+    order_expressions = order.expressions
+    if is_distinct:
+        # DuckDB can order distinct strings of an aggregate only by the strings themselves, in the direction of the first item.
+        order_expressions = [
+            exp.Ordered(this=copied_string, desc=first_item.args.get("desc"), nulls_first=first_item.args.get("nulls_first"))
+            for first_item, copied_string in zip(order_expressions, copies(concatenated, 1), strict=False)
         ]
-    return call("string_agg", value, exp.Order(this=separator, expressions=ordered), kind=_T)
+    return call("string_agg", string, exp.Order(this=separator, expressions=order_expressions), result_type=_STRING)
 
 
 def _window(node: exp.Window) -> exp.Expr:
     if isinstance(node.this, exp.Anonymous):
-        return marked(node, type_of(node.this))
+        return with_type(node, type_of(node.this))
     return node
 
 
-def _frame(node: exp.WindowSpec) -> exp.Expr:
+def _window_frame(node: exp.WindowSpec) -> exp.Expr:
     for side in ("start", "end"):
-        bound = node.args.get(side)
-        if isinstance(bound, exp.Interval):
-            step = interval(
-                bound.this if not isinstance(bound.this, exp.Literal) else exp.Literal.number(bound.this.name), bound.text("unit").upper()
+        boundary = node.args.get(side)
+        if isinstance(boundary, exp.Interval):
+            interval_value = interval(
+                boundary.this if not isinstance(boundary.this, exp.Literal) else exp.Literal.number(boundary.this.name),
+                boundary.text("unit").upper(),
             )
-            if step is None:
-                raise InvalidStatement(f"'{bound.text('unit')}' is not a unit of a window's frame")
-            node.set(side, step)
+            if interval_value is None:
+                raise InvalidStatement(f"'{boundary.text('unit')}' is not a unit of a window's frame")
+            node.set(side, interval_value)
     return node
 
 
 def _trim(node: exp.Trim) -> exp.Expr:
-    value = coerced(node.this, _T)
-    taken = node.args.get("expression")
+    string = coerce(node.this, _STRING)
+    characters = node.args.get("expression")
     side = (node.text("position") or "both").lower()
-    if taken is None and side == "both":
-        return FUNCTIONS["trim"].build([value])
-    return call(f"mysql_trim_{side}", value, coerced(taken, _T) if taken is not None else text(" "), kind=_T)
+    if characters is None and side == "both":
+        return FUNCTIONS["trim"].build([string])
+    return call(
+        f"mysql_trim_{side}", string, coerce(characters, _STRING) if characters is not None else string_literal(" "), result_type=_STRING
+    )
 
 
 def _substring(node: exp.Substring) -> exp.Expr:
@@ -344,32 +294,33 @@ def _position(node: exp.StrPosition) -> exp.Expr:
     return FUNCTIONS["position"].build([node.args["substr"], node.this])
 
 
+#: The function that rewrites each type of node, whose children are rewritten already. Nodes of other types are unchanged.
 _REWRITES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
-    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul), _arithmetic),
-    exp.Div: _divide,
-    exp.IntDiv: _divide_whole,
-    exp.Mod: _modulo,
-    exp.Neg: _negative,
-    **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift), _bitwise),
-    exp.BitwiseNot: lambda node: call("mysql_bit_not", coerced(node.this, _I), kind=_I),
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul), operators.arithmetic),
+    exp.Div: operators.divide,
+    exp.IntDiv: operators.integer_division,
+    exp.Mod: operators.modulo,
+    exp.Neg: operators.negate,
+    **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift), operators.bitwise),
+    exp.BitwiseNot: operators.bitwise_not,
     **dict.fromkeys(COMPARISONS, _compare),
-    **dict.fromkeys((exp.And, exp.Or), _connect),
-    exp.Xor: _exclusive,
-    exp.Not: _not,
-    exp.Is: tested,
+    **dict.fromkeys((exp.And, exp.Or), operators.logical),
+    exp.Xor: operators.exclusive_or,
+    exp.Not: operators.logical_not,
+    exp.Is: build_is,
     exp.In: _in,
     exp.Between: _between,
-    exp.Like: liked,
-    exp.Escape: escaped,
-    exp.RegexpLike: matched,
-    exp.Collate: collated,
+    exp.Like: like_test,
+    exp.Escape: escaped_like,
+    exp.RegexpLike: regexp_test,
+    exp.Collate: collate,
     exp.If: _if,
     exp.Case: _case,
-    exp.Cast: lambda node: converted(node.this, node.to),
+    exp.Cast: lambda node: build_cast(node.this, node.to),
     exp.Paren: _paren,
-    exp.Exists: lambda node: marked(node, _B),
-    exp.Where: _clause,
-    exp.Having: _clause,
+    exp.Exists: lambda node: with_type(node, _BOOLEAN),
+    exp.Where: _convert_condition,
+    exp.Having: _convert_condition,
     exp.Join: _join,
     exp.Select: _select,
     exp.Group: _group,
@@ -380,16 +331,18 @@ _REWRITES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Interval: _interval,
     exp.Table: _table,
     exp.GroupConcat: _group_concat,
-    exp.Concat: lambda node: concatenated(node.expressions),
+    exp.Concat: lambda node: concatenate(node.expressions),
     exp.Window: _window,
-    exp.WindowSpec: _frame,
+    exp.WindowSpec: _window_frame,
     exp.Trim: _trim,
     exp.Substring: _substring,
     exp.StrPosition: _position,
     exp.Extract: lambda node: extract(node.name.upper(), node.expression),
-    exp.JSONExtract: lambda node: extracted(node.this, node.expression),
-    exp.JSONExtractScalar: lambda node: unquoted(extracted(node.this, node.expression)),
-    exp.JSONArrayContains: lambda node: FUNCTIONS["json_contains"].build([node.expression, call("to_json", node.this, kind=SqlType.JSON)]),
-    exp.National: lambda node: text(node.name),
+    exp.JSONExtract: lambda node: extract_json(node.this, node.expression),
+    exp.JSONExtractScalar: lambda node: unquote_json(extract_json(node.this, node.expression)),
+    exp.JSONArrayContains: lambda node: FUNCTIONS["json_contains"].build(
+        [node.expression, call("to_json", node.this, result_type=SqlType.JSON)]
+    ),
+    exp.National: lambda node: string_literal(node.name),
     exp.Introducer: lambda node: node.expression,
 }

@@ -1,42 +1,48 @@
-"""Builders of DuckDB's SQL: the texts of macros, and the nodes of calls."""
+"""Builders of DuckDB's SQL: macros as strings, and nodes of sqlglot's syntax tree."""
 
 import re
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.sql_type import SqlType, marked
+from dashwright.expressions.sql.sql_type import SqlType, with_type
 
 
-def let(body: str, **bound: str) -> str:
-    """Return SQL that evaluates each bound expression once.
+def let(body: str, **bindings: str) -> str:
+    """Return SQL that evaluates the expression of each binding once, however often ``body`` refers to it as ``$name``.
 
-    ``body`` calls it ``v`` if there is one, ``$name`` if there are several.
+    DuckDB has no expression that names a value. So the SQL puts the value (of several bindings: a struct of their values) into a list
+    with this one item, and transforms the list by a lambda with the body. In the lambda, ``v`` is the item.
     """
-    if len(bound) == 1:
-        return f"list_transform([{next(iter(bound.values()))}], lambda v: {body})[1]"
-    fields = ", ".join(f"'{name}': {expression}" for name, expression in bound.items())
-    body = re.sub(rf"\$({'|'.join(bound)})\b", r"v['\1']", body)
-    return f"list_transform([{{{fields}}}], lambda v: {body})[1]"
+    if len(bindings) == 1:
+        ((name_pattern, item),) = bindings.items()
+        reference = "v"
+    else:
+        name_pattern = "|".join(bindings)
+        item = "{" + ", ".join(f"'{name}': {expression}" for name, expression in bindings.items()) + "}"
+        reference = r"v['\1']"
+    body = re.sub(rf"\$({name_pattern})\b", reference, body)
+    return f"list_transform([{item}], lambda v: {body})[1]"
 
 
-def macro(head: str, body: str, **bound: str) -> str:
-    """Return the statement that creates the macro ``mysql_…``, with a head like ``"week(t)"``.
+def macro(signature: str, body: str, **bindings: str) -> str:
+    """Return the statement that creates a macro. The name in ``signature``, such as ``"week(t)"``, gets the prefix ``mysql_``.
 
-    With ``bound`` its body is a ``let``.
+    With ``bindings``, the macro evaluates the expression of each once, and ``body`` refers to its value as ``$name``; see ``let``. A
+    parameter that ``body`` uses several times is bound too, since DuckDB would evaluate its argument each time: ``x="x"``.
     """
-    return f"create macro mysql_{head} as {let(body, **bound) if bound else body}"
+    return f"create macro mysql_{signature} as {let(body, **bindings) if bindings else body}"
 
 
-def call(name: str, *arguments: exp.Expr, kind: SqlType = SqlType.UNKNOWN) -> exp.Expr:
-    """Return a call of a DuckDB function or of a macro."""
-    return marked(exp.Anonymous(this=name, expressions=list(arguments)), kind)
+def call(name: str, *arguments: exp.Expr, result_type: SqlType = SqlType.UNKNOWN) -> exp.Expr:
+    """Return a call of a DuckDB function or macro, whose result has the type ``result_type``."""
+    return with_type(exp.Anonymous(this=name, expressions=list(arguments)), result_type)
 
 
-def cast(node: exp.Expr, to: str) -> exp.Expr:
-    """Return a cast to a type of DuckDB."""
-    return exp.Cast(this=node, to=exp.DataType.build(to, dialect="duckdb"))
+def cast(node: exp.Expr, type_name: str) -> exp.Expr:
+    """Return a cast to a DuckDB type, such as ``bigint``."""
+    return exp.Cast(this=node, to=exp.DataType.build(type_name, dialect="duckdb"))
 
 
-def text(value: str) -> exp.Expr:
-    """Return a literal text."""
+def string_literal(value: str) -> exp.Expr:
+    """Return a string literal."""
     return exp.Literal.string(value)

@@ -1,4 +1,4 @@
-"""MySQL's formats of times, as formats of DuckDB."""
+"""MySQL's time formats, such as ``%Y-%m-%d %H:%i``, in DuckDB's notation."""
 
 import re
 
@@ -6,7 +6,7 @@ from dashwright.expressions.sql import duckdb_sql
 
 _SPECIFIER = re.compile(r"%(.)", re.DOTALL)
 
-#: Specifiers that ``strftime`` has under the same or another letter.
+#: The specifier of DuckDB's ``strftime`` for each letter of MySQL's.
 SPECIFIERS = {
     "a": "%a",
     "b": "%b",
@@ -37,46 +37,48 @@ SPECIFIERS = {
     "%": "%%",
 }
 
-#: SQL of the specifiers that ``strftime`` lacks.
-COMPUTED = {
+#: SQL for the specifiers that ``strftime`` does not have, by letter. It formats the timestamp ``$t``.
+COMPUTED_SPECIFIERS = {
     "D": "day($t)::varchar || case when day($t) in (11, 12, 13) then 'th' when day($t) % 10 = 1 then 'st'"
     " when day($t) % 10 = 2 then 'nd' when day($t) % 10 = 3 then 'rd' else 'th' end",
-    "U": "printf('%02d', mysql_week_by($t, 0))",
-    "u": "printf('%02d', mysql_week_by($t, 1))",
-    "V": "printf('%02d', mysql_week_by($t, 2))",
-    "X": "printf('%04d', mysql_yearweek_by($t, 2) // 100)",
+    "U": "printf('%02d', mysql_week_in_mode($t, 0))",
+    "u": "printf('%02d', mysql_week_in_mode($t, 1))",
+    "V": "printf('%02d', mysql_week_in_mode($t, 2))",
+    "X": "printf('%04d', mysql_yearweek_in_mode($t, 2) // 100)",
 }
 
-_TIME_OF_DAY = frozenset("fHhIiklprSsT")
+_TIME_OF_DAY_LETTERS = frozenset("fHhIiklprSsT")
 
 
-def plain(pattern: str) -> str | None:
-    """Return the format in DuckDB's specifiers, or None if one of them must be computed."""
-    if any(letter in COMPUTED for letter in _SPECIFIER.findall(pattern)):
+def strftime_format(pattern: str) -> str | None:
+    """Return the format for DuckDB's ``strftime``, or None if it has a specifier that must be computed."""
+    if any(letter in COMPUTED_SPECIFIERS for letter in _SPECIFIER.findall(pattern)):
         return None
-    return _SPECIFIER.sub(lambda found: SPECIFIERS.get(found[1], found[1].replace("%", "%%")), _lone_percent(pattern))
+    return _SPECIFIER.sub(lambda match: SPECIFIERS.get(match[1], match[1].replace("%", "%%")), _escape_last_percent(pattern))
 
 
-def _lone_percent(pattern: str) -> str:
+def _escape_last_percent(pattern: str) -> str:
+    """Return the format with a single ``%`` at its end, which begins no specifier, doubled."""
     return pattern[:-1] + "%%" if pattern.endswith("%") and not pattern.endswith("%%") else pattern
 
 
-def parts(pattern: str) -> tuple[bool, bool]:
-    """Return whether a format has a part of a date, and one of a time of day."""
-    letters = {letter for letter in _SPECIFIER.findall(pattern) if letter in SPECIFIERS or letter in COMPUTED} - {"%"}
-    return bool(letters - _TIME_OF_DAY), bool(letters & _TIME_OF_DAY)
+def date_and_time_parts(pattern: str) -> tuple[bool, bool]:
+    """Return whether a format has specifiers of a date, and whether it has specifiers of a time of day."""
+    letters = {letter for letter in _SPECIFIER.findall(pattern) if letter in SPECIFIERS or letter in COMPUTED_SPECIFIERS} - {"%"}
+    return bool(letters - _TIME_OF_DAY_LETTERS), bool(letters & _TIME_OF_DAY_LETTERS)
 
 
 def macro() -> str:
-    """Return the macro that writes a time ``t`` in any format ``f``, one specifier after another."""
-    cases = [f"when '%{letter}' then strftime($t, '{written}')" for letter, written in SPECIFIERS.items() if letter != "%"]
-    cases += [f"when '%{letter}' then {written}" for letter, written in COMPUTED.items()]
-    specifiers = "list_transform(regexp_extract_all($f, '(?s)%.|[^%]+|%$'), lambda w: " + _CHOICE.format(cases=" ".join(cases)) + ")"
-    return duckdb_sql.macro("format_time(t, f)", f"case when $t is not null then array_to_string({specifiers}, '') end", t="t", f="f")
+    """Return the macro that formats a timestamp ``t`` by any format ``f``, one specifier after another."""
+    cases = [f"when '%{letter}' then strftime($t, '{specifier}')" for letter, specifier in SPECIFIERS.items() if letter != "%"]
+    cases += [f"when '%{letter}' then {expression}" for letter, expression in COMPUTED_SPECIFIERS.items()]
+    # A chunk ``w`` of the format is a specifier, or other characters. An unknown specifier stands for its letter.
+    formatted_chunk = f"case w {' '.join(cases)} else case when starts_with(w, '%') and length(w) > 1 then w[2:] else w end end"
+    formatted_chunks = f"list_transform(regexp_extract_all($f, '(?s)%.|[^%]+|%$'), lambda w: {formatted_chunk})"
+    return duckdb_sql.macro("format_time(t, f)", f"case when $t is not null then array_to_string({formatted_chunks}, '') end", t="t", f="f")
 
 
-_CHOICE = "case w {cases} else case when starts_with(w, '%') and length(w) > 1 then w[2:] else w end end"
-
+#: Results of MySQL's GET_FORMAT by type and region or standard.
 GET_FORMAT = {
     ("DATE", "USA"): "%m.%d.%Y",
     ("DATE", "JIS"): "%Y-%m-%d",

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+#: A leg of a path: ``.*``, ``.key``, ``."key"``, ``[*]``, ``[last - 1]``, ``[0]``, or ``**`` for any number of legs.
 _LEG = re.compile(
     r"""\s*(?:\.\s*(?P<star>\*)|\.\s*(?P<key>[^\s."*\[\]]+)|\.\s*(?P<quoted>"(?:[^"\\]|\\.)*")|\[\s*(?P<all>\*)\s*\]
     |\[\s*(?P<last>last)\s*(?:-\s*(?P<before>\d+))?\s*\]|\[\s*(?P<index>\d+)\s*\]|(?P<deep>\*\*))""",
@@ -14,30 +15,31 @@ _LEG = re.compile(
 class JsonPath:
     """A JSON path."""
 
-    text: str  #: In DuckDB's notation.
+    duckdb_path: str  #: The path in DuckDB's notation.
     parent: str | None  #: The path without its last leg; None for ``$``.
-    index: bool  #: The last leg is a position in an array.
-    many: bool  #: It may lead to several places.
+    ends_with_index: bool  #: Whether the last leg is a position in an array.
+    has_wildcard: bool  #: Whether the path may match several values.
 
 
-def read_path(text: str) -> JsonPath | None:
-    """Return the path, or None if it is invalid or has a range, which DuckDB does not support."""
-    if not text.lstrip().startswith("$"):
+def parse_path(source: str) -> JsonPath | None:
+    """Return the parsed path, or None if it is invalid or has a range, which DuckDB does not support."""
+    if not source.lstrip().startswith("$"):
         return None
-    rest, legs, many, index = text.strip()[1:], [""], False, False
-    while rest:
-        leg = _LEG.match(rest)
+    remainder, legs, has_wildcard, ends_with_index = source.strip()[1:], [""], False, False
+    while remainder:
+        leg = _LEG.match(remainder)
         if leg is None:
             return None
-        rest = rest[leg.end() :]
-        many = many or any(leg[name] for name in ("star", "all", "deep"))
-        index = bool(leg["index"] or leg["last"])
-        legs.append(_written(leg))
-    whole = re.sub(r"\*\*\.", "..", "$" + "".join(legs)).replace("**[", "..[")
-    return JsonPath(whole, "$" + "".join(legs[:-1]) if len(legs) > 1 else None, index, many)
+        remainder = remainder[leg.end() :]
+        has_wildcard = has_wildcard or any(leg[name] for name in ("star", "all", "deep"))
+        ends_with_index = bool(leg["index"] or leg["last"])
+        legs.append(_duckdb_leg(leg))
+    # DuckDB writes ``**.key`` as ``..key``, and ``**[0]`` as ``..[0]``.
+    duckdb_path = re.sub(r"\*\*\.", "..", "$" + "".join(legs)).replace("**[", "..[")
+    return JsonPath(duckdb_path, "$" + "".join(legs[:-1]) if len(legs) > 1 else None, ends_with_index, has_wildcard)
 
 
-def _written(leg: re.Match[str]) -> str:
+def _duckdb_leg(leg: re.Match[str]) -> str:
     if leg["star"]:
         return ".*"
     if leg["all"]:

@@ -1,13 +1,13 @@
-"""Macros and settings that DuckDB needs before it can run a statement of this language."""
+"""The settings and the macros of DuckDB that rewritten statements require."""
 
 from dashwright.expressions.sql import casts, coercion, dialect, json_table
 from dashwright.expressions.sql.comparison import comparison_macros
 from dashwright.expressions.sql.functions import FUNCTIONS
 
-#: Words that DuckDB resolves itself if no column has this name.
-_WORDS = ("user", "current_user", "session_user", "current_role", "current_catalog", "current_schema")
+#: Words that DuckDB resolves to functions if no column has the name. Macros of these names raise the error of a missing column.
+_RESERVED_WORDS = ("user", "current_user", "session_user", "current_role", "current_catalog", "current_schema")
 
-#: Statements to run once, in this order, on a connection whose settings are not locked yet.
+#: Statements to run once and in this order, before the settings of the connection are locked.
 MACROS: tuple[str, ...] = (
     # Division by zero is NULL, neither an error nor infinity.
     "set global error_on_division_by_zero = false",
@@ -16,7 +16,7 @@ MACROS: tuple[str, ...] = (
     *comparison_macros(),
     *casts.MACROS,
     *json_table.MACROS,
-    *(f"create macro {name}() as error('Referenced column \"{name}\" not found')" for name in _WORDS),
+    *(f"create macro {name}() as error('Referenced column \"{name}\" not found')" for name in _RESERVED_WORDS),
     *dialect.MACROS,
     *(macro for function in FUNCTIONS.values() for macro in function.macros),
 )

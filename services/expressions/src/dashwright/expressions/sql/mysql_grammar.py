@@ -1,4 +1,4 @@
-"""The grammar of statements: MySQL's."""
+"""The grammar of statements: sqlglot's parser of MySQL with a limit of steps."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -8,13 +8,14 @@ from sqlglot.dialects.mysql import MySQL
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dashwright.expressions.sql.bounds import steps, too_complex
+from dashwright.expressions.sql.bounds import step_limit, too_complex_error
 
-_NAME = "text"
+#: The key of a projection's ``meta`` that has its source.
+_SOURCE_KEY = "text"
 
 
 class _Parser(MySQLParser):
-    """MySQL's parser without translations of functions: each keeps the name that was written."""
+    """The parser of MySQL, except that functions keep their names instead of being translated."""
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
@@ -29,42 +30,42 @@ class _Parser(MySQLParser):
         TokenType.LOCALTIMESTAMP: lambda: exp.Anonymous(this="localtimestamp"),
     }
 
-    _steps_left: int = steps(0)
+    _remaining_steps: int = step_limit(0)
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         """Return the trees of the statement. Raises InvalidStatement if parsing takes too many steps."""
-        self._steps_left = steps(len(raw_tokens))
+        self._remaining_steps = step_limit(len(raw_tokens))
         return super().parse(raw_tokens, sql)
 
     def _advance(self, times: int = 1) -> None:
         # Backtracking counts too: nested alternatives could otherwise take exponential time.
-        self._steps_left -= 1
-        if self._steps_left < 0:
-            raise too_complex()
+        self._remaining_steps -= 1
+        if self._remaining_steps < 0:
+            raise too_complex_error()
         super()._advance(times)
 
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         return self._parse_csv(self._parse_projection), None
 
     def _parse_projection(self) -> exp.Expr | None:
-        first = self._curr
+        first_token = self._curr
         projection = self._parse_expression()
         if projection is not None and self._prev is not None:
-            projection.meta[_NAME] = self._find_sql(first, self._prev)
+            projection.meta[_SOURCE_KEY] = self._find_sql(first_token, self._prev)
         return projection
 
 
-class GuestDialect(MySQL):
-    """The dialect of statements: MySQL with the parser above."""
+class StatementDialect(MySQL):
+    """MySQL's dialect with the parser of this module."""
 
     Parser = _Parser
 
     def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
-        """Return the path unchanged; ``json_path`` translates it."""
+        """Return the path unchanged: the module ``json_path`` translates it."""
         return path
 
 
-def name_of(projection: exp.Expr) -> str:
-    """Return the name of an unnamed column of a result: its text in the statement."""
-    text = isinstance(projection, exp.Literal) and projection.is_string
-    return projection.name if text else str(projection.meta_get(_NAME, projection.name))
+def default_name(projection: exp.Expr) -> str:
+    """Return the name of a result column without an alias: its source text in the statement."""
+    is_string_literal = isinstance(projection, exp.Literal) and projection.is_string
+    return projection.name if is_string_literal else str(projection.meta_get(_SOURCE_KEY, projection.name))

@@ -4,51 +4,54 @@ import re
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import coerced
-from dashwright.expressions.sql.comparison import grouped
-from dashwright.expressions.sql.duckdb_sql import call, text
-from dashwright.expressions.sql.refusals import InvalidStatement
-from dashwright.expressions.sql.sql_type import SqlType, marked
+from dashwright.expressions.sql.coercion import coerce
+from dashwright.expressions.sql.comparison import parenthesized
+from dashwright.expressions.sql.duckdb_sql import call, string_literal
+from dashwright.expressions.sql.sql_type import SqlType, with_type
+from dashwright.expressions.sql.statement_errors import InvalidStatement
 
 
-def liked(node: exp.Like) -> exp.Expr:
-    """Return the LIKE test. A backslash escapes unless ESCAPE says otherwise; DuckDB has no such default."""
-    pattern, folded = node.expression, isinstance(node.this, exp.Collate) or isinstance(node.expression, exp.Collate)
-    sides = [side.this if isinstance(side, exp.Collate) else side for side in (node.this, pattern)]
-    operator = exp.ILike if folded else exp.Like
-    plain = isinstance(sides[1], exp.Literal) and "\\" not in sides[1].name
-    found: exp.Expr = operator(this=grouped(coerced(sides[0], SqlType.TEXT)), expression=grouped(coerced(sides[1], SqlType.TEXT)))
-    if not plain and not isinstance(node.parent, exp.Escape):
-        found = exp.Escape(this=found, expression=text("\\"))
+def like_test(node: exp.Like) -> exp.Expr:
+    """Return the LIKE test, with a backslash as escape character: DuckDB has no escape character by default."""
+    # A collation that does not ignore case has been removed by ``collate``.
+    ignores_case = isinstance(node.this, exp.Collate) or isinstance(node.expression, exp.Collate)
+    value, pattern = (side.this if isinstance(side, exp.Collate) else side for side in (node.this, node.expression))
+    operator = exp.ILike if ignores_case else exp.Like
+    may_have_escapes = not isinstance(pattern, exp.Literal) or "\\" in pattern.name
+    test: exp.Expr = operator(this=parenthesized(coerce(value, SqlType.STRING)), expression=parenthesized(coerce(pattern, SqlType.STRING)))
+    if may_have_escapes and not isinstance(node.parent, exp.Escape):
+        test = exp.Escape(this=test, expression=string_literal("\\"))
     if node.args.get("negate"):
-        return marked(exp.Paren(this=exp.Not(this=found)), SqlType.BOOLEAN)
-    return marked(found, SqlType.BOOLEAN)
+        return with_type(exp.Paren(this=exp.Not(this=test)), SqlType.BOOLEAN)
+    return with_type(test, SqlType.BOOLEAN)
 
 
-def escaped(node: exp.Escape) -> exp.Expr:
-    """Return LIKE … ESCAPE, whose LIKE was rewritten before."""
-    found = node.this
-    negated = isinstance(found, exp.Paren) and isinstance(found.this, exp.Not)
-    inner = found.this.this if negated else found
-    whole = exp.Escape(this=inner, expression=node.expression)
-    return marked(exp.Paren(this=exp.Not(this=whole)) if negated else whole, SqlType.BOOLEAN)
+def escaped_like(node: exp.Escape) -> exp.Expr:
+    """Return the LIKE test with an ESCAPE clause. The LIKE inside it is rewritten already."""
+    test = node.this
+    is_negated = isinstance(test, exp.Paren) and isinstance(test.this, exp.Not)
+    like = test.this.this if is_negated else test
+    escape = exp.Escape(this=like, expression=node.expression)
+    return with_type(exp.Paren(this=exp.Not(this=escape)) if is_negated else escape, SqlType.BOOLEAN)
 
 
-def matched(node: exp.RegexpLike) -> exp.Expr:
-    """Return a test that the pattern occurs anywhere in the text."""
-    folded = isinstance(node.this, exp.Collate)
-    value = node.this.this if folded else node.this
-    options = [text("i")] if folded else []
-    return call("regexp_matches", coerced(value, SqlType.TEXT), coerced(node.expression, SqlType.TEXT), *options, kind=SqlType.BOOLEAN)
+def regexp_test(node: exp.RegexpLike) -> exp.Expr:
+    """Return the test whether the pattern matches anywhere in the string."""
+    ignores_case = isinstance(node.this, exp.Collate)
+    value = node.this.this if ignores_case else node.this
+    options = [string_literal("i")] if ignores_case else []
+    return call(
+        "regexp_matches", coerce(value, SqlType.STRING), coerce(node.expression, SqlType.STRING), *options, result_type=SqlType.BOOLEAN
+    )
 
 
-def collated(node: exp.Collate) -> exp.Expr:
-    """Return the text with its collation, of which only case and accents matter."""
+def collate(node: exp.Collate) -> exp.Expr:
+    """Return the string with the collation of DuckDB that has the same sensitivity to case and accents."""
     name = node.expression.name.lower()
     if not re.fullmatch(r"binary|[a-z0-9_]+_(bin|cs|ci)", name):
         raise InvalidStatement("a collation is a name like utf8mb4_general_ci")
-    value = coerced(node.this, SqlType.TEXT)
+    value = coerce(node.this, SqlType.STRING)
     if name.endswith(("_bin", "_cs")) or name == "binary":
         return value
     folding = "NOCASE" if name.endswith("_as_ci") else "NOCASE.NOACCENT"
-    return marked(exp.Collate(this=grouped(value), expression=exp.var(folding)), SqlType.TEXT)
+    return with_type(exp.Collate(this=parenthesized(value), expression=exp.var(folding)), SqlType.STRING)

@@ -1,73 +1,82 @@
-"""The two pipes to a child: whole messages, until a deadline, without trust in any byte."""
+"""Messages to and from a child process, over two pipes and until a deadline. What the child sends is not trusted.
+
+A message to the child is a length of four bytes and as many bytes. A message from the child is a head in the same form, which is
+JSON, and a body, whose size follows from the head.
+"""
 
 import os
 import select
 import struct
 from collections.abc import Callable
 
-#: Returns the seconds that may still be waited; raises if no caller waits any more.
-Wait = Callable[[], float]
+#: Returns the seconds that remain for a caller. Raises an error if no time remains, or if the caller no longer waits.
+RemainingSeconds = Callable[[], float]
 
-#: Seconds between two checks whether a caller still waits.
-_SLICE = 0.05
+#: Seconds between two checks whether the caller still waits.
+_POLL_INTERVAL_SECONDS = 0.05
 
-_LONGEST_HEAD = 8 * 1024 * 1024
+_LENGTH_BYTES = 4
+_MAX_HEAD_BYTES = 8 * 1024 * 1024
 
 
-class Closed(Exception):
-    """The other side is gone, or violates the protocol."""
+class PipeClosed(Exception):
+    """The child process has ended, or has sent an invalid message."""
 
 
 class Pipe:
-    """Messages over two pipes. It owns ``readable`` and ``writable`` and closes them."""
+    """Messages over two pipes, by the file descriptors from which and to which this process reads and writes.
 
-    def __init__(self, readable: int, writable: int) -> None:
-        self._readable = readable
-        self._writable = writable
-        for descriptor in (readable, writable):
+    ``close`` closes both descriptors.
+    """
+
+    def __init__(self, read_descriptor: int, write_descriptor: int) -> None:
+        self._read_descriptor = read_descriptor
+        self._write_descriptor = write_descriptor
+        for descriptor in (read_descriptor, write_descriptor):
             os.set_blocking(descriptor, False)
 
-    def send(self, message: bytes, wait: Wait) -> None:
-        """Send a message. Raises Closed, and what ``wait`` raises."""
-        rest = memoryview(struct.pack(">I", len(message)) + message)
-        while len(rest):
-            self._await(self._writable, select.POLLOUT, wait)
+    def send(self, message: bytes, remaining_seconds: RemainingSeconds) -> None:
+        """Send a message. Raises PipeClosed, and the errors of ``remaining_seconds``."""
+        remainder = memoryview(struct.pack(">I", len(message)) + message)
+        while len(remainder):
+            self._wait(self._write_descriptor, select.POLLOUT, remaining_seconds)
             try:
-                rest = rest[os.write(self._writable, rest) :]
+                remainder = remainder[os.write(self._write_descriptor, remainder) :]
             except BlockingIOError:
                 continue
             except BrokenPipeError as error:
-                raise Closed from error
+                raise PipeClosed from error
 
-    def head(self, wait: Wait) -> bytes:
-        """Return the JSON before the buffers of a message."""
-        (length,) = struct.unpack(">I", self.body(4, wait))
-        if length > _LONGEST_HEAD:
-            raise Closed
-        return bytes(self.body(length, wait))
+    def read_head(self, remaining_seconds: RemainingSeconds) -> bytes:
+        """Return the head of the next message, which is JSON. Raises like ``send``."""
+        (length,) = struct.unpack(">I", self.read_bytes(_LENGTH_BYTES, remaining_seconds))
+        if length > _MAX_HEAD_BYTES:
+            raise PipeClosed
+        return bytes(self.read_bytes(length, remaining_seconds))
 
-    def body(self, size: int, wait: Wait) -> bytearray:
-        """Return the next ``size`` bytes."""
-        found = bytearray(size)
-        rest = memoryview(found)
-        while len(rest):
-            self._await(self._readable, select.POLLIN, wait)
+    def read_bytes(self, size: int, remaining_seconds: RemainingSeconds) -> bytearray:
+        """Return the next ``size`` bytes, such as the body of a message. Raises like ``send``."""
+        content = bytearray(size)
+        remainder = memoryview(content)
+        while len(remainder):
+            self._wait(self._read_descriptor, select.POLLIN, remaining_seconds)
             try:
-                count = os.readv(self._readable, [rest])
+                count = os.readv(self._read_descriptor, [remainder])
             except BlockingIOError:
                 continue
             if not count:
-                raise Closed
-            rest = rest[count:]
-        return found
+                raise PipeClosed
+            remainder = remainder[count:]
+        return content
 
     def close(self) -> None:
         """Close both pipes."""
-        os.close(self._readable)
-        os.close(self._writable)
+        os.close(self._read_descriptor)
+        os.close(self._write_descriptor)
 
-    def _await(self, descriptor: int, event: int, wait: Wait) -> None:
+    def _wait(self, descriptor: int, event: int, remaining_seconds: RemainingSeconds) -> None:
+        """Wait until the descriptor is ready for ``event``. Raises the errors of ``remaining_seconds``."""
         poll = select.poll()
         poll.register(descriptor, event)
-        while not poll.poll(max(0.0, min(_SLICE, wait())) * 1000):
+        while not poll.poll(max(0.0, min(_POLL_INTERVAL_SECONDS, remaining_seconds())) * 1000):
             pass

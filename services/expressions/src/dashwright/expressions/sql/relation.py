@@ -1,4 +1,4 @@
-"""Tables for statements: typed columns of one length, whose names differ by more than their case."""
+"""Tables that SQL statements read: typed columns of equal length, with names that are unique regardless of case."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,42 +16,42 @@ class RelationColumn:
 
     name: str
     type: FieldType
-    values: NDArray[Any]  #: Like those of a field of the type; with ``texts``, positions in them.
+    values: NDArray[Any]  #: The values as a frame has them for this type; with a ``dictionary``, indexes into it.
     nulls: Mask | None = None
-    texts: Sequence[str] | None = None
+    dictionary: Sequence[str] | None = None  #: The distinct strings of the column.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation:
-    """A table for statements."""
+    """A table that statements read."""
 
     columns: tuple[RelationColumn, ...]
-    rows: int
+    row_count: int
     notices: tuple[str, ...] = ()  #: Notices about renamed columns.
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A parsed statement. This module imports no parser, so that a worker starts without one."""
+    """A parsed statement. It is defined here, because an import of the parser takes long."""
 
     #: The refIds that the statement reads, in order of appearance.
     tables: tuple[str, ...]
-    #: What DuckDB runs, over tables of these names and ``MACROS``.
+    #: The statement in the dialect of DuckDB, with the refIds as names of tables. It calls the macros of ``macros.MACROS``.
     sql: str
 
 
-def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """Return the names without duplicates in any case: those that are taken get a free suffix ``_1``, ``_2`` and so on.
+def unique_names(names: Iterable[str], used_names: Iterable[str] = ()) -> list[str]:
+    """Return the names, unique regardless of case: a used name gets the next free suffix ``_1``, ``_2`` and so on.
 
     A column without a name is called ``column``.
     """
-    used = {name.casefold() for name in taken}
-    found = []
-    for wanted in names:
-        name, number = wanted or "column", 0
-        while name.casefold() in used:
-            number += 1
-            name = f"{wanted or 'column'}_{number}"
-        used.add(name.casefold())
-        found.append(name)
-    return found
+    folded_names = {name.casefold() for name in used_names}
+    unique = []
+    for requested_name in names:
+        name, suffix = requested_name or "column", 0
+        while name.casefold() in folded_names:
+            suffix += 1
+            name = f"{requested_name or 'column'}_{suffix}"
+        folded_names.add(name.casefold())
+        unique.append(name)
+    return unique

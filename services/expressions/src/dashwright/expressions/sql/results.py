@@ -1,4 +1,4 @@
-"""Results of a child as frames. The child is not trusted: an inconsistent result is an error of its own."""
+"""Conversion of a child's results to frames. The child is not trusted, so that results are validated."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,24 +7,24 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from dashwright.common.document import check_depth
 from dashwright.common.errors import Invalid
+from dashwright.common.json_documents import check_depth
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.values import Mask
 from dashwright.expressions.sql.sandbox import ChildResponse
 
-_TYPES = {kind.value: kind for kind in FieldType if kind is not FieldType.ENUM}
-_TEXTS = {FieldType.STRING, FieldType.JSON}
+_TYPES = {field_type.value: field_type for field_type in FieldType if field_type is not FieldType.ENUM}
+_STRING_TYPES = {FieldType.STRING, FieldType.JSON}
 
 
 class MalformedResult(Exception):
-    """The result is not one that the child program sends."""
+    """The result violates the protocol of the child."""
 
 
 def frame_of(response: ChildResponse) -> Frame:
-    """Return the columns, nullable if they have a null. Raises MalformedResult."""
+    """Return the frame of a response. A field is nullable if it has a null. Raises MalformedResult."""
     try:
-        rows = int(response.head["rows"])
+        row_count = int(response.head["rows"])
         fields = []
         start = 0
         for column in response.head["columns"]:
@@ -32,63 +32,68 @@ def frame_of(response: ChildResponse) -> Frame:
             for name, length in column["buffers"].items():
                 buffers[name] = response.body[start : start + length]
                 start += length
-            fields.append(_field(column, buffers, rows))
+            fields.append(_field(column, buffers, row_count))
     except (AttributeError, KeyError, TypeError, ValueError, Invalid) as error:
         raise MalformedResult(str(error)) from error
     return Frame(fields)
 
 
-def _field(column: Mapping[str, Any], buffers: Mapping[str, memoryview], rows: int) -> Field:
-    kind = _TYPES[column["type"]]
-    nulls = _array(buffers["nulls"], np.bool_, rows) if "nulls" in buffers else None
-    values = _texts(buffers, rows) if kind in _TEXTS else _array(buffers["values"], kind.dtype, rows)
-    if kind is FieldType.JSON:
+def _field(column: Mapping[str, Any], buffers: Mapping[str, memoryview], row_count: int) -> Field:
+    field_type = _TYPES[column["type"]]
+    nulls = _array(buffers["nulls"], np.bool_, row_count) if "nulls" in buffers else None
+    values = _strings(buffers, row_count) if field_type in _STRING_TYPES else _array(buffers["values"], field_type.dtype, row_count)
+    if field_type is FieldType.JSON:
         values = _documents(values, nulls)
     elif nulls is not None:
-        values = _emptied(values, nulls, kind)
-    return Field(str(column["name"]), kind, values, nulls, nulls is not None)
+        values = _without_null_content(values, nulls, field_type)
+    return Field(str(column["name"]), field_type, values, nulls, nulls is not None)
 
 
-def _array(buffer: memoryview, dtype: Any, rows: int) -> NDArray[Any]:
-    if len(buffer) != rows * np.dtype(dtype).itemsize:
-        raise ValueError(f"a buffer has {len(buffer)} bytes for {rows} rows of {dtype}")
+def _array(buffer: memoryview, dtype: Any, row_count: int) -> NDArray[Any]:
+    if len(buffer) != row_count * np.dtype(dtype).itemsize:
+        raise ValueError(f"a buffer has {len(buffer)} bytes for {row_count} rows of {dtype}")
+    # Converted, because the child may have sent bytes other than 0 and 1.
     return np.frombuffer(buffer, np.uint8).astype(np.bool_) if dtype == np.bool_ else np.frombuffer(buffer, dtype)
 
 
-def _emptied(values: NDArray[Any], nulls: Mask, kind: FieldType) -> NDArray[Any]:
-    """Return the values with defined content in the slots of nulls, which may hold anything."""
+def _without_null_content(values: NDArray[Any], nulls: Mask, field_type: FieldType) -> NDArray[Any]:
+    """Return the values with a constant in the slots of nulls, whose content is undefined."""
     values = values.copy()
-    values[nulls] = None if kind is FieldType.STRING else np.nan if kind.is_float else 0
+    values[nulls] = None if field_type is FieldType.STRING else np.nan if field_type.is_float else 0
     return values
 
 
-def _texts(buffers: Mapping[str, memoryview], rows: int) -> NDArray[Any]:
-    lengths = _array(buffers["lengths"], np.int32, rows)
-    if rows and int(lengths.min()) < 0:
-        raise ValueError("a text has a negative length")
+def _strings(buffers: Mapping[str, memoryview], row_count: int) -> NDArray[Any]:
+    """Return the strings from their lengths in bytes and their concatenated bytes."""
+    lengths = _array(buffers["lengths"], np.int32, row_count)
+    if row_count and int(lengths.min()) < 0:
+        raise ValueError("a string has a negative length")
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
     if (ends[-1] if ends else 0) != len(buffers["values"]):
-        raise ValueError("the lengths of the texts do not match their bytes")
+        raise ValueError("the lengths of the strings do not match their bytes")
     starts = [0, *ends[:-1]]
-    whole = bytes(buffers["values"])
-    found = np.empty(rows, object)
-    if whole.isascii():
-        text = whole.decode("ascii")
-        found[:] = [text[start:end] for start, end in zip(starts, ends, strict=False)]
+    content = bytes(buffers["values"])
+    strings = np.empty(row_count, object)
+    if content.isascii():
+        # Positions of bytes are positions of characters, so that all strings are decoded in one step.
+        decoded = content.decode("ascii")
+        strings[:] = [decoded[start:end] for start, end in zip(starts, ends, strict=False)]
     else:
-        found[:] = [whole[start:end].decode() for start, end in zip(starts, ends, strict=False)]
-    return found
+        strings[:] = [content[start:end].decode() for start, end in zip(starts, ends, strict=False)]
+    return strings
 
 
-def _documents(texts: NDArray[Any], nulls: Mask | None) -> NDArray[Any]:
-    missing = np.zeros(len(texts), np.bool_) if nulls is None else nulls
-    found = np.empty(len(texts), object)
-    # One by one: assigning a whole list would make numpy spread documents that are lists over dimensions.
-    for row, (text, null) in enumerate(zip(texts.tolist(), missing.tolist(), strict=True)):
-        found[row] = None if null else _shallow(orjson.loads(text))
-    return found
+def _documents(strings: NDArray[Any], nulls: Mask | None) -> NDArray[Any]:
+    """Return the JSON documents in the strings. Raises ValueError or Invalid."""
+    null_mask = np.zeros(len(strings), np.bool_) if nulls is None else nulls
+    documents = np.empty(len(strings), object)
+    # One by one, because numpy would turn a list of lists into an array of more dimensions.
+    for row, (string, is_null) in enumerate(zip(strings.tolist(), null_mask.tolist(), strict=True)):
+        documents[row] = None if is_null else _check_document_depth(orjson.loads(string))
+    return documents
 
 
-def _shallow(document: Any) -> Any:
+def _check_document_depth(document: Any) -> Any:
+    """Return the document. Raises Invalid if it is nested too deeply."""
     check_depth(document)
     return document

@@ -1,12 +1,12 @@
 """The sandbox of statements: confined child processes that can only select from given tables, one for each slot.
 
-A child is started when a slot is first needed and serves one statement after another. A child that dies, that is killed
-because its time is over, or that has used its share of processor time is replaced when its slot is needed next. A child
-serves all organizations; the tables of one statement are gone in the next.
+A child is started when its slot is first used, and runs one statement after another. A child that has ended, was killed
+after a timeout, or has used most of its processor time is replaced when its slot is used next. A child serves all
+organizations, but the tables of one statement are not visible to the next.
 
-The settings of DuckDB keep statements from files and network. Code that a fault in DuckDB lets run in a child is still
-confined by the kernel: Landlock and seccomp refuse it files, network and other processes, and limits bound memory,
-processor time and descriptors.
+The settings of DuckDB deny statements files and network. If a bug of DuckDB allows a statement to run code, the kernel
+still confines the child: Landlock and seccomp deny files, network and other processes, and resource limits apply to
+memory, processor time and descriptors.
 """
 
 import os
@@ -24,79 +24,84 @@ from typing import Any
 
 import orjson
 
-from dashwright.expressions.confinement_report import report_walls
-from dashwright.expressions.sql.pipe import Closed, Pipe, Wait
+from dashwright.expressions.confinement_report import report_confinement
+from dashwright.expressions.sql.pipe import Pipe, PipeClosed, RemainingSeconds
 from dashwright.expressions.sql.relation import Relation
 from dashwright.expressions.sql.shared_tables import BufferLayout, SharedMemory
 
 _PROGRAM = Path(__file__).with_name("child.py")
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
-#: Processor time after which a child is replaced; more if a single statement may take as much.
-_CPU_SECONDS = 600
+#: Processor time after which a child is replaced, unless statements may take very long: a child can run at least this number of
+#: statements that take their whole time limit.
+_MAX_CPU_SECONDS = 600
+_MIN_STATEMENTS_PER_CHILD = 4
 
-#: Multiple of a statement's bytes that a child may map: tables, the database, and the result twice.
-_PARTS_OF_MEMORY = 4
+#: A child may map this multiple of a statement's bytes: for the tables, the database, and the result twice.
+_ADDRESS_SPACE_FACTOR = 4
 
-#: Most bytes of a result for each of its cells in addition to the values: nulls, and lengths of texts.
-_BESIDE = 8
+#: Bytes for each cell of a result in addition to its value: a null flag, and the length of a string.
+_OVERHEAD_PER_CELL = 8
 
-_SLICE = 0.05
-_STOPPING = "this service is stopping"
+_POLL_INTERVAL_SECONDS = 0.05
+_STOPPING_MESSAGE = "this service is stopping"
 
 
 class SandboxError(Exception):
-    """A statement could not be run, for a reason outside of the statement."""
+    """A statement could not be run, for a reason that is not in the statement."""
 
 
-class NoChild(SandboxError):
-    """A child could not be started; the text has the reason."""
+class ChildUnavailable(SandboxError):
+    """No child is available. The message has the reason."""
 
 
 class ChildEnded(SandboxError):
-    """The child ended while it worked; the text says how."""
+    """The child ended before it responded. The message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
-    """The resources of a statement."""
+class SandboxSettings:
+    """The resources of each statement, and the macros of each child."""
 
-    bytes: int  #: Memory of the database, and as much each for tables and result.
-    seconds: float
-    macros: Callable[[], Sequence[str]] = tuple
+    bytes: int  #: The limit for each of the memory of the database, the tables and the result.
+    seconds: float  #: The time limit of a statement.
+    macros: Callable[[], Sequence[str]] = tuple  #: Returns the statements that create the macros.
 
     @property
     def cpu_seconds(self) -> int:
-        """Processor time after which a child is replaced."""
-        return max(_CPU_SECONDS, 4 * int(self.seconds + 1))
+        """Processor time in seconds after which a child is replaced."""
+        return max(_MAX_CPU_SECONDS, _MIN_STATEMENTS_PER_CHILD * int(self.seconds + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class ChildResponse:
     """A response of a child, which must be validated before use."""
 
-    head: Mapping[str, Any]  #: Describes the ``body``, or what went wrong.
+    head: Mapping[str, Any]  #: A description of the ``body``, or an error.
     body: memoryview
 
 
 class Child:
-    """One confined process. It must not be used by two threads concurrently."""
+    """One confined process. It must not be used by two threads concurrently.
 
-    def __init__(self, fence: Fence, start: Callable[[Callable[[], Any]], Any]) -> None:
+    ``start`` returns the result of its argument, which it calls in a thread that outlives the process.
+    """
+
+    def __init__(self, settings: SandboxSettings, start: Callable[[Callable[[], Any]], Any]) -> None:
         self._memory = SharedMemory()
         try:
-            self._process = start(self._started)
+            self._process = start(self._start)
         except OSError as error:
             self._memory.close()
-            raise NoChild(f"the process for statements cannot be started: {error}") from error
+            raise ChildUnavailable(f"the process for statements cannot be started: {error}") from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._pipe = Pipe(os.dup(self._process.stdout.fileno()), os.dup(self._process.stdin.fileno()))
         self._process.stdin.close()
         self._process.stdout.close()
-        self._fence = fence
+        self._settings = settings
         self._is_ready = False
         self._is_ended = False
-        self.is_spent = False
+        self.needs_replacement = False  #: True if another statement might exceed the processor time of the process.
 
     @property
     def pid(self) -> int:
@@ -108,77 +113,79 @@ class Child:
         """True while the process runs."""
         return not self._is_ended and self._process.poll() is None
 
-    def run(self, request: Mapping[str, Any], layout: BufferLayout, wait: Wait) -> ChildResponse:
-        """Return the response to ``request``: ``sql``, and the most ``cells`` and ``bytes`` of its result.
+    def run(self, request: Mapping[str, Any], layout: BufferLayout, remaining_seconds: RemainingSeconds) -> ChildResponse:
+        """Return the response to ``request``, which has the ``sql`` and the limits of ``cells`` and ``bytes`` of the result.
 
-        Raises ChildEnded, NoChild, OSError if there is no memory for the tables, and what ``wait`` raises.
+        Raises ChildEnded, ChildUnavailable, OSError if there is no memory for the tables, and the errors of ``remaining_seconds``.
         """
         try:
-            self._prepare(wait)
-            self._memory.write(layout.parts, layout.size)
-            self._pipe.send(orjson.dumps({**request, "tables": layout.tables, "size": layout.size}), wait)
-            head = self._head(wait)
-            size = _size_of(head, most=request["bytes"] + _BESIDE * request["cells"])
-            response = ChildResponse(head, memoryview(self._pipe.body(size, wait)))
-            self.is_spent = float(head["cpu"]) + self._fence.seconds > self._fence.cpu_seconds
-        except (Closed, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ChildEnded(self._how_it_ended()) from error
+            self._prepare(remaining_seconds)
+            self._memory.write(layout.buffers, layout.size)
+            self._pipe.send(orjson.dumps({**request, "tables": layout.tables, "size": layout.size}), remaining_seconds)
+            head = self._read_head(remaining_seconds)
+            size = _body_size(head, limit=request["bytes"] + _OVERHEAD_PER_CELL * request["cells"])
+            response = ChildResponse(head, memoryview(self._pipe.read_bytes(size, remaining_seconds)))
+            self.needs_replacement = float(head["cpu"]) + self._settings.seconds > self._settings.cpu_seconds
+        except (PipeClosed, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ChildEnded(self._kill_and_describe()) from error
         self._memory.clear()
         return response
 
-    def warm(self, wait: Wait) -> None:
-        """Wait until it is ready to run a statement. Raises NoChild."""
+    def warm(self, remaining_seconds: RemainingSeconds) -> None:
+        """Wait until the child is ready to run a statement. Raises ChildUnavailable."""
         try:
-            self._prepare(wait)
-        except Closed as error:
-            raise NoChild(f"the process for statements did not start: {self._how_it_ended()}") from error
+            self._prepare(remaining_seconds)
+        except PipeClosed as error:
+            raise ChildUnavailable(f"the process for statements did not start: {self._kill_and_describe()}") from error
 
-    def end(self) -> None:
-        """Kill the process immediately, whatever it does.
+    def kill(self) -> None:
+        """Kill the process immediately. A thread that waits for a response gets ChildEnded.
 
-        It may be called twice and from any thread; a thread that waits for the process gets ChildEnded.
+        This method may be called several times and from any thread.
         """
         self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """End the process and release its memory and pipes."""
-        self.end()
+        """Kill the process, and release its memory and pipes."""
+        self.kill()
         if not self._is_ended:
             self._is_ended = True
             self._pipe.close()
             self._memory.close()
 
-    def _prepare(self, wait: Wait) -> None:
+    def _prepare(self, remaining_seconds: RemainingSeconds) -> None:
+        """Send the setup to a new child, and wait until it is ready."""
         if self._is_ready:
             return
-        head = {
+        setup = {
             "parent": os.getpid(),
             "descriptor": self._memory.descriptor,
-            "bytes": self._fence.bytes,
-            "address_space": _PARTS_OF_MEMORY * self._fence.bytes,
-            "cpu_seconds": self._fence.cpu_seconds,
-            "macros": list(self._fence.macros()),
+            "bytes": self._settings.bytes,
+            "address_space": _ADDRESS_SPACE_FACTOR * self._settings.bytes,
+            "cpu_seconds": self._settings.cpu_seconds,
+            "macros": list(self._settings.macros()),
         }
-        self._pipe.send(orjson.dumps(head), wait)
-        ready = self._head(wait)
-        if "error" in ready:
-            raise NoChild(f"the process for statements did not start: {ready['error']}: {ready.get('text')}")
-        report_walls("sql", ready)
+        self._pipe.send(orjson.dumps(setup), remaining_seconds)
+        response = self._read_head(remaining_seconds)
+        if "error" in response:
+            raise ChildUnavailable(f"the process for statements did not start: {response['error']}: {response.get('text')}")
+        report_confinement("sql", response)
         self._is_ready = True
 
-    def _head(self, wait: Wait) -> dict[str, Any]:
-        head = orjson.loads(self._pipe.head(wait))
+    def _read_head(self, remaining_seconds: RemainingSeconds) -> dict[str, Any]:
+        head = orjson.loads(self._pipe.read_head(remaining_seconds))
         if not isinstance(head, dict):
-            raise Closed
+            raise PipeClosed
         return head
 
-    def _how_it_ended(self) -> str:
-        self.end()
-        number = -(self._process.returncode or 0)
-        return f"it was ended by {signal.Signals(number).name}" if number > 0 else f"it ended with status {-number}"
+    def _kill_and_describe(self) -> str:
+        """Kill the process and return the reason of its end, for a message."""
+        self.kill()
+        signal_number = -(self._process.returncode or 0)
+        return f"it was ended by {signal.Signals(signal_number).name}" if signal_number > 0 else f"it ended with status {-signal_number}"
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         # In a session of its own, so that Ctrl-C in the terminal does not reach it.
         return subprocess.Popen(  # noqa: S603 (our own program)
             [sys.executable, "-I", "-B", str(_PROGRAM)],
@@ -193,13 +200,14 @@ class Child:
 
 
 class Sandbox:
-    """At most ``slots`` children, created as they are needed. It may be used from any thread."""
+    """A pool of at most ``slots`` children, which are started when needed. It may be used from any thread."""
 
-    def __init__(self, fence: Fence, slots: int) -> None:
-        self.fence = fence
-        self._free: LifoQueue[Child | None] = LifoQueue()
+    def __init__(self, settings: SandboxSettings, slots: int) -> None:
+        self.settings = settings
+        # The child of each free slot, or None if it has no child yet. The last one is used first, so that few children start.
+        self._free_slots: LifoQueue[Child | None] = LifoQueue()
         for _ in range(slots):
-            self._free.put(None)
+            self._free_slots.put(None)
         self._children: set[Child] = set()
         self._lock = threading.Lock()
         self._is_stopped = False
@@ -212,67 +220,76 @@ class Sandbox:
         with self._lock:
             return [child.pid for child in self._children if child.is_alive]
 
-    def warm(self, wait: Wait) -> None:
-        """Make one child ready. Raises NoChild."""
-        with self._slot(wait) as child:
-            child.warm(wait)
+    def warm(self, remaining_seconds: RemainingSeconds) -> None:
+        """Start one child, and wait until it is ready. Raises ChildUnavailable."""
+        with self._slot(remaining_seconds) as child:
+            child.warm(remaining_seconds)
 
-    def run(self, request: Mapping[str, Any], relations: Mapping[str, Relation], wait: Wait, working: Callable[[], Wait]) -> ChildResponse:
+    def run(
+        self,
+        request: Mapping[str, Any],
+        relations: Mapping[str, Relation],
+        remaining_seconds: RemainingSeconds,
+        start_timer: Callable[[], RemainingSeconds],
+    ) -> ChildResponse:
         """Return a child's response to ``request``.
 
-        ``wait`` applies until a slot is free, the result of ``working`` from then on. Raises SandboxError, OSError,
-        TextTooLong, and what the waits raise.
+        ``remaining_seconds`` applies until a slot is free. From then on the result of ``start_timer`` applies. Raises
+        SandboxError, OSError, StringsTooLong, and the errors of ``remaining_seconds`` and the timer.
         """
         layout = BufferLayout(relations)
-        with self._slot(wait) as child:
-            child.warm(wait)
-            return child.run(request, layout, working())
+        with self._slot(remaining_seconds) as child:
+            # The timer of the statement starts after this, so that the start of a child is not part of its time.
+            child.warm(remaining_seconds)
+            return child.run(request, layout, start_timer())
 
     def stop(self) -> None:
-        """End every child, running statements included."""
+        """Kill all children, including those that run statements."""
         with self._lock:
             self._is_stopped = True
             children = list(self._children)
         for child in children:
-            child.end()
+            child.kill()
         self._starter.shutdown()
         while True:
             try:
-                child_or_none = self._free.get_nowait()
+                free_child = self._free_slots.get_nowait()
             except Empty:
                 return
-            if child_or_none is not None:
-                self._discard(child_or_none)
+            if free_child is not None:
+                self._discard(free_child)
 
     @contextmanager
-    def _slot(self, wait: Wait) -> Iterator[Child]:
-        child = self._taken(wait)
-        kept: Child | None = None
+    def _slot(self, remaining_seconds: RemainingSeconds) -> Iterator[Child]:
+        """Wait for a free slot, and yield its child, which is started if necessary."""
+        child = self._take_slot(remaining_seconds)
+        reusable_child: Child | None = None
         try:
             if child is not None and not child.is_alive:
                 self._discard(child)
                 child = None
-            child = child or self._made()
+            child = child or self._start_child()
             yield child
-            kept = None if child.is_spent or not child.is_alive or self._is_stopped else child
+            reusable_child = None if child.needs_replacement or not child.is_alive or self._is_stopped else child
         finally:
-            if child is not None and kept is None:
+            if child is not None and reusable_child is None:
                 self._discard(child)
-            self._free.put(kept)
+            self._free_slots.put(reusable_child)
 
-    def _taken(self, wait: Wait) -> Child | None:
+    def _take_slot(self, remaining_seconds: RemainingSeconds) -> Child | None:
+        """Wait for a free slot, and return its child, which may have ended, or None."""
         while not self._is_stopped:
             try:
-                return self._free.get(timeout=max(0.0, min(_SLICE, wait())))
+                return self._free_slots.get(timeout=max(0.0, min(_POLL_INTERVAL_SECONDS, remaining_seconds())))
             except Empty:
                 continue
-        raise NoChild(_STOPPING)
+        raise ChildUnavailable(_STOPPING_MESSAGE)
 
-    def _made(self) -> Child:
+    def _start_child(self) -> Child:
         with self._lock:
             if self._is_stopped:
-                raise NoChild(_STOPPING)
-            child = Child(self.fence, lambda start: self._starter.submit(start).result())
+                raise ChildUnavailable(_STOPPING_MESSAGE)
+            child = Child(self.settings, lambda start: self._starter.submit(start).result())
             self._children.add(child)
             return child
 
@@ -282,9 +299,9 @@ class Sandbox:
             self._children.discard(child)
 
 
-def _size_of(head: Mapping[str, Any], most: int) -> int:
-    """Return the size of a response's body, by its own description."""
+def _body_size(head: Mapping[str, Any], limit: int) -> int:
+    """Return the size of a response's body in bytes, from its head. Raises ValueError if it exceeds ``limit``."""
     lengths = [length for column in head.get("columns", ()) for length in column["buffers"].values()]
-    if any(length < 0 for length in lengths) or sum(lengths) > most:
-        raise ValueError("a response of impossible size")
+    if any(length < 0 for length in lengths) or sum(lengths) > limit:
+        raise ValueError("the response has an invalid size")
     return sum(lengths)

@@ -14,32 +14,37 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.provisioning import JobResourceSummary
 from dashwright.common.models.repository_views import PlannedAction, PlannedChange
 from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncJob, SyncTools, plan_sync, record_written
-from dashwright.jobs_worker.domain.comparison import difference
 from dashwright.jobs_worker.domain.folders import Folders
+from dashwright.jobs_worker.domain.json_patch import json_patch
 from dashwright.jobs_worker.domain.objects import Document, Key, ManagedObject, Write
-from dashwright.jobs_worker.domain.plan import Plan, PreparedFile, write_of
-from dashwright.jobs_worker.domain.resource import unpack
-from dashwright.jobs_worker.domain.survey import Fault
-from dashwright.jobs_worker.ports import Checkout, Spool, StoredObjects
+from dashwright.jobs_worker.domain.plan import Plan, PreparedFile, write_for
+from dashwright.jobs_worker.domain.resource import resource_from_bytes
+from dashwright.jobs_worker.domain.scan import Fault
+from dashwright.jobs_worker.ports import Checkout, DocumentStore, Spool
 
-MOST_ITEMS: Final = 1000
-MOST_DIFFERENCES: Final = 8 * 1024 * 1024
-"""Bytes of all diffs together."""
+MAX_ITEMS: Final = 1000
+"""Limit on the changes that a preview lists."""
 
-COMPARING_SECONDS: Final = 20.0
+MAX_TOTAL_DIFF_BYTES: Final = 8 * 1024 * 1024
+"""Limit on the bytes of all diffs together."""
 
-_BATCH: Final = 10
+COMPARISON_TIMEOUT_SECONDS: Final = 20.0
+"""Time after which the remaining changes have no diff."""
+
+_BATCH_SIZE: Final = 10
+"""Stored objects whose bodies are in memory together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
     """The result of a preview."""
 
-    #: The summary of the job that would do it.
+    #: Summary of the job that would make these changes.
     summary: list[JobResourceSummary]
     items: list[PlannedChange]
+    #: ``True`` if there are more changes than ``items``.
     is_truncated: bool
-    #: Reasons why nothing would be written.
+    #: Reasons why the sync would write nothing.
     errors: list[str]
 
 
@@ -48,48 +53,53 @@ class _PreviewStep:
     """One change of the plan."""
 
     change: PlannedChange
-    #: Returns the object that would be stored; only for updates. Bodies wait in the spool until then.
-    write: Callable[[], Write] | None = None
+    #: Returns the object that would be stored, with its body from the spool; None if the change is not an update.
+    make_write: Callable[[], Write] | None = None
 
 
-async def preview(job: SyncJob, checkout: Checkout, stored: StoredObjects, tools: SyncTools, *, with_items: bool = True) -> Preview:
+async def preview(job: SyncJob, checkout: Checkout, document_store: DocumentStore, tools: SyncTools, *, with_items: bool = True) -> Preview:
     """Return what a sync would do; without ``with_items`` only the counts.
 
-    An error that fails a sync as a whole is part of the result. Raises what the ports raise.
+    If a conflict would prevent the sync, the conflict is among the errors of the result. Raises what the ports raise.
     """
     progress = JobProgress()
     try:
-        planned = await plan_sync(job, checkout, stored, NullReporter(), tools, progress)
+        planned_sync = await plan_sync(job, checkout, document_store, NullReporter(), tools, progress)
     except Conflict as error:
-        return Preview([], [], False, [error.message])
-    record_written(progress, planned.plan, planned.folders)
-    steps = await asyncio.to_thread(lambda: list(islice(_steps(planned, tools.spool), MOST_ITEMS if with_items else 0)))
-    await _compare(job.namespace, steps, stored)
+        return Preview(summary=[], items=[], is_truncated=False, errors=[error.message])
+    record_written(progress, planned_sync.plan, planned_sync.folders)
+    steps = await asyncio.to_thread(lambda: list(islice(_steps(planned_sync, tools.spool), MAX_ITEMS if with_items else 0)))
+    await _compare(job.namespace, steps, document_store)
     items = [step.change for step in steps]
-    return Preview(progress.summary(), items, len(items) < _length(planned.plan), await refusals(job.namespace, planned.plan, stored))
+    return Preview(
+        progress.summary(),
+        items,
+        len(items) < _item_count(planned_sync.plan),
+        await refusals(job.namespace, planned_sync.plan, document_store),
+    )
 
 
-def _length(plan: Plan) -> int:
-    return len(plan.faults) + plan.changes
+def _item_count(plan: Plan) -> int:
+    return len(plan.faults) + plan.change_count
 
 
-def _steps(planned: PlannedSync, spool: Spool) -> Iterator[_PreviewStep]:
+def _steps(planned_sync: PlannedSync, spool: Spool) -> Iterator[_PreviewStep]:
     """Yield the refused files, then all changes in the order of writing."""
-    plan, folders = planned.plan, planned.folders
+    plan, folders = planned_sync.plan, planned_sync.folders
     for fault in plan.faults:
         yield _PreviewStep(_refused_change(fault))
     for directory in plan.directories:
-        folder = folders.write(directory, is_new=folders.key(directory) not in plan.existing)
-        yield _write_step(folder, directory, partial(folders.write, directory, is_new=False))
+        folder = folders.write_for(directory, is_new=folders.key(directory) not in plan.existing)
+        yield _write_step(folder, directory, partial(folders.write_for, directory, is_new=False))
     for file in plan.writes:
-        make = partial(_write_of, file, folders, spool, is_new=file.key not in plan.existing)
-        yield _write_step(make(), file.path, make)
+        make_write = partial(_spooled_write, file, folders, spool, is_new=file.key not in plan.existing)
+        yield _write_step(make_write(), file.path, make_write)
     for item in plan.removals:
         yield _PreviewStep(_removed_change(item))
 
 
-def _write_of(file: PreparedFile, folders: Folders, spool: Spool, *, is_new: bool) -> Write:
-    return write_of(file.path, file.checksum, unpack(spool.get(file.ticket)), folders, is_new=is_new)
+def _spooled_write(file: PreparedFile, folders: Folders, spool: Spool, *, is_new: bool) -> Write:
+    return write_for(file.path, file.checksum, resource_from_bytes(spool.get(file.ticket)), folders, is_new=is_new)
 
 
 def _refused_change(fault: Fault) -> PlannedChange:
@@ -99,7 +109,7 @@ def _refused_change(fault: Fault) -> PlannedChange:
     )
 
 
-def _write_step(write: Write, path: str, make: Callable[[], Write]) -> _PreviewStep:
+def _write_step(write: Write, path: str, make_write: Callable[[], Write]) -> _PreviewStep:
     change = PlannedChange(
         action=PlannedAction.CREATE if write.is_new else PlannedAction.UPDATE,
         group=write.key.group,
@@ -109,7 +119,7 @@ def _write_step(write: Write, path: str, make: Callable[[], Write]) -> _PreviewS
         title=write.extract.title,
         folder=write.folder or None,
     )
-    return _PreviewStep(change, None if write.is_new else make)
+    return _PreviewStep(change, None if write.is_new else make_write)
 
 
 def _removed_change(item: ManagedObject) -> PlannedChange:
@@ -126,40 +136,40 @@ def _removed_change(item: ManagedObject) -> PlannedChange:
     )
 
 
-async def _compare(namespace: str, steps: list[_PreviewStep], stored: StoredObjects) -> None:
-    """Add diffs to the updates, as long as there is room and time for them."""
+async def _compare(namespace: str, steps: list[_PreviewStep], document_store: DocumentStore) -> None:
+    """Add diffs to the updates until the limit of bytes or time is reached."""
     clock = asyncio.get_running_loop().time
-    room, until = MOST_DIFFERENCES, clock() + COMPARING_SECONDS
-    updates = [(step.change, step.write) for step in steps if step.write is not None]
-    for start in range(0, len(updates), _BATCH):
-        batch = updates[start : start + _BATCH]
-        if room <= 0 or clock() > until:
+    remaining_bytes, deadline = MAX_TOTAL_DIFF_BYTES, clock() + COMPARISON_TIMEOUT_SECONDS
+    updates = [(step.change, step.make_write) for step in steps if step.make_write is not None]
+    for start in range(0, len(updates), _BATCH_SIZE):
+        batch = updates[start : start + _BATCH_SIZE]
+        if remaining_bytes <= 0 or clock() > deadline:
             for change, _ in batch:
                 change.message = "not compared: there are too many changes to compare them all"
             continue
-        found = await stored.documents(namespace, [_key(change) for change, _ in batch])
-        for change, write in batch:
-            if document := found.get(_key(change)):
-                room -= await asyncio.to_thread(_fill_in, change, document, write)
+        documents = await document_store.documents(namespace, [_key(change) for change, _ in batch])
+        for change, make_write in batch:
+            if document := documents.get(_key(change)):
+                remaining_bytes -= await asyncio.to_thread(_add_diff, change, document, make_write)
 
 
 def _key(change: PlannedChange) -> Key:
     return Key(change.group, change.resource, change.name)
 
 
-def _fill_in(change: PlannedChange, document: Document, write: Callable[[], Write]) -> int:
+def _add_diff(change: PlannedChange, document: Document, make_write: Callable[[], Write]) -> int:
     """Add the diff to a change and return its size in bytes."""
     try:
-        change.diff, size = difference(document, write())
+        change.diff, size = json_patch(document, make_write())
     except TooLarge as error:
         change.message = error.message
         return 0
     return size
 
 
-async def refusals(namespace: str, plan: Plan, stored: StoredObjects) -> list[str]:
+async def refusals(namespace: str, plan: Plan, document_store: DocumentStore) -> list[str]:
     """Return the reasons why nothing of the plan would be written."""
-    created = sum(file.key not in plan.existing for file in plan.writes)
-    removed = sum(item.key.group == DASHBOARD.group for item in plan.removals)
-    refusal = await stored.quota_refusal(namespace, created=created, removed=removed)
+    created_count = sum(file.key not in plan.existing for file in plan.writes)
+    removed_count = sum(item.key.group == DASHBOARD.group for item in plan.removals)
+    refusal = await document_store.quota_refusal(namespace, created=created_count, removed=removed_count)
     return [refusal] if refusal else []

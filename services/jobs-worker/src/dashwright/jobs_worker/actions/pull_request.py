@@ -1,6 +1,6 @@
-"""The review of a pull request: one comment on it and one status of its newest commit say what merging it would change.
+"""The review of a pull request: a comment on it and a status of its newest commit, with the effect of merging it.
 
-Only files that the pull request itself changes are reported. Changes on the target branch that it has not merged yet are ignored.
+Only files that the pull request itself changes are reported, not changes on the target branch that its branch lacks.
 """
 
 import asyncio
@@ -11,32 +11,32 @@ from urllib.parse import quote
 
 import structlog
 
-from dashwright.common.document import read_json
 from dashwright.common.errors import Conflict, DashwrightError, TooManyRequests, Unavailable
 from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
+from dashwright.common.json_documents import read_json
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.repository_views import PlannedAction
 from dashwright.common.models.values import LintSeverity
-from dashwright.jobs_worker.actions.files.looking import rules_at
+from dashwright.jobs_worker.actions.files.reading import read_lint_config
 from dashwright.jobs_worker.actions.preview import refusals
 from dashwright.jobs_worker.actions.sync import PlannedSync, SyncJob, SyncTools, plan_sync
-from dashwright.jobs_worker.domain.comment import MOST_IN_DETAIL, FileReport, Pictures, Report, comment_text, status_text
+from dashwright.jobs_worker.domain.comment import MAX_DETAILED_FILES, FileReport, Pictures, Report, comment_text, status_text
+from dashwright.jobs_worker.domain.dashboard_comparison import Comparison, compare
 from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitState, CommitStatus, PullRequest
 from dashwright.jobs_worker.domain.lint.config import Config
 from dashwright.jobs_worker.domain.lint.issue import Issue
-from dashwright.jobs_worker.domain.lint.linter import BROKEN, lint
+from dashwright.jobs_worker.domain.lint.linter import ERROR_RULES, lint
 from dashwright.jobs_worker.domain.objects import Document, Key, Repository
-from dashwright.jobs_worker.domain.panels import Comparison, compare
 from dashwright.jobs_worker.domain.plan import PreparedFile
 from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
-from dashwright.jobs_worker.domain.resource import Resource, unpack
-from dashwright.jobs_worker.ports import Checkout, Host, ProgressReporter, PullRequestCheckouts, Renderer, StoredObjects
+from dashwright.jobs_worker.domain.resource import Resource, resource_from_bytes
+from dashwright.jobs_worker.ports import Checkout, DocumentStore, Host, ProgressReporter, PullRequestCheckouts, Renderer
 
 log = structlog.get_logger()
 
-MOST_LOOKED_INTO: Final = 100
-"""Dashboards of one pull request that are linted; of the others only whether they can be stored is reported."""
+MAX_LINTED_FILES: Final = 100
+"""Limit on the dashboards of a pull request that are linted. For the others the report says only whether they can be stored."""
 
 _EFFECTS: Final = {PlannedAction.CREATE: Effect.CREATE, PlannedAction.UPDATE: Effect.UPDATE, PlannedAction.DELETE: Effect.DELETE}
 
@@ -46,16 +46,16 @@ class ReviewTools:
     """The adapters of one review."""
 
     host: Host
-    proposals: PullRequestCheckouts
-    stored: StoredObjects
+    pull_request_checkouts: PullRequestCheckouts
+    document_store: DocumentStore
     sync_tools: SyncTools
     renderer: Renderer
     #: Public address of the gateway, without a slash at the end.
-    address: str
+    gateway_address: str
 
 
 async def review(repository: Repository, reference: PullRequestReference, tools: ReviewTools, reporter: ProgressReporter) -> JobProgress:
-    """Comment on the pull request at the host, set the status of its commit and return what was found.
+    """Comment on the pull request at the host, set the status of its commit and return the progress.
 
     A closed pull request, or one into another branch, ends without a comment. Raises what the ports raise, and BadRequest or NotFound if
     the host knows no such pull request. After an error the commit status is ``error`` if the host still accepts it.
@@ -63,19 +63,19 @@ async def review(repository: Repository, reference: PullRequestReference, tools:
     progress = JobProgress(message=job_messages.REVIEWING)
     await reporter.report(progress)
     host = tools.host
-    request = await _request(repository, reference, host)
-    number = request.number
-    if not request.is_open:
+    pull_request = await _find_pull_request(repository, reference, host)
+    number = pull_request.number
+    if not pull_request.is_open:
         progress.final_message = job_messages.REQUEST_CLOSED
         return progress
-    if _branch(repository) not in ("", request.base):
-        progress.final_message = job_messages.REQUEST_GOES_ELSEWHERE
+    if _target_branch(repository) not in ("", pull_request.base):
+        progress.final_message = job_messages.OTHER_TARGET_BRANCH
         return progress
-    checkout = await tools.proposals.at_pull_request(repository, number)
+    checkout = await tools.pull_request_checkouts.at_pull_request(repository, number)
     await host.set_commit_status(repository, CommitStatus(checkout.commit, CommitState.PENDING, "reviewing the changes", ""))
     try:
-        report = await _report(repository, request, checkout, tools, reporter)
-        comment_url = await host.comment(repository, number, await asyncio.to_thread(comment_text, report), may_create=_has_content(report))
+        report = await _report(repository, pull_request, checkout, tools, reporter)
+        comment_url = await host.comment(repository, number, await asyncio.to_thread(comment_text, report), may_create=_has_changes(report))
     except (TooManyRequests, Unavailable):
         raise
     except DashwrightError as error:
@@ -87,14 +87,14 @@ async def review(repository: Repository, reference: PullRequestReference, tools:
     return progress
 
 
-async def _request(repository: Repository, reference: PullRequestReference, host: Host) -> PullRequest:
-    """Return the pull request that is meant: by its number, or else the open one that matches the reference."""
+async def _find_pull_request(repository: Repository, reference: PullRequestReference, host: Host) -> PullRequest:
+    """Return the pull request with the number in the reference, or else the open one that matches the reference."""
     number = reference.number
     if not number:
-        number = reference.choose(await host.open_pull_requests(repository), _branch(repository)).number
-    request = await host.pull_request(repository, number)
-    reference.check(request)
-    return request
+        number = reference.choose(await host.open_pull_requests(repository), _target_branch(repository)).number
+    pull_request = await host.pull_request(repository, number)
+    reference.check(pull_request)
+    return pull_request
 
 
 async def _set_error_status(repository: Repository, commit: str, host: Host, error: DashwrightError) -> None:
@@ -105,27 +105,32 @@ async def _set_error_status(repository: Repository, commit: str, host: Host, err
 
 
 async def _report(
-    repository: Repository, request: PullRequest, checkout: Checkout, tools: ReviewTools, reporter: ProgressReporter
+    repository: Repository, pull_request: PullRequest, checkout: Checkout, tools: ReviewTools, reporter: ProgressReporter
 ) -> Report:
-    changed = await tools.host.changed_files(repository, request.number)
-    touched, title = _touched(changed, _directory(repository)), repository.spec.title
-    if not touched:
+    changed_files = await tools.host.changed_files(repository, pull_request.number)
+    changed_paths, title = _changed_resource_paths(changed_files, _directory(repository)), repository.spec.title
+    if not changed_paths:
         return Report(title, checkout.commit, [])
     try:
-        planned = await plan_sync(
-            SyncJob.of(repository), checkout, tools.stored, reporter, tools.sync_tools, JobProgress(message=job_messages.REVIEWING)
+        planned_sync = await plan_sync(
+            SyncJob.from_repository(repository),
+            checkout,
+            tools.document_store,
+            reporter,
+            tools.sync_tools,
+            JobProgress(message=job_messages.REVIEWING),
         )
     except Conflict as error:
         return Report(title, checkout.commit, [], problems=[error.message])
-    files = await _Review(repository, request, checkout, tools, planned).files(touched)
-    problems = await refusals(repository.namespace, planned.plan, tools.stored)
-    return Report(title, checkout.commit, files, max(0, request.files - len(changed)), problems)
+    files = await _Review(repository, pull_request, checkout, tools, planned_sync).file_reports(changed_paths)
+    problems = await refusals(repository.namespace, planned_sync.plan, tools.document_store)
+    return Report(title, checkout.commit, files, max(0, pull_request.changed_file_count - len(changed_files)), problems)
 
 
-def _touched(changed: Sequence[ChangedFile], directory: str) -> frozenset[str]:
+def _changed_resource_paths(changed_files: Sequence[ChangedFile], directory: str) -> frozenset[str]:
     """Return the paths of added, changed and deleted resource files inside the repository's directory."""
-    found = {paths.within(directory, path) for file in changed for path in (file.path, file.previous_path)}
-    return frozenset(path for path in found if paths.is_resource(path) and not paths.is_hidden(path))
+    relative_paths = {paths.relative_to(directory, path) for file in changed_files for path in (file.path, file.previous_path)}
+    return frozenset(path for path in relative_paths if paths.is_resource(path) and not paths.is_hidden(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,152 +138,162 @@ class _Review:
     """The review of one pull request whose sync is planned; the bodies of its files are in the spool."""
 
     repository: Repository
-    request: PullRequest
+    pull_request: PullRequest
     checkout: Checkout
     tools: ReviewTools
-    planned: PlannedSync
+    planned_sync: PlannedSync
 
-    async def files(self, touched: frozenset[str]) -> list[FileReport]:
-        """Return reports of refused, written and deleted files, then of the folders."""
-        plan = self.planned.plan
-        refused = [
+    async def file_reports(self, changed_paths: frozenset[str]) -> list[FileReport]:
+        """Return reports of refused files, then of written files, deleted files and folders."""
+        plan = self.planned_sync.plan
+        refused_reports = [
             FileReport(fault.path, PlannedAction.REFUSE, problems=[fault.message])
             for fault in plan.faults
-            if fault.path in touched or any(path in fault.message for path in touched)
+            # The fault of an unchanged file may name a changed one, such as a duplicate.
+            if fault.path in changed_paths or any(path in fault.message for path in changed_paths)
         ]
-        written = await self._written([file for file in plan.writes if file.path in touched])
-        if self._wants_pictures:
-            written = [*await self._with_pictures(written[:MOST_IN_DETAIL]), *written[MOST_IN_DETAIL:]]
-        removed = [
-            FileReport(item.path, PlannedAction.DELETE, item.title, original=self._original(item.key))
+        write_reports = await self._reports_of_writes([file for file in plan.writes if file.path in changed_paths])
+        if self._needs_pictures:
+            write_reports = [*await self._with_pictures(write_reports[:MAX_DETAILED_FILES]), *write_reports[MAX_DETAILED_FILES:]]
+        removal_reports = [
+            FileReport(item.path, PlannedAction.DELETE, item.title, original_url=self._dashboard_address(item.key))
             for item in plan.removals
-            if item.key.group == DASHBOARD.group and item.path in touched
+            if item.key.group == DASHBOARD.group and item.path in changed_paths
         ]
-        return [*refused, *written, *removed, *self._folders(touched)]
+        return [*refused_reports, *write_reports, *removal_reports, *self._folder_reports(changed_paths)]
 
-    def _folders(self, touched: frozenset[str]) -> list[FileReport]:
-        plan, folders = self.planned.plan, self.planned.folders
-        above = {directory for path in touched for directory in paths.directories(path)}
-        found = [
+    def _folder_reports(self, changed_paths: frozenset[str]) -> list[FileReport]:
+        plan, folders = self.planned_sync.plan, self.planned_sync.folders
+        directories = {directory for path in changed_paths for directory in paths.directories(path)}
+        write_reports = [
             FileReport(
-                directory, _action_for(folders.key(directory) in plan.existing), folders.write(directory, is_new=False).extract.title
+                directory, _write_action(folders.key(directory) in plan.existing), folders.write_for(directory, is_new=False).extract.title
             )
             for directory in plan.directories
-            if directory in above
+            if directory in directories
         ]
-        gone = [item for item in plan.removals if item.key.group == FOLDER.group and item.path.rstrip("/") + "/" in above]
-        return [*found, *(FileReport(item.path.rstrip("/") + "/", PlannedAction.DELETE, item.title) for item in gone)]
+        removed_folders = [item for item in plan.removals if item.key.group == FOLDER.group and item.path.rstrip("/") + "/" in directories]
+        return [*write_reports, *(FileReport(item.path.rstrip("/") + "/", PlannedAction.DELETE, item.title) for item in removed_folders)]
 
-    async def _written(self, files: Sequence[PreparedFile]) -> list[FileReport]:
-        tools, existing = self.tools, self.planned.plan.existing
-        config, faults = await rules_at(self.checkout)
-        updates = [file.key for file in files[:MOST_IN_DETAIL] if file.key in existing]
-        stored = await tools.stored.documents(self.repository.namespace, updates)
-        found = []
-        for number, file in enumerate(files):
-            is_known = file.key in existing
-            resource, findings = await asyncio.to_thread(self._read, file), _FileFindings()
-            if number < MOST_LOOKED_INTO:
-                before = stored.get(file.key) if is_known else None
-                is_compared = number < MOST_IN_DETAIL and (before is not None or not is_known)
-                findings = await asyncio.to_thread(_inspect, resource.spec, before, config, is_compared=is_compared)
-            found.append(
+    async def _reports_of_writes(self, files: Sequence[PreparedFile]) -> list[FileReport]:
+        tools, existing = self.tools, self.planned_sync.plan.existing
+        config, config_issues = await read_lint_config(self.checkout)
+        updates = [file.key for file in files[:MAX_DETAILED_FILES] if file.key in existing]
+        documents = await tools.document_store.documents(self.repository.namespace, updates)
+        reports = []
+        for index, file in enumerate(files):
+            is_stored = file.key in existing
+            resource, findings = await asyncio.to_thread(self._resource, file), _FileFindings()
+            if index < MAX_LINTED_FILES:
+                stored_document = documents.get(file.key) if is_stored else None
+                with_comparison = index < MAX_DETAILED_FILES and (stored_document is not None or not is_stored)
+                findings = await asyncio.to_thread(
+                    _lint_and_compare, resource.spec, stored_document, config, with_comparison=with_comparison
+                )
+            reports.append(
                 FileReport(
                     file.path,
-                    _action_for(is_known),
+                    _write_action(is_stored),
                     resource.extract.title,
                     findings.comparison,
                     findings.problems,
-                    [*faults, *findings.issues],
-                    original=self._original(file.key) if is_known else "",
-                    preview=self._preview(file.path),
+                    [*config_issues, *findings.issues],
+                    original_url=self._dashboard_address(file.key) if is_stored else "",
+                    preview_url=self._preview_address(file.path),
                 )
             )
-        return found
+        return reports
 
-    def _read(self, file: PreparedFile) -> Resource:
-        return unpack(self.tools.sync_tools.spool.get(file.ticket))
+    def _resource(self, file: PreparedFile) -> Resource:
+        return resource_from_bytes(self.tools.sync_tools.spool.get(file.ticket))
 
     @property
-    def _wants_pictures(self) -> bool:
-        """``True`` if pictures are wanted and safe. Readers of a picture see the results of its queries, so a fork gets none."""
+    def _needs_pictures(self) -> bool:
+        """``True`` if the repository enables pictures and the branch is its own.
+
+        A picture shows the results of queries, so the author of a fork must not receive one.
+        """
         githost = self.repository.spec.remote
-        return githost is not None and bool(githost.generate_dashboard_previews) and not self.request.is_from_elsewhere
+        return githost is not None and bool(githost.generate_dashboard_previews) and not self.pull_request.is_from_fork
 
     async def _with_pictures(self, reports: Sequence[FileReport]) -> list[FileReport]:
-        """Add pictures to the reports. After the first failure the others are not tried: the renderer is away or overloaded."""
-        files = {file.path: file for file in self.planned.plan.writes}
+        """Return the reports with pictures. After the first failure no other picture is requested: the renderer may be overloaded."""
+        files = {file.path: file for file in self.planned_sync.plan.writes}
         keys = [files[report.path].key for report in reports]
-        stored = await self.tools.stored.documents(self.repository.namespace, keys)
-        found, undrawn = [], ""
+        documents = await self.tools.document_store.documents(self.repository.namespace, keys)
+        completed_reports, pictures_error = [], ""
         for report in reports:
-            if not undrawn:
+            if not pictures_error:
                 try:
-                    found.append(replace(report, pictures=await self._pictures(files[report.path], stored)))
+                    completed_reports.append(replace(report, pictures=await self._pictures(files[report.path], documents)))
                     continue
                 except DashwrightError as error:
                     log.warning("pictures_not_drawn", repository=self.repository.name, reason=error.message)
-                    undrawn = error.message
-            found.append(replace(report, undrawn=undrawn))
-        return found
+                    pictures_error = error.message
+            completed_reports.append(replace(report, pictures_error=pictures_error))
+        return completed_reports
 
-    async def _pictures(self, file: PreparedFile, stored: Mapping[Key, Document]) -> Pictures:
-        renderer, before = self.tools.renderer, stored.get(file.key)
-        old = await renderer.render(self.repository, before.spec) if before is not None else ""
-        new = await asyncio.to_thread(self._read, file)
-        return Pictures(old, await renderer.render(self.repository, new.spec))
+    async def _pictures(self, file: PreparedFile, documents: Mapping[Key, Document]) -> Pictures:
+        renderer, stored_document = self.tools.renderer, documents.get(file.key)
+        old_address = await renderer.render(self.repository, stored_document.spec) if stored_document is not None else ""
+        resource = await asyncio.to_thread(self._resource, file)
+        return Pictures(old_address, await renderer.render(self.repository, resource.spec))
 
-    def _original(self, key: Key) -> str:
-        return f"{self.tools.address}/d/{quote(key.name)}"
+    def _dashboard_address(self, key: Key) -> str:
+        return f"{self.tools.gateway_address}/d/{quote(key.name)}"
 
-    def _preview(self, path: str) -> str:
+    def _preview_address(self, path: str) -> str:
         """Return the address of the preview of a file; empty for a fork, whose branch is unknown here."""
-        if self.request.is_from_elsewhere:
+        if self.pull_request.is_from_fork:
             return ""
-        return f"{self.tools.address}/preview/{self.repository.name}/{quote(path)}?ref={quote(self.request.head, safe='')}"
+        return f"{self.tools.gateway_address}/preview/{self.repository.name}/{quote(path)}?ref={quote(self.pull_request.head, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
 class _FileFindings:
     """The results of linting one file and comparing it with the stored dashboard."""
 
+    #: None if the file is not compared.
     comparison: Comparison | None = None
+    #: Messages of lint errors, because of which the dashboard does not work.
     problems: Sequence[str] = ()
+    #: The other lint issues.
     issues: Sequence[Issue] = ()
 
 
-def _inspect(body: bytes, before: Document | None, config: Config | None, *, is_compared: bool) -> _FileFindings:
-    spec = _tree(body)
+def _lint_and_compare(body: bytes, stored_document: Document | None, config: Config | None, *, with_comparison: bool) -> _FileFindings:
+    spec = _spec_tree(body)
     issues = lint(spec, config)
-    problems = [issue.message for issue in issues if issue.rule in BROKEN and issue.severity is LintSeverity.ERROR]
-    others = [issue for issue in issues if issue.rule not in BROKEN or issue.severity is not LintSeverity.ERROR]
-    return _FileFindings(compare(_tree(before.spec) if before else {}, spec) if is_compared else None, problems, others)
+    errors = [issue for issue in issues if issue.rule in ERROR_RULES and issue.severity is LintSeverity.ERROR]
+    other_issues = [issue for issue in issues if issue not in errors]
+    comparison = compare(_spec_tree(stored_document.spec) if stored_document else {}, spec) if with_comparison else None
+    return _FileFindings(comparison, [issue.message for issue in errors], other_issues)
 
 
-def _tree(spec: bytes) -> Mapping[str, Any]:
+def _spec_tree(spec: bytes) -> Mapping[str, Any]:
     tree: dict[str, Any] = read_json(spec.decode())
     return tree
 
 
-def _action_for(is_known: bool) -> PlannedAction:
-    return PlannedAction.UPDATE if is_known else PlannedAction.CREATE
+def _write_action(is_stored: bool) -> PlannedAction:
+    return PlannedAction.UPDATE if is_stored else PlannedAction.CREATE
 
 
 def _record(progress: JobProgress, report: Report) -> None:
-    """Count the files in the job's progress. Faults of files do not fail the job: they are for the author of the pull request."""
+    """Count the files in the job's progress. Faults of files do not fail the job, because the comment reports them."""
     for file in report.files:
         if effect := _EFFECTS.get(file.action):
             kind = FOLDER if paths.is_directory(file.path) else DASHBOARD
             progress.record(Result(effect, kind.group, kind.plural, file.path))
     progress.total = progress.done
-    progress.final_message = status_text(report) if _has_content(report) else job_messages.NO_FILES
+    progress.final_message = status_text(report) if _has_changes(report) else job_messages.NO_FILES
 
 
-def _has_content(report: Report) -> bool:
+def _has_changes(report: Report) -> bool:
     return bool(report.files or report.problems)
 
 
-def _branch(repository: Repository) -> str:
+def _target_branch(repository: Repository) -> str:
     return repository.spec.remote.branch if repository.spec.remote else ""
 
 

@@ -1,4 +1,4 @@
-"""Work that is started again after an error that a fresh start repairs."""
+"""Retries of work after errors that a new attempt can repair."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -6,7 +6,7 @@ from typing import TypeVar
 import structlog
 
 from dashwright.common.errors import DashwrightError
-from dashwright.jobs_worker.ports import CopyDamaged
+from dashwright.jobs_worker.ports import MirrorDamaged
 
 log = structlog.get_logger()
 
@@ -14,15 +14,15 @@ Result = TypeVar("Result")
 
 
 async def with_retries(
-    work: Callable[[], Awaitable[Result]], *, attempts: int = 2, on: tuple[type[DashwrightError], ...] = (CopyDamaged,)
+    work: Callable[[], Awaitable[Result]], *, attempts: int = 2, retryable: tuple[type[DashwrightError], ...] = (MirrorDamaged,)
 ) -> Result:
-    """Return the result of ``work``, which is started again after an error of the types ``on``. Raises the error of the last attempt.
+    """Return the result of ``work``, which is started again after an error of a ``retryable`` type. Raises the error of the last attempt.
 
-    A damaged copy of a repository is repaired by opening the repository again, so ``work`` has to open it.
+    A damaged mirror is recreated when the repository is opened again, so ``work`` must open the repository.
     """
     for attempt in range(1, attempts):
         try:
             return await work()
-        except on as error:
+        except retryable as error:
             log.warning("attempt_failed", attempt=attempt, reason=type(error).__name__, error=error.message)
     return await work()

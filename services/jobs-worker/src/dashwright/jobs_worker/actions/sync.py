@@ -1,7 +1,7 @@
-"""The sync: store what the files of a repository hold. It surveys, reads what changed, plans, and writes everything in one transaction.
+"""The sync: it scans the files of a repository, reads the changed ones, plans, and writes all objects in one transaction.
 
-A bad file is an error in the summary while all others are stored. Nothing is written before everything is decided, and nothing at all if
-nothing changed. Bodies are spooled, so memory holds paths and names but not the repository.
+An invalid file is an error in the summary, and the other files are stored. The plan is complete before the first write, and a sync without
+changes writes nothing. Bodies are spooled, so memory contains paths and names but not the content of the repository.
 """
 
 import asyncio
@@ -18,21 +18,22 @@ from dashwright.common.jobs.selection import ALL_FILES, Selection
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
-from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE
+from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
+from dashwright.jobs_worker.domain.folder_identity import folder_names
 from dashwright.jobs_worker.domain.folders import Folders
-from dashwright.jobs_worker.domain.identity import folder_names
 from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, ManagedObject, QuarantinedFile, Removal, Repository, Snapshot
-from dashwright.jobs_worker.domain.plan import Plan, PreparedFile, make_plan, unknown_keys, write_of
+from dashwright.jobs_worker.domain.plan import Plan, PreparedFile, keys_to_create, make_plan, write_for
 from dashwright.jobs_worker.domain.recognition import NoResource
-from dashwright.jobs_worker.domain.resource import DEEPEST_FOLDER, Reader, Resource, rules_fingerprint, unpack
-from dashwright.jobs_worker.domain.survey import Candidate, Fault, IgnoredFile, Survey, survey
-from dashwright.jobs_worker.ports import Checkout, ProgressReporter, Resources, Spool
+from dashwright.jobs_worker.domain.resource import MAX_FOLDER_DEPTH, Resource, ResourceReader, resource_from_bytes, rules_fingerprint
+from dashwright.jobs_worker.domain.scan import Candidate, Fault, IgnoredFile, Scan, scan_entries
+from dashwright.jobs_worker.ports import Checkout, ObjectStore, ProgressReporter, Spool
 
 Item = TypeVar("Item")
 
-_AT_ONCE: Final = 50
-"""Items handled by one call in a thread: enough to make the change of threads negligible."""
-_LONGEST_MESSAGE: Final = 1000
+_BATCH_SIZE: Final = 50
+"""Items handled by one call in a thread: enough to make the cost of switching threads negligible."""
+
+_MAX_MESSAGE_CHARACTERS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,14 @@ class SyncJob:
 
     namespace: str
     repository: str
+    #: Title of the repository.
     title: str
     target: SyncTarget
     enabled: bool
     selection: Selection = ALL_FILES
 
     @classmethod
-    def of(cls, repository: Repository) -> "SyncJob":
+    def from_repository(cls, repository: Repository) -> "SyncJob":
         """Return the sync of a repository by its spec."""
         spec = repository.spec
         selection = Selection.of_repository(spec)
@@ -56,31 +58,31 @@ class SyncJob:
 
 @dataclass(frozen=True, slots=True)
 class SyncTools:
-    """The means of a sync apart from its ports."""
+    """The spool and settings of a sync."""
 
     spool: Spool
     admission: AdmissionSettings
-    #: Bytes.
-    largest_file: int = LARGEST_FILE
-    #: Levels of directories that become folders.
-    deepest_folder: int = DEEPEST_FOLDER
+    #: Limit on the bytes of one file.
+    max_file_bytes: int = MAX_FILE_BYTES
+    #: Limit on the levels of directories that become folders.
+    max_folder_depth: int = MAX_FOLDER_DEPTH
 
-    def reader(self, namespace: str, repository: str) -> Reader:
+    def reader(self, namespace: str, repository: str) -> ResourceReader:
         """Return a reader of the files of one repository."""
-        return Reader(namespace, repository, self.admission, self.largest_file, self.deepest_folder)
+        return ResourceReader(namespace, repository, self.admission, self.max_file_bytes, self.max_folder_depth)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSync:
-    """A decided sync, of which nothing is written yet."""
+    """A sync that is planned but not written."""
 
     plan: Plan
     folders: Folders
     snapshot: Snapshot
-    #: The part that was examined, None for everything.
+    #: Difference that was examined; None if all files were.
     difference: Difference | None
-    #: The set of files in quarantine has changed.
-    requarantined: bool
+    #: ``True`` if the files in quarantine, or the reasons for it, differ from those before the sync.
+    has_quarantine_changed: bool
 
 
 class NullReporter:
@@ -94,22 +96,23 @@ class NullReporter:
 async def sync(
     job: SyncJob,
     checkout: Checkout,
-    resources: Resources,
+    store: ObjectStore,
     reporter: ProgressReporter,
     tools: SyncTools,
     difference: Difference | None = None,
 ) -> JobProgress:
-    """Sync the repository, or only what ``difference`` names, and return the progress with errors and summary.
+    """Sync the repository and return the progress with errors and summary.
 
-    Both leave the same objects. Faults of single files are among the errors. Raises PreconditionFailed if sync is disabled, and what
-    ``plan_sync`` and ``apply_plan`` raise: nothing was written then.
+    With ``difference`` only its paths are examined. The result is the same as that of a sync of all files. Faults of single files are among
+    the errors. Raises PreconditionFailed if sync is disabled, and what ``plan_sync`` and ``apply_plan`` raise. After an error nothing is
+    written.
     """
     if not job.enabled:
         raise PreconditionFailed(job_messages.SYNC_DISABLED)
     progress = JobProgress(message=job_messages.SYNC_STARTED)
     await reporter.report(progress)
-    planned = await plan_sync(job, checkout, resources, reporter, tools, progress, difference)
-    await apply_plan(job, planned, resources, reporter, tools.spool, progress)
+    planned_sync = await plan_sync(job, checkout, store, reporter, tools, progress, difference)
+    await apply_plan(job, planned_sync, store, reporter, tools.spool, progress)
     progress.message = job_messages.UPDATING_STATS
     await reporter.report(progress)
     return progress
@@ -118,215 +121,236 @@ async def sync(
 async def plan_sync(
     job: SyncJob,
     checkout: Checkout,
-    resources: Resources,
+    store: ObjectStore,
     reporter: ProgressReporter,
     tools: SyncTools,
     progress: JobProgress,
     difference: Difference | None = None,
 ) -> PlannedSync:
-    """Read the files and decide everything; bodies wait in the spool. Results that need no write are recorded in ``progress``.
+    """Read the files into the spool and plan the sync. Results that need no write are recorded in ``progress``.
 
     Raises Conflict if the root folder belongs to another manager, and what the ports raise.
     """
-    folders = Folders(job.repository, job.title, rooted=job.target is SyncTarget.FOLDER)
+    folders = Folders(job.repository, job.title, has_root_folder=job.target is SyncTarget.FOLDER)
     entries = await checkout.entries() if difference is None else difference.entries
-    looked_at = len(entries)
-    entries = await asyncio.to_thread(_selected, entries, job.selection)
-    managed, taken = await _managed(job, resources, folders, difference)
-    names = await asyncio.to_thread(folder_names, job.repository, entries, managed, taken, commit=checkout.commit)
+    entry_count = len(entries)
+    entries = await asyncio.to_thread(_select_entries, entries, job.selection)
+    managed, folder_names_elsewhere = await _load_managed(job, store, folders, difference)
+    names = await asyncio.to_thread(folder_names, job.repository, entries, managed, folder_names_elsewhere, commit=checkout.commit)
     folders = replace(folders, names=names)
-    judged_by = rules_fingerprint(tools.admission, tools.largest_file, tools.deepest_folder)
-    quarantined = await resources.quarantined()
-    refused = {(item.path, item.checksum): item for item in quarantined if item.checksum and item.rules == judged_by}
-    found = await asyncio.to_thread(survey, entries, managed, folders, refused)
+    fingerprint = rules_fingerprint(tools.admission, tools.max_file_bytes, tools.max_folder_depth)
+    quarantined = await store.quarantined()
+    known_faults = {(item.path, item.checksum): item for item in quarantined if item.checksum and item.rules_fingerprint == fingerprint}
+    scan = await asyncio.to_thread(scan_entries, entries, managed, folders, known_faults)
     if difference is not None:
-        found.directories |= difference.folders
-        found.requested_directories = difference.folders
-    del entries  # the list of 50,000 files takes megabytes, and bodies are read next
+        scan.directories |= difference.folders
+        scan.requested_directories = difference.folders
+    del entries  # The list of 50,000 files takes megabytes, and reading the bodies needs memory.
     progress.message = job_messages.READING
-    progress.to_read = len(found.candidates)
+    progress.files_to_read = len(scan.candidates)
     await reporter.report(progress)
     reader = tools.reader(job.namespace, job.repository)
-    prepared: list[PreparedFile] = []
-    for some in _taken(found.candidates):
-        prepared += await asyncio.to_thread(_read, some, checkout, reader, tools.spool, found)
-        progress.read += len(some)
+    prepared_files: list[PreparedFile] = []
+    for batch in _consume_batches(scan.candidates):
+        prepared_files += await asyncio.to_thread(_read_batch, batch, checkout, reader, tools.spool, scan)
+        progress.files_read += len(batch)
         await reporter.report(progress)
     if difference is not None:
-        untouched = await _untouched(job, resources, managed, prepared)
-        managed += untouched
-        found.unchanged += untouched
-    unknown = await asyncio.to_thread(unknown_keys, found, prepared, managed, folders)
-    plan = await asyncio.to_thread(make_plan, found, prepared, managed, await resources.owners(job.namespace, unknown), folders)
-    await asyncio.to_thread(_record_settled, progress, plan)
-    snapshot = _snapshot(plan, checkout.commit, looked_at, difference, judged_by)
-    before = {item for item in quarantined if difference is None or item.path in difference.paths}
-    return PlannedSync(plan, folders, snapshot, difference, before != set(snapshot.quarantined))
+        unexamined_objects = await _unexamined_objects(job, store, managed, prepared_files)
+        managed += unexamined_objects
+        scan.unchanged += unexamined_objects
+    new_keys = await asyncio.to_thread(keys_to_create, scan, prepared_files, managed, folders)
+    plan = await asyncio.to_thread(make_plan, scan, prepared_files, managed, await store.managers(job.namespace, new_keys), folders)
+    await asyncio.to_thread(_record_unwritten, progress, plan)
+    snapshot = _snapshot(plan, checkout.commit, entry_count, difference, fingerprint)
+    previous_quarantine = {item for item in quarantined if difference is None or item.path in difference.paths}
+    return PlannedSync(plan, folders, snapshot, difference, previous_quarantine != set(snapshot.quarantined))
 
 
-def _snapshot(plan: Plan, commit: str, looked_at: int, difference: Difference | None, judged_by: str) -> Snapshot:
+def _snapshot(plan: Plan, commit: str, entry_count: int, difference: Difference | None, fingerprint: str) -> Snapshot:
     faults = {fault.path: fault for fault in plan.faults}
     quarantined = [
-        QuarantinedFile(fault.path, fault.message, fault.name, fault.checksum, judged_by if fault.lasting else "")
+        QuarantinedFile(fault.path, fault.message, fault.name, fault.checksum, fingerprint if fault.is_lasting else "")
         for fault in faults.values()
     ]
     quarantined += [QuarantinedFile(copy.path, copy.message, copy.name, is_copy=True) for copy in plan.copies]
     if difference is None:
-        return Snapshot(commit, quarantined=quarantined, entries=looked_at)
+        return Snapshot(commit, quarantined=quarantined, entry_count=entry_count)
     return Snapshot(commit, difference.since, difference.paths, quarantined, difference.growth)
 
 
 async def apply_plan(
-    job: SyncJob, planned: PlannedSync, resources: Resources, reporter: ProgressReporter, spool: Spool, progress: JobProgress
+    job: SyncJob, planned_sync: PlannedSync, store: ObjectStore, reporter: ProgressReporter, spool: Spool, progress: JobProgress
 ) -> None:
-    """Write the plan in one transaction and count the results. Raises what ``resources.apply`` raises; nothing was written then."""
-    plan, folders, difference = planned.plan, planned.folders, planned.difference
-    if not plan.changes:
+    """Write the plan in one transaction and count the results.
+
+    Raises what ``ObjectStore.apply`` raises. After an error nothing is written.
+    """
+    plan, folders, difference = planned_sync.plan, planned_sync.folders, planned_sync.difference
+    if not plan.change_count:
         progress.final_message = job_messages.NOTHING_TO_SYNC if difference is None or difference.paths else job_messages.NO_DIFFERENCE
-        if planned.snapshot.commit or planned.requarantined:
-            await resources.note(planned.snapshot)
+        if planned_sync.snapshot.commit or planned_sync.has_quarantine_changed:
+            await store.store_snapshot(planned_sync.snapshot)
         return
     progress.message = job_messages.REPLICATING if difference is None else job_messages.REPLICATING_DIFFERENCE
     await reporter.report(progress)
     async with aclosing(_changes(plan, folders, spool, progress, reporter)) as changes:
-        await resources.apply(job.namespace, changes, planned.snapshot)
+        await store.apply(job.namespace, changes, planned_sync.snapshot)
     await asyncio.to_thread(record_written, progress, plan, folders)
     if difference is not None:
         progress.message = job_messages.REPLICATED_DIFFERENCE
         await reporter.report(progress)
 
 
-def _selected(entries: Sequence[Entry], selection: Selection) -> Sequence[Entry]:
-    return entries if selection == ALL_FILES else [entry for entry in entries if selection.takes(entry.path)]
+def _select_entries(entries: Sequence[Entry], selection: Selection) -> Sequence[Entry]:
+    return entries if selection == ALL_FILES else [entry for entry in entries if selection.includes(entry.path)]
 
 
-async def _managed(
-    job: SyncJob, resources: Resources, folders: Folders, difference: Difference | None
+async def _load_managed(
+    job: SyncJob, store: ObjectStore, folders: Folders, difference: Difference | None
 ) -> tuple[list[ManagedObject], set[str]]:
-    """Return the stored objects of the examined paths, and the folder names that other directories use."""
+    """Return the stored objects of the examined paths, and the names of stored folders at other paths."""
     if difference is None:
-        return list(await resources.managed(job.namespace, job.repository)), set()
-    places = {path.rstrip("/") for path in difference.paths} | {""}
+        return list(await store.managed(job.namespace, job.repository)), set()
+    examined_paths = {path.rstrip("/") for path in difference.paths} | {""}
     keys = [folders.key(path) for path in ("", *difference.paths) if paths.is_directory(path) and folders.name(path)]
-    stored = await resources.managed_at(job.namespace, job.repository, difference.paths, keys)
-    managed = [item for item in stored if item.path.rstrip("/") in places]
-    return managed, {item.key.name for item in stored if item.path.rstrip("/") not in places}
+    stored_objects = await store.managed_at(job.namespace, job.repository, difference.paths, keys)
+    managed = [item for item in stored_objects if item.path.rstrip("/") in examined_paths]
+    return managed, {item.key.name for item in stored_objects if item.path.rstrip("/") not in examined_paths}
 
 
-async def _untouched(
-    job: SyncJob, resources: Resources, managed: Sequence[ManagedObject], prepared: Sequence[PreparedFile]
+async def _unexamined_objects(
+    job: SyncJob, store: ObjectStore, managed: Sequence[ManagedObject], prepared_files: Sequence[PreparedFile]
 ) -> Sequence[ManagedObject]:
-    """Return the objects that files name now although their own, unchanged files were not examined."""
-    names = {file.key for file in prepared} - {item.key for item in managed}
-    return await resources.managed_at(job.namespace, job.repository, (), names) if names else ()
+    """Return the stored objects whose keys are in prepared files, but that were stored from files that were not examined."""
+    keys = {file.key for file in prepared_files} - {item.key for item in managed}
+    return await store.managed_at(job.namespace, job.repository, (), keys) if keys else ()
 
 
-def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """Yield slices of the items, each for one call in a thread."""
-    return (items[first : first + _AT_ONCE] for first in range(0, len(items), _AT_ONCE))
+    return (items[first : first + _BATCH_SIZE] for first in range(0, len(items), _BATCH_SIZE))
 
 
-def _taken(items: list[Item]) -> Iterator[Sequence[Item]]:
-    """Yield slices of the items and remove them from the list, so that memory shrinks."""
+def _consume_batches(items: list[Item]) -> Iterator[Sequence[Item]]:
+    """Yield slices of the items and remove them from the list, so that their memory can be freed."""
     items.reverse()
     while items:
-        some = items[: -_AT_ONCE - 1 : -1]
-        del items[-_AT_ONCE:]
-        yield some
+        batch = items[: -_BATCH_SIZE - 1 : -1]
+        del items[-_BATCH_SIZE:]
+        yield batch
 
 
-def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, spool: Spool, found: Survey) -> list[PreparedFile]:
-    """Read each file once and return those with a resource; faults and files without a resource are noted in ``found``.
+def _read_batch(
+    candidates: Sequence[Candidate], checkout: Checkout, reader: ResourceReader, spool: Spool, scan: Scan
+) -> list[PreparedFile]:
+    """Read each file once and return the files with a resource. Faults and files without a resource are added to ``scan``.
 
-    The last file comes first: in a git pack the later of two similar files is stored whole and the earlier as its difference, so the base
-    is still cached when it is needed.
+    The last file is read first: in a git pack the later of two similar files is stored completely and the earlier as a delta to it, so
+    the base of the delta is still cached.
     """
-    prepared: list[PreparedFile] = []
+    prepared_files: list[PreparedFile] = []
     faults: list[Fault] = []
-    read = checkout.open_reader()
+    read_file = checkout.open_reader()
     for candidate in reversed(candidates):
         checksum = ""
         try:
-            file = read(candidate.path)
+            file = read_file(candidate.path)
+            # Of two equal strings the candidate's is used, so that memory contains only one of them.
             checksum = candidate.checksum if file.checksum == candidate.checksum else file.checksum
             resource = reader.read(candidate.path, file.body)
-            prepared.append(PreparedFile(candidate.path, checksum, resource.key, candidate.stored, spool.put(resource.pack())))
-            found.directories.update(paths.directories(candidate.path))
-        except NoResource as nothing:
-            if candidate.stored:
-                faults.append(Fault(candidate.path, _emptied(nothing, candidate), candidate.stored))
+            prepared_files.append(
+                PreparedFile(candidate.path, checksum, resource.key, candidate.stored_objects, spool.put(resource.to_bytes()))
+            )
+            scan.directories.update(paths.directories(candidate.path))
+        except NoResource as no_resource:
+            if candidate.stored_objects:
+                faults.append(Fault(candidate.path, _emptied_message(no_resource, candidate), candidate.stored_objects))
             else:
-                found.ignored.append(IgnoredFile(candidate.path, _printable(nothing.remark)))
+                scan.ignored.append(IgnoredFile(candidate.path, _printable(no_resource.remark)))
         except DashwrightError as fault:
-            # Below 500 the author of the file can fix it; anything else is a failure of this system and ends the job.
-            if fault.status >= 500:
+            # A server error ends the job. Any other error is a fault of the file, which its author can fix.
+            if fault.is_server_error:
                 raise
-            lasting = isinstance(fault, BadRequest | Invalid | TooLarge)
-            faults.append(Fault(candidate.path, _printable(fault.message), candidate.stored, checksum=checksum, lasting=lasting))
-    found.faults += faults[::-1]
-    return prepared[::-1]
+            is_lasting = isinstance(fault, BadRequest | Invalid | TooLarge)
+            faults.append(
+                Fault(candidate.path, _printable(fault.message), candidate.stored_objects, checksum=checksum, is_lasting=is_lasting)
+            )
+    scan.faults += faults[::-1]
+    return prepared_files[::-1]
 
 
-def _emptied(nothing: NoResource, candidate: Candidate) -> str:
-    """Return the fault of a file that lost its object: it may have been cut off, while deleting the file would be clear."""
-    return _printable(f"{nothing.message}, but {candidate.stored[0].key.name!r} is stored from it: delete the file to delete the object")
+def _emptied_message(no_resource: NoResource, candidate: Candidate) -> str:
+    """Return the message for a file from which an object is stored but which has no resource now.
+
+    The file may have been truncated by mistake, so the object is kept until the file is deleted.
+    """
+    return _printable(
+        f"{no_resource.message}, but {candidate.stored_objects[0].key.name!r} is stored from it: delete the file to delete the object"
+    )
 
 
 def _printable(message: str) -> str:
-    """Return a message that can be stored: it may quote any bytes of a file."""
-    return message[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode().replace("\0", "\\0")
+    """Return a message in a form that can be stored: messages may quote any bytes of a file."""
+    return message[:_MAX_MESSAGE_CHARACTERS].encode(errors="backslashreplace").decode().replace("\0", "\\0")
 
 
 async def _changes(
     plan: Plan, folders: Folders, spool: Spool, progress: JobProgress, reporter: ProgressReporter
 ) -> AsyncGenerator[Change, None]:
-    """Yield folders from the top, then files, then deletions, so that each change is possible when it comes."""
+    """Yield folders from the top, then dashboards, then deletions, so that each change is possible after the ones before it."""
     for directory in plan.directories:
-        yield folders.write(directory, is_new=folders.key(directory) not in plan.existing)
-        await _advance(progress, reporter)
-    for files in _portions(plan.writes):
+        yield folders.write_for(directory, is_new=folders.key(directory) not in plan.existing)
+        await _report_uncommitted(progress, reporter)
+    for files in _batches(plan.writes):
         for file, resource in zip(files, await asyncio.to_thread(_resources, files, spool), strict=True):
-            yield write_of(file.path, file.checksum, resource, folders, is_new=file.key not in plan.existing)
-            await _advance(progress, reporter)
+            yield write_for(file.path, file.checksum, resource, folders, is_new=file.key not in plan.existing)
+            await _report_uncommitted(progress, reporter)
     for item in plan.removals:
         yield Removal(item.key)
-        await _advance(progress, reporter)
+        await _report_uncommitted(progress, reporter)
 
 
 def _resources(files: Sequence[PreparedFile], spool: Spool) -> list[Resource]:
-    return [unpack(spool.get(file.ticket)) for file in files]
+    return [resource_from_bytes(spool.get(file.ticket)) for file in files]
 
 
-async def _advance(progress: JobProgress, reporter: ProgressReporter) -> None:
-    progress.underway += 1
+async def _report_uncommitted(progress: JobProgress, reporter: ProgressReporter) -> None:
+    progress.uncommitted += 1
     await reporter.report(progress)
 
 
-def _record_settled(progress: JobProgress, plan: Plan) -> None:
+def _record_unwritten(progress: JobProgress, plan: Plan) -> None:
     """Record the results that need no write: faults, and objects that are up to date."""
-    progress.total = len(plan.unchanged) + len(plan.faults) + len(plan.copies) + len(plan.ignored) + plan.changes
-    for (key, is_own), times in Counter((item.key[:2], not item.path) for item in plan.unchanged).items():
-        progress.record(Result(_counted(Effect.NOOP, is_own=is_own), *key, path=""), times)
+    progress.total = len(plan.unchanged) + len(plan.faults) + len(plan.copies) + len(plan.ignored) + plan.change_count
+    for (key, is_root_folder), count in Counter((item.key[:2], not item.path) for item in plan.unchanged).items():
+        progress.record(Result(_effect_to_count(Effect.NOOP, is_root_folder=is_root_folder), *key, path=""), count)
     for fault in plan.faults:
         kind = FOLDER if paths.is_directory(fault.path) else DASHBOARD
-        effect = Effect.UPDATE if fault.stored else Effect.CREATE
+        effect = Effect.UPDATE if fault.stored_objects else Effect.CREATE
         progress.record(Result(effect, kind.group, kind.plural, fault.path, fault.name, fault.message))
-    for copy in plan.copies:
-        progress.record(Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, copy.path, copy.name, warning=copy.message))
+    for copied_file in plan.copies:
+        progress.record(
+            Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, copied_file.path, copied_file.name, warning=copied_file.message)
+        )
     for file in sorted(plan.ignored, key=lambda file: paths.plan_order(file.path)):
         progress.record(Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, file.path, warning=file.remark))
 
 
 def record_written(progress: JobProgress, plan: Plan, folders: Folders) -> None:
-    """Record the results of the writes. Call it after the commit: only then do they count."""
-    progress.underway = 0
-    written = [(folders.key(directory), directory) for directory in plan.directories] + [(file.key, file.path) for file in plan.writes]
-    done = [(Effect.UPDATE if key in plan.existing else Effect.CREATE, key, path) for key, path in written]
-    done += [(Effect.DELETE, item.key, item.path) for item in plan.removals]
-    for (effect, group, resource), times in Counter((_counted(effect, is_own=not path), *key[:2]) for effect, key, path in done).items():
-        progress.record(Result(effect, group, resource, path=""), times)
+    """Record the results of the writes. Call it after the transaction is committed."""
+    progress.uncommitted = 0
+    written_objects = [(folders.key(directory), directory) for directory in plan.directories] + [
+        (file.key, file.path) for file in plan.writes
+    ]
+    effects = [(Effect.UPDATE if key in plan.existing else Effect.CREATE, key, path) for key, path in written_objects]
+    effects += [(Effect.DELETE, item.key, item.path) for item in plan.removals]
+    for (effect, group, resource), count in Counter(
+        (_effect_to_count(effect, is_root_folder=not path), *key[:2]) for effect, key, path in effects
+    ).items():
+        progress.record(Result(effect, group, resource, path=""), count)
 
 
-def _counted(effect: Effect, *, is_own: bool) -> Effect:
-    """Return the effect to count: the repository's own folder is not part of the tree, so the summary leaves it out."""
-    return Effect.UNCOUNTED if is_own else effect
+def _effect_to_count(effect: Effect, *, is_root_folder: bool) -> Effect:
+    """Return the effect to count. The summary does not count the repository's root folder, because no directory has its name."""
+    return Effect.UNCOUNTED if is_root_folder else effect

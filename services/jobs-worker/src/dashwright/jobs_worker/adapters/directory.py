@@ -1,8 +1,8 @@
-"""A checkout of a folder on this machine.
+"""A checkout of a local directory.
 
-The folder may be anywhere below a permitted one, but nothing in it leads out: symbolic links are not followed, neither on the way to the
-folder nor inside it, and only regular files are opened. Every step uses the descriptor of the directory before it, so a link that is
-created in between is refused as well.
+The directory may be anywhere below a permitted directory. Nothing in it leads out of it: symbolic links are not followed, neither on the
+way to the directory nor inside it, and only regular files are opened. Each name is opened relative to the descriptor of the directory
+above, so a link that is created in between is refused as well.
 
 An unreadable file or directory is an entry with a fault, and its stored objects are kept. A failing disk or process is not the fault of one
 file: it ends the sync.
@@ -19,50 +19,54 @@ from threading import Event
 
 from dashwright.common.errors import Forbidden, NotFound, SourceFailed, TooLarge
 from dashwright.common.jobs import paths
-from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size
+from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_size
 from dashwright.jobs_worker.domain.objects import Entry, File, LastChange
 
-MOST_ENTRIES = 50_000
-MOST_BYTES = 1 << 30
+MAX_ENTRIES = 50_000
+"""Default limit on files and directories together."""
 
-# Non-blocking: a pipe that takes a file's place between look and open must not hold the worker.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-DIRECTORY = _FILE | os.O_DIRECTORY
-# On the way down, where the system has it, the right to search is enough.
-_STEP = DIRECTORY | getattr(os, "O_PATH", 0)
+MAX_TOTAL_BYTES = 1 << 30
+"""Default limit on the bytes of all resource files."""
 
-_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-_DISK_FAILURES = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN})
+# Non-blocking, because a pipe may have replaced the file since ``stat``, and opening a pipe can block.
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+DIRECTORY_FLAGS = _FILE_FLAGS | os.O_DIRECTORY
+# With O_PATH, where the system has it, the right to search a directory is enough to pass through it.
+_TRAVERSAL_FLAGS = DIRECTORY_FLAGS | getattr(os, "O_PATH", 0)
+
+_SHORTAGE_ERRORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+_DISK_ERRORS = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN})
 
 
 class DirectoryCheckout:
-    """The files of a folder.
+    """The files of a local directory.
 
-    ``path`` is absolute or relative to the first permitted folder. ``most_entries`` limits files and directories together, ``largest`` the
-    bytes of a file that is read, ``most_bytes`` those of all. Raises Forbidden if the path is not in a permitted folder.
+    ``path`` is absolute or relative to the first of ``permitted_directories``. ``max_entries`` is the limit of files and directories
+    together, ``max_file_bytes`` the limit for one file and ``max_total_bytes`` for all files. Raises Forbidden if the path is not
+    permitted.
     """
 
     def __init__(
         self,
         path: str,
-        permitted: Sequence[Path],
+        permitted_directories: Sequence[Path],
         *,
-        most_entries: int = MOST_ENTRIES,
-        most_bytes: int = MOST_BYTES,
-        largest: int = LARGEST_FILE,
+        max_entries: int = MAX_ENTRIES,
+        max_total_bytes: int = MAX_TOTAL_BYTES,
+        max_file_bytes: int = MAX_FILE_BYTES,
     ) -> None:
-        self._root = _permitted_root(path, permitted)
-        self._most_entries = most_entries
-        self._most_bytes = most_bytes
-        self.largest = largest
+        self._root = _permitted_root(path, permitted_directories)
+        self._max_entries = max_entries
+        self._max_total_bytes = max_total_bytes
+        self.max_file_bytes = max_file_bytes
 
     @property
     def commit(self) -> str:
-        """An empty string: a folder has no commits."""
+        """An empty string: a local directory has no commits."""
         return ""
 
     async def check_readable(self) -> None:
-        """Return if the folder exists and may be read. Raises NotFound, Forbidden or SourceFailed."""
+        """Return if the directory exists and may be read. Raises NotFound, Forbidden or SourceFailed."""
         os.close(await asyncio.to_thread(self.open_root))
 
     async def entries(self) -> Sequence[Entry]:
@@ -82,146 +86,147 @@ class DirectoryCheckout:
         """Return when files were last written. The author is unknown."""
         return await asyncio.to_thread(self._last_changes, paths)
 
-    async def difference_since(self, since: str, also: Collection[str] = ()) -> None:
-        """Return None: a folder keeps no earlier state."""
+    async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> None:
+        """Return None: a local directory keeps no earlier files."""
 
     def open_reader(self) -> Callable[[str], File]:
         """Return a function that reads a file by path."""
-        return self._read
+        return self._read_file
 
     def _entries(self, cancelled: Event) -> list[Entry]:
-        found: list[Entry] = []
-        read = 0
-        root = self.open_root()
+        entries: list[Entry] = []
+        total_bytes = 0
+        root_descriptor = self.open_root()
         try:
-            for entry in self._walk(root, ""):
+            for entry in self._walk(root_descriptor, ""):
                 if cancelled.is_set():
                     break
-                found.append(entry)
-                read += entry.size if entry.checksum else 0
-                self._check_limits(len(found), read)
+                entries.append(entry)
+                total_bytes += entry.size if entry.checksum else 0
+                self._check_limits(len(entries), total_bytes)
         except OSError as fault:
-            raise _root_refusal(self._root, fault) from fault
+            raise _root_error(self._root, fault) from fault
         finally:
-            os.close(root)
-        return found
+            os.close(root_descriptor)
+        return entries
 
-    def _check_limits(self, entries: int, read: int) -> None:
-        if entries > self._most_entries:
+    def _check_limits(self, entries: int, total_bytes: int) -> None:
+        if entries > self._max_entries:
             raise TooLarge(
-                f"the folder holds more than {self._most_entries} files and directories: split it or raise DASHWRIGHT_REPOSITORY_FILES"
+                f"the folder holds more than {self._max_entries} files and directories: split it or raise DASHWRIGHT_REPOSITORY_FILES"
             )
-        if read > self._most_bytes:
+        if total_bytes > self._max_total_bytes:
             raise TooLarge(
-                f"the resource files of the folder have more than {self._most_bytes} bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"
+                f"the resource files of the folder have more than {self._max_total_bytes} bytes: "
+                "split it or raise DASHWRIGHT_REPOSITORY_BYTES"
             )
 
     def open_root(self) -> int:
-        """Return a descriptor of the folder. Raises NotFound, Forbidden or SourceFailed."""
+        """Return a descriptor of the directory. Raises NotFound, Forbidden or SourceFailed."""
         try:
-            return open_below(os.open("/", _STEP), self._root.parts[1:], DIRECTORY)
+            return open_below(os.open("/", _TRAVERSAL_FLAGS), self._root.parts[1:], DIRECTORY_FLAGS)
         except OSError as fault:
-            raise _root_refusal(self._root, fault) from fault
+            raise _root_error(self._root, fault) from fault
 
-    def _walk(self, descriptor: int, above: str) -> Iterator[Entry]:
+    def _walk(self, descriptor: int, parent_path: str) -> Iterator[Entry]:
         """Yield the content of a directory. Raise OSError if the directory itself cannot be listed or searched."""
         for name in sorted(os.listdir(descriptor)):
-            path = above + _printable(name)
+            path = parent_path + _printable(name)
             try:
                 status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
             except FileNotFoundError:
-                # Deleted while the folder was read: treated as if it had never existed.
+                # Deleted while the directory was read: treated as if it had never existed.
                 continue
             if stat.S_ISDIR(status.st_mode):
                 yield from self._descend(descriptor, name, path + "/")
             else:
-                yield from self._look_at(descriptor, name, path, status)
+                yield from self._read_entry(descriptor, name, path, status)
 
-    def _look_at(self, descriptor: int, name: str, path: str, status: os.stat_result) -> Iterator[Entry]:
+    def _read_entry(self, descriptor: int, name: str, path: str, status: os.stat_result) -> Iterator[Entry]:
         try:
             if not stat.S_ISREG(status.st_mode):
-                yield Entry(path, fault=_special(status.st_mode))
+                yield Entry(path, fault=_refused_type_message(status.st_mode))
             elif not paths.is_resource(path) or paths.is_hidden(path):
                 yield Entry(path, size=status.st_size)
             else:
-                check_size(status.st_size, self.largest)
-                file = read_at(descriptor, (name,), self.largest)
+                check_size(status.st_size, self.max_file_bytes)
+                file = read_at(descriptor, (name,), self.max_file_bytes)
                 yield Entry(path, file.checksum, len(file.body))
         except FileNotFoundError:
             return
         except OSError as fault:
-            yield Entry(path, fault=_reason(path, fault))
+            yield Entry(path, fault=_fault_message(path, fault))
         except TooLarge as fault:
             yield Entry(path, fault=fault.message)
 
     def _descend(self, descriptor: int, name: str, path: str) -> Iterator[Entry]:
         """Yield a directory and everything below it; hidden and very deep directories are named but not entered."""
         try:
-            if not paths.is_hidden(path) and path.count("/") < paths.DEEPEST_WALK:
-                inside = os.open(name, DIRECTORY, dir_fd=descriptor)
+            if not paths.is_hidden(path) and path.count("/") < paths.MAX_WALK_DEPTH:
+                child_descriptor = os.open(name, DIRECTORY_FLAGS, dir_fd=descriptor)
                 try:
-                    yield from self._walk(inside, path)
+                    yield from self._walk(child_descriptor, path)
                 finally:
-                    os.close(inside)
+                    os.close(child_descriptor)
         except FileNotFoundError:
             pass
         except OSError as fault:
-            yield Entry(path, fault=_reason(path, fault))
+            yield Entry(path, fault=_fault_message(path, fault))
         yield Entry(path)
 
     def _last_changes(self, paths: Collection[str]) -> dict[str, LastChange]:
-        root = self.open_root()
+        root_descriptor = self.open_root()
         try:
-            return {path: LastChange(at) for path in paths if (at := _written_at(root, path)) is not None}
+            return {path: LastChange(at) for path in paths if (at := _modification_time(root_descriptor, path)) is not None}
         finally:
-            os.close(root)
+            os.close(root_descriptor)
 
-    def _read(self, path: str) -> File:
-        root = self.open_root()
+    def _read_file(self, path: str) -> File:
+        root_descriptor = self.open_root()
         try:
-            return read_at(root, path.split("/"), self.largest)
+            return read_at(root_descriptor, path.split("/"), self.max_file_bytes)
         except FileNotFoundError as fault:
             raise NotFound("the file was deleted during the sync; the next sync handles that") from fault
         except OSError as fault:
-            raise Forbidden(_reason(path, fault)) from fault
+            raise Forbidden(_fault_message(path, fault)) from fault
         finally:
-            os.close(root)
+            os.close(root_descriptor)
 
 
-def _permitted_root(path: str, permitted: Sequence[Path]) -> Path:
-    """Return the resolved path. It is checked as written and with every link resolved, so neither ``..`` nor a linked parent leads out."""
-    if not permitted:
+def _permitted_root(path: str, permitted_directories: Sequence[Path]) -> Path:
+    """Return the resolved path. Raises Forbidden if the path, as written or with links resolved, is outside the permitted directories."""
+    if not permitted_directories:
         raise Forbidden("no folder is permitted for local repositories: set DASHWRIGHT_PERMITTED_PATHS")
-    written = Path(os.path.normpath(permitted[0] / path))
-    for folder in permitted:
-        if written.is_relative_to(os.path.normpath(folder)):
-            resolved = written.resolve()
-            if resolved.is_relative_to(folder.resolve()):
+    normalized = Path(os.path.normpath(permitted_directories[0] / path))
+    for directory in permitted_directories:
+        if normalized.is_relative_to(os.path.normpath(directory)):
+            resolved = normalized.resolve()
+            if resolved.is_relative_to(directory.resolve()):
                 return resolved
-    allowed = ", ".join(str(folder) for folder in permitted)
-    raise Forbidden(f"path {path!r} is not in a permitted folder: use one of {allowed}, or set DASHWRIGHT_PERMITTED_PATHS")
+    permitted_list = ", ".join(map(str, permitted_directories))
+    raise Forbidden(f"path {path!r} is not in a permitted folder: use one of {permitted_list}, or set DASHWRIGHT_PERMITTED_PATHS")
 
 
-def open_below(descriptor: int, parts: Iterable[str], flags: int) -> int:
-    """Open a path step by step and return its descriptor; ``descriptor`` is closed.
+def open_below(descriptor: int, names: Iterable[str], flags: int) -> int:
+    """Open a path below a directory, name by name, and return its descriptor. ``descriptor``, that of the directory, is closed.
 
-    A link anywhere on the way is refused with ELOOP or ENOTDIR.
+    Raises OSError, with ELOOP or ENOTDIR for a link anywhere on the way.
     """
-    steps = list(parts)
-    for index, part in enumerate(steps):
+    steps = list(names)
+    for index, name in enumerate(steps):
         try:
-            below = os.open(part, flags if index == len(steps) - 1 else _STEP, dir_fd=descriptor)
+            next_descriptor = os.open(name, flags if index == len(steps) - 1 else _TRAVERSAL_FLAGS, dir_fd=descriptor)
         finally:
             os.close(descriptor)
-        descriptor = below
+        descriptor = next_descriptor
     return descriptor
 
 
-def _written_at(root: int, path: str) -> int | None:
+def _modification_time(root_descriptor: int, path: str) -> int | None:
     """Return when a file was last written, in Unix milliseconds; None if that is unknown."""
-    above, _, name = path.rpartition("/")
+    parent_path, _, name = path.rpartition("/")
     try:
-        directory = open_below(os.dup(root), above.split("/"), DIRECTORY) if above else os.dup(root)
+        directory = open_below(os.dup(root_descriptor), parent_path.split("/"), DIRECTORY_FLAGS) if parent_path else os.dup(root_descriptor)
         try:
             return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime_ns // 1_000_000
         finally:
@@ -230,39 +235,44 @@ def _written_at(root: int, path: str) -> int | None:
         return None
 
 
-def read_at(descriptor: int, parts: Sequence[str], largest: int) -> File:
-    """Return a regular file below a directory. Raises OSError, and TooLarge for more than ``largest`` bytes."""
-    opened = open_below(os.dup(descriptor), parts, _FILE)
-    with open(opened, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
-        mode = os.fstat(opened).st_mode
+def read_at(descriptor: int, names: Sequence[str], max_file_bytes: int) -> File:
+    """Return the regular file at the path ``names`` below a directory.
+
+    Raises OSError, and TooLarge for more than ``max_file_bytes`` bytes.
+    """
+    file_descriptor = open_below(os.dup(descriptor), names, _FILE_FLAGS)
+    with open(file_descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
+        mode = os.fstat(file_descriptor).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, _special(mode))
-        body = file.read(largest + 1)
-    check_size(len(body), largest)
+            raise OSError(errno.EINVAL, _refused_type_message(mode))
+        body = file.read(max_file_bytes + 1)
+    check_size(len(body), max_file_bytes)
     return File(body, hashlib.sha1(body, usedforsecurity=False).hexdigest())
 
 
-def _root_refusal(root: Path, fault: OSError) -> NotFound | Forbidden:
+def _root_error(root: Path, fault: OSError) -> NotFound | Forbidden:
     if fault.errno == errno.ENOENT:
         return NotFound(f"directory not found: {root}")
-    return Forbidden(f"directory {root} cannot be read: {_reason(f'directory {root}', fault)}")
+    return Forbidden(f"directory {root} cannot be read: {_fault_message(f'directory {root}', fault)}")
 
 
-def _reason(what: str, fault: OSError) -> str:
+def _fault_message(subject: str, fault: OSError) -> str:
     """Return why this file or directory cannot be read. Raises SourceFailed if the disk or the worker is at fault."""
-    if fault.errno in _SHORTAGES:
-        raise SourceFailed(f"{what} cannot be read: {os.strerror(fault.errno)}; give the worker more, or fewer concurrent jobs") from fault
-    if fault.errno in _DISK_FAILURES:
-        raise SourceFailed(f"{what} cannot be read: {os.strerror(fault.errno)}; check the disk or mount") from fault
+    if fault.errno in _SHORTAGE_ERRORS:
+        raise SourceFailed(
+            f"{subject} cannot be read: {os.strerror(fault.errno)}; give the worker more, or fewer concurrent jobs"
+        ) from fault
+    if fault.errno in _DISK_ERRORS:
+        raise SourceFailed(f"{subject} cannot be read: {os.strerror(fault.errno)}; check the disk or mount") from fault
     if fault.errno in (errno.ELOOP, errno.EMLINK):
-        return _special(stat.S_IFLNK)
+        return _refused_type_message(stat.S_IFLNK)
     if fault.errno in (errno.EACCES, errno.EPERM):
         return "the worker may not read it: give its user the right to"
     return fault.strerror or str(fault)
 
 
-def _special(mode: int) -> str:
-    kinds = {
+def _refused_type_message(mode: int) -> str:
+    type_names = {
         stat.S_IFLNK: "a symbolic link",
         stat.S_IFIFO: "a pipe",
         stat.S_IFSOCK: "a socket",
@@ -270,7 +280,7 @@ def _special(mode: int) -> str:
         stat.S_IFCHR: "a device",
         stat.S_IFDIR: "a directory",
     }
-    return f"{kinds.get(stat.S_IFMT(mode), 'not a regular file')} is not followed or opened: put the file itself there"
+    return f"{type_names.get(stat.S_IFMT(mode), 'not a regular file')} is not followed or opened: put the file itself there"
 
 
 def _printable(name: str) -> str:

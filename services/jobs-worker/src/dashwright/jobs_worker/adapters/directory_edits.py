@@ -1,8 +1,8 @@
-"""Changes of files in a folder on this machine.
+"""Changes of files in a local directory.
 
-As in reading, every step uses the descriptor of the directory before it, and no link is followed. All files are first written next to their
-targets under hidden names, then renamed one by one, and only then others are removed: concurrent readers find each file as it was or as it
-will be, and a failure loses nothing.
+Each name is opened relative to the descriptor of the directory above, and no link is followed. All files are first written next to their
+targets under hidden names, then renamed one by one, and then other files are deleted. So concurrent readers see either the old or the new
+file, and a failure loses nothing.
 """
 
 import errno
@@ -16,92 +16,93 @@ from typing import Final
 from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, DashwrightError, Forbidden, SourceFailed
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters import file_lock
-from dashwright.jobs_worker.adapters.directory import DIRECTORY, DirectoryCheckout, open_below, read_at
-from dashwright.jobs_worker.adapters.file_lock import to_end
+from dashwright.jobs_worker.adapters.directory import DIRECTORY_FLAGS, DirectoryCheckout, open_below, read_at
+from dashwright.jobs_worker.adapters.file_lock import run_to_end
 from dashwright.jobs_worker.domain.objects import Edit
 
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_OTHER_KIND: Final = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EMLINK, errno.EINVAL})
+_CREATE_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DISK_FULL_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_PERMISSION_ERRORS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_FILE_TYPE_ERRORS: Final = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EMLINK, errno.EINVAL})
 
 
-async def edit(checkout: DirectoryCheckout, edits: Sequence[Edit], lock: Path) -> None:
-    """Make all edits. ``lock`` is the file by which editors on this machine exclude one another.
+async def edit(checkout: DirectoryCheckout, edits: Sequence[Edit], lock_path: Path) -> None:
+    """Make all edits. ``lock_path`` is the file that concurrent editors on this machine lock.
 
-    Directories are created, and emptied ones removed. Raises Conflict if a file is not what its edit replaces, AlreadyExists if it replaces
-    none, NotFound or Forbidden for the folder, BadRequest if the target is not a file, SourceFailed if the disk fails.
+    Missing directories are created, and empty ones are deleted. Raises Conflict if the checksum of a file is not ``replaced_checksum``,
+    AlreadyExists for an edit that creates an existing file, NotFound or Forbidden for the directory itself, BadRequest if the target is not
+    a file, and SourceFailed if the disk fails.
     """
-    async with file_lock.exclusive(lock):
-        await to_end(_edit, checkout, edits)
+    async with file_lock.exclusive(lock_path):
+        await run_to_end(_edit, checkout, edits)
 
 
 def _edit(checkout: DirectoryCheckout, edits: Sequence[Edit]) -> None:
     root = checkout.open_root()
     try:
-        modes = {each.path: _check(root, each, checkout.largest) for each in edits}
-        _write(root, [each for each in edits if each.body is not None], modes)
-        _remove(root, [each.path for each in edits if each.body is None])
+        modes = {edit.path: _checked_mode(root, edit, checkout.max_file_bytes) for edit in edits}
+        _write(root, [edit for edit in edits if edit.body is not None], modes)
+        _remove(root, [edit.path for edit in edits if edit.body is None])
     finally:
         os.close(root)
 
 
-def _check(root: int, edit: Edit, largest: int) -> int | None:
-    """Return the mode of the existing file, None if it is missing. Raises an error unless the edit fits it. Nothing is changed yet."""
+def _checked_mode(root: int, edit: Edit, max_file_bytes: int) -> int | None:
+    """Return the mode of the existing file, None if it is missing. Raises an error if the edit does not apply to that file."""
     try:
-        mode, checksum = _look(root, edit.path, largest)
+        mode, checksum = _stat_and_hash(root, edit.path, max_file_bytes)
     except FileNotFoundError:
-        if edit.replaces is None and edit.body is not None:
+        if edit.replaced_checksum is None and edit.body is not None:
             return None
-        raise Conflict(f"{edit.path} does not exist any more: read the folder again and repeat the change") from None
+        raise Conflict(f"{edit.path} does not exist any more: read the directory again and repeat the change") from None
     except OSError as fault:
-        raise _refusal(edit.path, fault) from fault
-    if edit.replaces is None:
+        raise _error_for(edit.path, fault) from fault
+    if edit.replaced_checksum is None:
         raise AlreadyExists(f"{edit.path} exists already")
-    if edit.replaces != checksum:
+    if edit.replaced_checksum != checksum:
         raise Conflict(f"{edit.path} was changed by another writer: read it again and repeat the change")
     return mode
 
 
-def _look(root: int, path: str, largest: int) -> tuple[int, str]:
-    with _parent(root, path) as directory:
-        name = _name(path)
+def _stat_and_hash(root: int, path: str, max_file_bytes: int) -> tuple[int, str]:
+    with _open_parent(root, path) as directory:
+        name = _file_name(path)
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-        return mode & 0o777, read_at(directory, (name,), largest).checksum
+        return mode & 0o777, read_at(directory, (name,), max_file_bytes).checksum
 
 
 def _write(root: int, edits: Sequence[Edit], modes: dict[str, int | None]) -> None:
-    made: list[str] = []
-    staged: list[str] = []
+    new_directories: list[str] = []
+    staged_paths: list[str] = []
     try:
-        for each in edits:
-            with _translate_errors(each.path):
-                _make_directories(root, each.path, made)
-                staged.append(each.path)
-                _stage(root, each, modes[each.path])
-        for path in tuple(staged):
+        for edit in edits:
+            with _translate_errors(edit.path):
+                _make_directories(root, edit.path, new_directories)
+                staged_paths.append(edit.path)
+                _stage(root, edit, modes[edit.path])
+        for path in tuple(staged_paths):
             with _translate_errors(path):
-                _put(root, path)
-            staged.remove(path)
+                _publish(root, path)
+            staged_paths.remove(path)
     except (OSError, DashwrightError):
-        _clear(root, staged, made)
+        _roll_back(root, staged_paths, new_directories)
         raise
-    _keep(root, [each.path for each in edits])
+    _flush(root, [edit.path for edit in edits])
 
 
-def _make_directories(root: int, path: str, made: list[str]) -> None:
+def _make_directories(root: int, path: str, new_directories: list[str]) -> None:
     for directory in reversed(list(paths.directories(path))):
-        with _parent(root, directory.rstrip("/")) as above, suppress(FileExistsError):
-            os.mkdir(_name(directory.rstrip("/")), dir_fd=above)
-            made.append(directory)
+        with _open_parent(root, directory.rstrip("/")) as parent, suppress(FileExistsError):
+            os.mkdir(_file_name(directory.rstrip("/")), dir_fd=parent)
+            new_directories.append(directory)
 
 
 def _stage(root: int, edit: Edit, mode: int | None) -> None:
-    with _parent(root, edit.path) as directory:
+    with _open_parent(root, edit.path) as directory:
         with suppress(FileNotFoundError):
-            # Left by a process that died between staging and renaming.
-            os.unlink(_staged(edit.path), dir_fd=directory)
-        with open(os.open(_staged(edit.path), _NEW, 0o666, dir_fd=directory), "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            # Delete the file of a process that ended between staging and renaming.
+            os.unlink(_staging_name(edit.path), dir_fd=directory)
+        with open(os.open(_staging_name(edit.path), _CREATE_FILE, 0o666, dir_fd=directory), "wb") as file:  # noqa: PTH123 - a descriptor, not a path
             file.write(edit.body or b"")
             file.flush()
             if mode is not None:
@@ -109,28 +110,28 @@ def _stage(root: int, edit: Edit, mode: int | None) -> None:
             os.fsync(file.fileno())
 
 
-def _put(root: int, path: str) -> None:
-    with _parent(root, path) as directory:
-        os.rename(_staged(path), _name(path), src_dir_fd=directory, dst_dir_fd=directory)
+def _publish(root: int, path: str) -> None:
+    with _open_parent(root, path) as directory:
+        os.rename(_staging_name(path), _file_name(path), src_dir_fd=directory, dst_dir_fd=directory)
 
 
-def _remove(root: int, gone: Sequence[str]) -> None:
+def _remove(root: int, removed_paths: Sequence[str]) -> None:
     """Remove files, and the directories that become empty."""
-    for path in gone:
-        with _translate_errors(path), _parent(root, path) as directory:
-            os.unlink(_name(path), dir_fd=directory)
-    for path in gone:
-        for above in paths.directories(path):
-            if not _remove_directory(root, above):
+    for path in removed_paths:
+        with _translate_errors(path), _open_parent(root, path) as directory:
+            os.unlink(_file_name(path), dir_fd=directory)
+    for path in removed_paths:
+        for directory_path in paths.directories(path):
+            if not _remove_directory(root, directory_path):
                 break
-    _keep(root, gone)
+    _flush(root, removed_paths)
 
 
 def _remove_directory(root: int, path: str) -> bool:
-    """Remove a directory and return whether it is gone. One with content, or without the right to remove it, is kept."""
+    """Delete an empty directory and return whether it is missing now. It is kept if it has content or the worker may not delete it."""
     try:
-        with _parent(root, path.rstrip("/")) as above:
-            os.rmdir(_name(path.rstrip("/")), dir_fd=above)
+        with _open_parent(root, path.rstrip("/")) as parent:
+            os.rmdir(_file_name(path.rstrip("/")), dir_fd=parent)
     except FileNotFoundError:
         return True
     except OSError:
@@ -138,38 +139,38 @@ def _remove_directory(root: int, path: str) -> bool:
     return True
 
 
-def _clear(root: int, staged: Sequence[str], made: Sequence[str]) -> None:
+def _roll_back(root: int, staged_paths: Sequence[str], new_directories: Sequence[str]) -> None:
     """Remove staged files and new directories after a failure, as far as possible."""
-    for path in staged:
-        with suppress(OSError), _parent(root, path) as directory:
-            os.unlink(_staged(path), dir_fd=directory)
-    for emptied in reversed(made):
-        _remove_directory(root, emptied)
+    for path in staged_paths:
+        with suppress(OSError), _open_parent(root, path) as directory:
+            os.unlink(_staging_name(path), dir_fd=directory)
+    for directory_path in reversed(new_directories):
+        _remove_directory(root, directory_path)
 
 
-def _keep(root: int, changed: Sequence[str]) -> None:
-    """Flush the changed directories and those above them to the disk, so that the change survives a power failure."""
-    for directory in {above for path in changed for above in ("", *paths.directories(path))}:
-        with _translate_errors(directory or "the folder"), suppress(FileNotFoundError), _parent(root, directory) as opened:
-            os.fsync(opened)
+def _flush(root: int, changed_paths: Sequence[str]) -> None:
+    """Flush the changed directories and their parents to the disk, so that the change survives a power failure."""
+    for directory in {directory_path for path in changed_paths for directory_path in ("", *paths.directories(path))}:
+        with _translate_errors(directory or "the directory"), suppress(FileNotFoundError), _open_parent(root, directory) as descriptor:
+            os.fsync(descriptor)
 
 
 @contextmanager
-def _parent(root: int, path: str) -> Iterator[int]:
+def _open_parent(root: int, path: str) -> Iterator[int]:
     """Yield a descriptor of a file's directory; for a path that ends in a slash, of that directory itself."""
-    directory = open_below(os.dup(root), path.split("/")[:-1], DIRECTORY)
+    directory = open_below(os.dup(root), path.split("/")[:-1], DIRECTORY_FLAGS)
     try:
         yield directory
     finally:
         os.close(directory)
 
 
-def _name(path: str) -> str:
+def _file_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _staged(path: str) -> str:
-    """Return the temporary name of a file: hidden, so that no sync reads it, and of a fixed length whatever the name."""
+def _staging_name(path: str) -> str:
+    """Return the temporary name of a file. It is hidden, so that no sync reads it, and has a fixed length."""
     return f".dashwright-{hashlib.sha256(path.encode()).hexdigest()[:24]}"
 
 
@@ -179,16 +180,16 @@ def _translate_errors(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as fault:
-        raise _refusal(path, fault) from fault
+        raise _error_for(path, fault) from fault
 
 
-def _refusal(path: str, fault: OSError) -> DashwrightError:
+def _error_for(path: str, fault: OSError) -> DashwrightError:
     if fault.errno == errno.ENOENT:
-        return Conflict(f"{path} was deleted while it was changed: read the folder again and repeat the change")
-    if fault.errno in _OTHER_KIND:
+        return Conflict(f"{path} was deleted while it was changed: read the directory again and repeat the change")
+    if fault.errno in _FILE_TYPE_ERRORS:
         return BadRequest(f"{path} cannot be written: it, or a directory above it, is of another kind, a link or not a regular file")
-    if fault.errno in _NOT_ALLOWED:
+    if fault.errno in _PERMISSION_ERRORS:
         return Forbidden(f"{path} cannot be written: give the worker's user the right to write in the folder")
-    if fault.errno in _FULL:
+    if fault.errno in _DISK_FULL_ERRORS:
         return SourceFailed(f"{path} cannot be written: the disk is full")
     return SourceFailed(f"{path} cannot be written: {fault.strerror or fault}; check the disk or mount")

@@ -9,26 +9,26 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
-_POLL_SECONDS: Final = 0.02
+_POLL_INTERVAL_SECONDS: Final = 0.02
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
 @asynccontextmanager
-async def exclusive(lock: Path) -> AsyncIterator[None]:
-    """Hold a lock on a file, which is created if needed: only one task, across all processes, runs the block at a time.
+async def exclusive(lock_path: Path) -> AsyncIterator[None]:
+    """Hold a lock on a file, which is created if needed: one task at a time, across all processes, runs the block.
 
-    The kernel releases the lock when its process dies. The holder may delete the file.
+    The kernel releases the lock when the process of the task ends. The task may delete the file while it holds the lock.
     """
-    await asyncio.to_thread(lock.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+    await asyncio.to_thread(lock_path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
     while True:
-        with lock.open("a") as file:
-            if _try_lock(file) and _is_same_file(lock, file):
+        with lock_path.open("a") as file:
+            if _try_lock(file) and _is_same_file(lock_path, file):
                 yield
                 return
         # Poll, because threads that wait for the lock could use up the pool that the holder needs to finish.
-        await asyncio.sleep(_POLL_SECONDS)
+        await asyncio.sleep(_POLL_INTERVAL_SECONDS)
 
 
 def _try_lock(file: TextIOWrapper) -> bool:
@@ -39,15 +39,15 @@ def _try_lock(file: TextIOWrapper) -> bool:
     return True
 
 
-def _is_same_file(lock: Path, file: TextIOWrapper) -> bool:
-    """Return whether the path still leads to this file: the former holder may have deleted it, and another task may hold a new one."""
+def _is_same_file(lock_path: Path, file: TextIOWrapper) -> bool:
+    """Return whether ``lock_path`` still leads to ``file``. The task that held the lock before may have deleted the file."""
     try:
-        return lock.stat().st_ino == os.fstat(file.fileno()).st_ino
+        return lock_path.stat().st_ino == os.fstat(file.fileno()).st_ino
     except FileNotFoundError:
         return False
 
 
-async def to_end(work: Callable[Parameters, Result], *arguments: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+async def run_to_end(work: Callable[Parameters, Result], *arguments: Parameters.args, **keywords: Parameters.kwargs) -> Result:
     """Run ``work`` in a thread and return its result.
 
     When cancelled, it waits until the thread has ended, so that no lock is released during a write.

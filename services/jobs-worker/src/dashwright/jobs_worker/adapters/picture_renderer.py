@@ -1,4 +1,4 @@
-"""The renderer of dashboards: the expressions service draws, and the picture is stored under a public address."""
+"""The renderer of dashboards: the expressions worker draws a picture, which is stored and has a public address."""
 
 import uuid
 from typing import Final
@@ -16,18 +16,18 @@ from dashwright.common.stores import pictures
 from dashwright.common.stores.pictures import StoredPicture
 from dashwright.jobs_worker.domain.objects import Repository
 
-_SECONDS: Final = 30.0
-_DRAWING: Final = PictureOptions(width=800, theme="light")
+_TIMEOUT_SECONDS: Final = 30.0
+_PICTURE_OPTIONS: Final = PictureOptions(width=800, theme="light")
 
 
 class PictureRenderer:
-    """Renders pictures by RPC. ``address`` is the public address of the gateway."""
+    """A renderer that calls the expressions worker. ``gateway_address`` is the public address of the gateway."""
 
-    def __init__(self, database: Database, broker: Broker, signer: Signer, address: str) -> None:
+    def __init__(self, database: Database, broker: Broker, signer: Signer, gateway_address: str) -> None:
         self._database = database
         self._queue = broker.topology.pictures
         self._rpc = RpcClient(broker, signer)
-        self._address = address
+        self._gateway_address = gateway_address
 
     async def start(self) -> None:
         """Start receiving replies."""
@@ -38,13 +38,15 @@ class PictureRenderer:
         await self._rpc.close()
 
     async def render(self, repository: Repository, spec: bytes) -> str:
-        """Render a dashboard, as the port describes."""
+        """Render a dashboard and return the public address of the picture; see ``Renderer.render``."""
         context = QueryContext(org_id=org_of(repository.namespace) or 0, readable=frozenset())
-        answer = await self._rpc.call(self._queue, request_of(spec, _DRAWING), timeout=_SECONDS, headers=context.headers())
-        picture = StoredPicture(str(answer.headers.get("content_type", "")), await answer.read())
+        response = await self._rpc.call(
+            self._queue, request_of(spec, _PICTURE_OPTIONS), timeout=_TIMEOUT_SECONDS, headers=context.headers()
+        )
+        picture = StoredPicture(str(response.headers.get("content_type", "")), await response.read())
         async with self._database.transaction() as connection:
-            made = await pictures.put(connection, uuid.UUID(repository.uid), picture)
-        if made is None:
+            picture_id = await pictures.insert(connection, uuid.UUID(repository.uid), picture)
+        if picture_id is None:
             raise NotFound(f"repository {repository.name!r} is gone")
-        group = REPOSITORY.api_version()
-        return f"{self._address}/apis/{group}/namespaces/{repository.namespace}/{REPOSITORY.plural}/{repository.name}/render/{made}"
+        namespace_address = f"{self._gateway_address}/apis/{REPOSITORY.api_version()}/namespaces/{repository.namespace}"
+        return f"{namespace_address}/{REPOSITORY.plural}/{repository.name}/render/{picture_id}"

@@ -7,21 +7,23 @@ from typing import Self
 
 from dashwright.common.errors import SourceFailed
 
-IN_MEMORY = 8 * 1024 * 1024
+MAX_MEMORY_BYTES = 8 * 1024 * 1024
+"""Default limit on the bytes in memory, beyond which all bodies are in the file."""
 
 
 class FileSpool:
-    """A spool that keeps up to 8 MiB in memory and the rest on disk, in the folder for temporary files (``TMPDIR``)."""
+    """A spool in memory up to 8 MiB, and beyond that in a file in the directory for temporary files (``TMPDIR``)."""
 
-    def __init__(self, in_memory: int = IN_MEMORY) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - closed by __exit__
-        # The end of each body, and the start of the next. An array takes a tenth of the memory of a list of numbers.
+    def __init__(self, max_memory_bytes: int = MAX_MEMORY_BYTES) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=max_memory_bytes)  # noqa: SIM115 - closed by __exit__
+        # Offsets at which a body ends and the next one starts; a ticket is the index of the start. An array takes a tenth of the memory of
+        # a list of numbers.
         self._ends = array("Q", [0])
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._file.close()
 
     def put(self, body: bytes) -> int:
@@ -32,8 +34,9 @@ class FileSpool:
             self._file.write(body)
         except OSError as error:
             raise SourceFailed(f"the jobs worker has no disk space for temporary files (TMPDIR): {error.strerror}") from error
+        ticket = len(self._ends) - 1
         self._ends.append(start + len(body))
-        return len(self._ends) - 2
+        return ticket
 
     def get(self, ticket: int) -> bytes:
         """Return the body of a ticket."""

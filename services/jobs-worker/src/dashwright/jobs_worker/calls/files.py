@@ -1,6 +1,6 @@
 """Calls about files of repositories: list, read and change them.
 
-A change is committed to the repository first and then stored. If anything fails in between, the next sync stores it.
+A change is committed to the repository first and then stored. If storing fails, the next sync stores the change.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forb
 from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.jobs.workflows import check_write
 from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.repository_calls import (
     ChangeRequest,
     ChangeResponse,
@@ -29,19 +30,18 @@ from dashwright.common.models.repository_calls import (
     FileRequest,
     FilesRequest,
 )
-from dashwright.common.models.shape import Shape
 from dashwright.common.stores import repositories, resources
 from dashwright.common.stores.repositories import StoredCommit
-from dashwright.jobs_worker.actions.files.changing import ChangeDecision, decide, message_of
-from dashwright.jobs_worker.actions.files.editing import edits_of, message_of_edit, plan_edits
-from dashwright.jobs_worker.actions.files.looking import describe_file, list_files
-from dashwright.jobs_worker.actions.files.planning import ChangeContext, holds, plan_files
+from dashwright.jobs_worker.actions.files.changing import ChangeDecision, commit_message, decide
+from dashwright.jobs_worker.actions.files.editing import edit_commit_message, edits_of, plan_edits
+from dashwright.jobs_worker.actions.files.planning import ChangeContext, files_match, plan_files
+from dashwright.jobs_worker.actions.files.reading import describe_file, list_files
 from dashwright.jobs_worker.actions.retries import with_retries
 from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncTools, apply_plan
-from dashwright.jobs_worker.domain.files.rules import ref_of
+from dashwright.jobs_worker.domain.files.rules import effective_ref
 from dashwright.jobs_worker.domain.files.wrapper import FileView, wrap
 from dashwright.jobs_worker.domain.objects import Difference, Edit, GitIdentity, Repository
-from dashwright.jobs_worker.ports import Checkout, Checkouts, Objects, Overtaken, SizedCheckout
+from dashwright.jobs_worker.ports import Checkout, Checkouts, DryRunStore, Overtaken, SizedCheckout
 from dashwright.jobs_worker.stored_repositories import repository_of
 
 log = structlog.get_logger()
@@ -49,26 +49,28 @@ log = structlog.get_logger()
 FileCallRequest: TypeAlias = FilesRequest | FileRequest | ChangeRequest | EditRequest
 
 _ATTEMPTS: Final = 5
-_NOT_STORED: Final = "committed to the repository but not stored yet; the next sync stores it"
-_SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Characters of generated names, as in the resource API: none of them form a word."""
+_NOT_STORED_MESSAGE: Final = "committed to the repository but not stored yet; the next sync stores it"
+_NAME_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""Characters of generated names, as in the resource API: without vowels they do not form words."""
+
+_SUFFIX_LENGTH: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterFactories:
-    """Constructors of the adapters of one call."""
+    """Functions that construct the adapters of one call."""
 
-    #: Opens the object store for one write, by repository, stored edition, actor and message.
-    objects: Callable[[Repository, int, str, str], Objects]
-    tools: Callable[[], AbstractContextManager[SyncTools]]
+    #: Opens the store for one write. The arguments are the repository, its stored edition, the actor and the message of the change.
+    open_dry_run_store: Callable[[Repository, int, str, str], DryRunStore]
+    open_tools: Callable[[], AbstractContextManager[SyncTools]]
 
 
 @dataclass(frozen=True, slots=True)
 class _StoredState:
-    """A repository and what is stored of it. It is read before the files, so that the files are never older."""
+    """A repository with its stored commit. Both are read before the files, so that the files are never older."""
 
     repository: Repository
-    kept: StoredCommit
+    stored_commit: StoredCommit
 
 
 class FileCalls:
@@ -79,49 +81,56 @@ class FileCalls:
         self._clock = clock
         self._checkouts = checkouts
         self.factories = factories
-        self._changing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._change_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def handle(self, request: FileCallRequest, *, is_repeated: bool = False) -> Shape:
+    async def handle(self, request: FileCallRequest, *, is_repeated: bool = False) -> ApiModel:
         """Return the response to a request. Raises Unhealthy if the repository cannot be read or written.
 
-        An ``is_repeated`` request was started by a worker that died: a change that was already committed is not made again.
+        With ``is_repeated`` another worker may have handled the request before: a change that is already committed is not made again.
         """
         return await with_retries(lambda: self._handle(request, is_repeated=is_repeated))
 
-    async def _handle(self, request: FileCallRequest, *, is_repeated: bool) -> Shape:
-        if not _writes(request):
+    async def _handle(self, request: FileCallRequest, *, is_repeated: bool) -> ApiModel:
+        if not _is_write(request):
             return await self._handle_once(request)
-        # Concurrent changes would only overtake one another, each time after two requests to the host.
-        async with self._changing.setdefault((request.namespace, request.name), asyncio.Lock()):
-            done = await self._done_before(request) if is_repeated else None
-            return done or await self._handle_once(request)
+        # Without the lock, all but one of several concurrent changes would fail and be retried, each after two requests to the host.
+        async with self._change_locks.setdefault((request.namespace, request.name), asyncio.Lock()):
+            response = await self._response_of_committed(request) if is_repeated else None
+            return response or await self._handle_once(request)
 
-    async def _done_before(self, request: FileCallRequest) -> Shape | None:
-        """Return the response to a change that is already committed; None if it is not. A folder has no record of authors."""
+    async def _response_of_committed(self, request: FileCallRequest) -> ApiModel | None:
+        """Return the response to a change that is already committed; None if it is not.
+
+        For a local directory the result is always None, because a directory does not record authors.
+        """
         if not isinstance(request, ChangeRequest | EditRequest) or not request.author.at:
             return None
         state = await self._load_state(request.namespace, request.name)
-        ref = ref_of(state.repository.spec, request.ref) if isinstance(request, ChangeRequest) else ""
-        by = GitIdentity(request.author.name, request.author.email)
-        with self.factories.tools() as tools:
+        ref = effective_ref(state.repository.spec, request.ref) if isinstance(request, ChangeRequest) else ""
+        author = GitIdentity(request.author.name, request.author.email)
+        with self.factories.open_tools() as tools:
             context = self._context(state, tools, request)
-            for before, made in await self._checkouts.commits_by(state.repository, ref, by, _time_of(request.author)):
+            for parent_checkout, committed_checkout in await self._checkouts.commits_by(
+                state.repository, ref, author, _author_time(request.author)
+            ):
                 if isinstance(request, ChangeRequest):
-                    decided = await _decided_before(context, before, made, request, ref)
-                    if decided is not None:
-                        return await self._store_change(state, context, decided, before, made, request)
-                elif edits := await _edited_before(context, before, made, request):
-                    return await self._store_edit(state, context, *await plan_edits(context, before, edits), before, made, request)
+                    decision = await _recomputed_decision(context, parent_checkout, committed_checkout, request, ref)
+                    if decision is not None:
+                        return await self._store_change(state, context, decision, parent_checkout, committed_checkout, request)
+                elif edits := await _recomputed_edits(context, parent_checkout, committed_checkout, request):
+                    return await self._store_edit(
+                        state, context, *await plan_edits(context, parent_checkout, edits), parent_checkout, committed_checkout, request
+                    )
         return None
 
-    async def _handle_once(self, request: FileCallRequest) -> Shape:
+    async def _handle_once(self, request: FileCallRequest) -> ApiModel:
         state = await self._load_state(request.namespace, request.name)
-        with self.factories.tools() as tools:
+        with self.factories.open_tools() as tools:
             if isinstance(request, ChangeRequest):
                 return await self._change(state, request, tools)
             if isinstance(request, EditRequest):
                 return await self._edit(state, request, tools)
-            ref = ref_of(state.repository.spec, request.ref)
+            ref = effective_ref(state.repository.spec, request.ref)
             checkout = await self._checkout(state.repository, ref)
             if isinstance(request, FilesRequest):
                 return await list_files(checkout, request.path)
@@ -131,43 +140,43 @@ class FileCalls:
         check_write(state.repository.spec, request.ref)
         for attempt in range(_ATTEMPTS):
             repository = state.repository
-            ref = ref_of(repository.spec, request.ref)
-            checkout = await self._branch(repository, ref)
+            ref = effective_ref(repository.spec, request.ref)
+            checkout = await self._checkout_or_own_branch(repository, ref)
             context = self._context(state, tools, request)
-            decided = await decide(context, checkout, request, ref, _suffix)
+            decision = await decide(context, checkout, request, ref, _generated_suffix)
             if not request.base:
-                return await _answer(repository, decided, decided.view)
-            if request.base != decided.base:
+                return await _response(repository, decision, decision.view)
+            if request.base != decision.base:
                 raise Conflict("the repository or its stored objects have changed: read the file again and repeat the change")
             try:
-                made = await self._commit(repository, checkout, ref, decided.edits, request.author, message_of(request))
+                committed_checkout = await self._commit(repository, checkout, ref, decision.edits, request.author, commit_message(request))
             except Conflict:
                 if attempt == _ATTEMPTS - 1:
                     raise
                 state = await self._load_state(request.namespace, request.name)
                 continue
-            return await self._store_change(state, context, decided, checkout, made, request)
+            return await self._store_change(state, context, decision, checkout, committed_checkout, request)
         raise AssertionError("the last attempt returns or raises")
 
     async def _store_change(
         self,
         state: _StoredState,
         context: ChangeContext,
-        decided: ChangeDecision,
-        before: Checkout | None,
-        made: Checkout,
+        decision: ChangeDecision,
+        parent_checkout: Checkout | None,
+        committed_checkout: Checkout,
         request: ChangeRequest,
     ) -> ChangeResponse:
-        """Store a committed change of the own branch and return the response. An error of the store is part of the response."""
+        """Store a committed change if it is on the repository's own branch, and return the response with any error of the store."""
         repository = state.repository
-        view = replace(decided.view, commit=made.commit, timestamp=self._clock.now())
-        if not ref_of(repository.spec, request.ref) and repository.spec.sync.enabled:
+        view = replace(decision.view, commit=committed_checkout.commit, timestamp=self._clock.now())
+        if not effective_ref(repository.spec, request.ref) and repository.spec.sync.enabled:
             try:
-                await self._store(state, context, decided.planned, decided.difference, before, made, request)
+                await self._store(state, context, decision.planned_sync, decision.difference, parent_checkout, committed_checkout, request)
             except DashwrightError as error:
                 log.warning("change_not_stored", repository=repository.name, reason=error.message)
-                view.errors.append(f"{_NOT_STORED}: {error.message}")
-        return await _answer(repository, decided, view)
+                view.errors.append(f"{_NOT_STORED_MESSAGE}: {error.message}")
+        return await _response(repository, decision, view)
 
     async def _edit(self, state: _StoredState, request: EditRequest, tools: SyncTools) -> EditResponse:
         check_write(state.repository.spec, "")
@@ -178,84 +187,94 @@ class FileCalls:
             edits = await edits_of(context, checkout, request)
             if not edits:
                 return EditResponse()
-            planned, difference = await plan_edits(context, checkout, edits)
+            planned_sync, difference = await plan_edits(context, checkout, edits)
             if request.dry_run:
                 return EditResponse()
             try:
-                made = await self._commit(repository, checkout, "", edits, request.author, message_of_edit(request, edits))
+                committed_checkout = await self._commit(
+                    repository, checkout, "", edits, request.author, edit_commit_message(request, edits)
+                )
             except Conflict:
                 if attempt == _ATTEMPTS - 1:
                     raise
                 state = await self._load_state(request.namespace, request.name)
                 continue
-            return await self._store_edit(state, context, planned, difference, checkout, made, request)
+            return await self._store_edit(state, context, planned_sync, difference, checkout, committed_checkout, request)
         raise AssertionError("the last attempt returns or raises")
 
     async def _store_edit(
         self,
         state: _StoredState,
         context: ChangeContext,
-        planned: PlannedSync,
+        planned_sync: PlannedSync,
         difference: Difference,
-        before: Checkout | None,
-        made: Checkout,
+        parent_checkout: Checkout | None,
+        committed_checkout: Checkout,
         request: EditRequest,
     ) -> EditResponse:
         """Store a committed edit and return the response."""
         try:
-            await self._store(state, context, planned, difference, before, made, request)
+            await self._store(state, context, planned_sync, difference, parent_checkout, committed_checkout, request)
         except Conflict as error:
-            raise Unavailable(f"{_NOT_STORED}: {error.message}") from error
-        return EditResponse(ref=made.commit)
+            raise Unavailable(f"{_NOT_STORED_MESSAGE}: {error.message}") from error
+        return EditResponse(ref=committed_checkout.commit)
 
     async def _store(
         self,
         state: _StoredState,
         context: ChangeContext,
-        planned: PlannedSync,
+        planned_sync: PlannedSync,
         difference: Difference,
-        before: Checkout | None,
-        made: Checkout,
+        parent_checkout: Checkout | None,
+        committed_checkout: Checkout,
         request: ChangeRequest | EditRequest,
     ) -> None:
-        """Store the objects of a commit. If another writer was first, plan again with the newest commit.
+        """Store the objects of a commit. If another writer stored the repository first, plan again with the newest commit.
 
-        The commit counts as stored only if it directly follows the stored one. Otherwise none does, and the next sync examines everything.
+        The commit is recorded as stored only if its parent is the stored commit. Otherwise no commit is recorded: the next sync examines
+        everything.
         """
-        base, newest = before.commit if before is not None else "", made
-        if base != made.commit == state.kept.commit:
+        base, newest_checkout = parent_checkout.commit if parent_checkout is not None else "", committed_checkout
+        # Another writer, such as a sync, may have stored the commit already.
+        is_already_stored = committed_checkout.commit == state.stored_commit.commit != base
+        if is_already_stored:
             return
         for _ in range(_ATTEMPTS):
-            is_whole = bool(base) and state.kept.commit == base and newest.commit == made.commit
-            snapshot = replace(planned.snapshot, commit=newest.commit if is_whole else "", since=base)
+            is_complete = bool(base) and state.stored_commit.commit == base and newest_checkout.commit == committed_checkout.commit
+            snapshot = replace(planned_sync.snapshot, commit=newest_checkout.commit if is_complete else "", since=base)
             try:
                 await apply_plan(
-                    context.job, replace(planned, snapshot=snapshot), context.objects, NullReporter(), context.tools.spool, JobProgress()
+                    context.sync_job,
+                    replace(planned_sync, snapshot=snapshot),
+                    context.store,
+                    NullReporter(),
+                    context.tools.spool,
+                    JobProgress(),
                 )
             except Overtaken:
                 state = await self._load_state(context.repository.namespace, context.repository.name)
-                found = await self._checkout(state.repository, "")
-                if found is None or (found.commit and found.commit == state.kept.commit):
+                checkout = await self._checkout(state.repository, "")
+                if checkout is None or (checkout.commit and checkout.commit == state.stored_commit.commit):
                     return
-                newest = found
+                newest_checkout = checkout
                 context = self._context(state, context.tools, request)
-                entries = [entry for entry in await newest.entries() if entry.path in difference.paths]
+                entries = [entry for entry in await newest_checkout.entries() if entry.path in difference.paths]
                 difference = Difference(difference.paths, entries, folders=difference.folders & {entry.path for entry in entries})
-                planned = await plan_files(context, newest, difference)
+                planned_sync = await plan_files(context, newest_checkout, difference)
                 continue
             return
         raise Conflict(f"other writers stored the repository first, {_ATTEMPTS} times")
 
     async def _load_state(self, namespace: str, name: str) -> _StoredState:
         async with self._database.connection() as connection:
-            stored = await resources.get(connection, REPOSITORY, namespace, name)
-            kept = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
-        return _StoredState(repository_of(stored), kept)
+            stored_object = await resources.get(connection, REPOSITORY, namespace, name)
+            stored_commit = await repositories.stored_commit(connection, stored_object.uid, generation=stored_object.generation)
+        return _StoredState(repository_of(stored_object), stored_commit)
 
     def _context(self, state: _StoredState, tools: SyncTools, request: ChangeRequest | EditRequest | None = None) -> ChangeContext:
         actor, message = (request.author.uid, request.message) if request is not None else ("", "")
-        objects = self.factories.objects(state.repository, state.kept.edition, actor, message)
-        return ChangeContext(state.repository, objects, tools)
+        store = self.factories.open_dry_run_store(state.repository, state.stored_commit.edition, actor, message)
+        return ChangeContext(state.repository, store, tools)
 
     async def _checkout(self, repository: Repository, ref: str) -> SizedCheckout | None:
         try:
@@ -263,8 +282,8 @@ class FileCalls:
         except (Forbidden, SourceFailed) as error:
             raise _unhealthy(repository, error) from error
 
-    async def _branch(self, repository: Repository, ref: str) -> Checkout | None:
-        """Return the state that a change of a branch starts from: the repository's own branch if the branch does not exist."""
+    async def _checkout_or_own_branch(self, repository: Repository, ref: str) -> Checkout | None:
+        """Return the checkout of the branch ``ref``, or of the repository's own branch if ``ref`` is empty or does not exist."""
         if not ref:
             return await self._checkout(repository, "")
         try:
@@ -277,42 +296,45 @@ class FileCalls:
     ) -> Checkout:
         base = checkout.commit if checkout is not None else ""
         try:
-            by, at = GitIdentity(author.name, author.email), _time_of(author) if author.at else None
-            return await self._checkouts.commit(repository, base, ref, edits, by, message, at)
+            identity, at = GitIdentity(author.name, author.email), _author_time(author) if author.at else None
+            return await self._checkouts.commit(repository, base, ref, edits, identity, message, at)
         except (Forbidden, SourceFailed) as error:
             raise _unhealthy(repository, error) from error
 
 
-async def _answer(repository: Repository, decided: ChangeDecision, view: FileView) -> ChangeResponse:
+async def _response(repository: Repository, decision: ChangeDecision, view: FileView) -> ChangeResponse:
     wrapper = await asyncio.to_thread(wrap, repository, view)
-    return ChangeResponse(base=decided.base, content=decided.content, wrapper=wrapper, touches=decided.touches)
+    return ChangeResponse(base=decision.base, content=decision.content, wrapper=wrapper, touches=decision.touches)
 
 
-async def _decided_before(
-    context: ChangeContext, before: Checkout | None, made: Checkout, request: ChangeRequest, ref: str
+async def _recomputed_decision(
+    context: ChangeContext, parent_checkout: Checkout | None, committed_checkout: Checkout, request: ChangeRequest, ref: str
 ) -> ChangeDecision | None:
-    """Return the change, recomputed on the parent of ``made``; None if ``made`` contains a different change."""
+    """Return the change, recomputed on the parent of ``committed_checkout``; None if ``committed_checkout`` contains a different change."""
     with suppress(BadRequest, Conflict, NotFound):
-        decided = await decide(context, before, request, ref, _suffix)
-        if await holds(made, decided.edits):
-            return decided
+        decision = await decide(context, parent_checkout, request, ref, _generated_suffix)
+        if await files_match(committed_checkout, decision.edits):
+            return decision
     return None
 
 
-async def _edited_before(context: ChangeContext, before: Checkout | None, made: Checkout, request: EditRequest) -> list[Edit]:
-    """Return the edits, recomputed on the parent of ``made``; none if ``made`` contains a different edit."""
+async def _recomputed_edits(
+    context: ChangeContext, parent_checkout: Checkout | None, committed_checkout: Checkout, request: EditRequest
+) -> list[Edit]:
+    """Return the edits, recomputed on the parent of ``committed_checkout``; none if ``committed_checkout`` contains a different edit."""
     with suppress(BadRequest, Conflict, NotFound):
-        edits = await edits_of(context, before, request)
-        if await holds(made, edits):
+        edits = await edits_of(context, parent_checkout, request)
+        if await files_match(committed_checkout, edits):
             return edits
     return []
 
 
-def _time_of(author: CommitAuthor) -> datetime:
+def _author_time(author: CommitAuthor) -> datetime:
     return datetime.fromtimestamp(author.at, UTC)
 
 
-def _writes(request: FileCallRequest) -> bool:
+def _is_write(request: FileCallRequest) -> bool:
+    """Return whether a request commits. A change without ``base`` is only decided, and its response contains the base to commit it with."""
     return bool(request.base) if isinstance(request, ChangeRequest) else isinstance(request, EditRequest) and not request.dry_run
 
 
@@ -320,5 +342,5 @@ def _unhealthy(repository: Repository, error: DashwrightError) -> Unhealthy:
     return Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": repository.name})
 
 
-def _suffix() -> str:
-    return "".join(secrets.choice(_SUFFIX) for _ in range(8))
+def _generated_suffix() -> str:
+    return "".join(secrets.choice(_NAME_CHARACTERS) for _ in range(_SUFFIX_LENGTH))

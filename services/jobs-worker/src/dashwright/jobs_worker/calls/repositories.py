@@ -6,11 +6,12 @@ from typing import Final, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from dashwright.common.database.pool import Database
-from dashwright.common.document import write_json
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, SourceFailed, Unhealthy
 from dashwright.common.fair_limiter import FairLimiter
+from dashwright.common.json_documents import write_json
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.models.repository_calls import (
     HistoryRequest,
@@ -21,25 +22,26 @@ from dashwright.common.models.repository_calls import (
     TrialResponse,
 )
 from dashwright.common.models.repository_views import HistoryItem, HistoryList, RefItem, RefList
-from dashwright.common.models.shape import Shape
 from dashwright.common.secrets import SecretUnreadable
 from dashwright.jobs_worker.calls.files import FileCallRequest, FileCalls
-from dashwright.jobs_worker.calls.planner import Planner
+from dashwright.jobs_worker.calls.planner import SyncPlanner
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.domain.readiness import field_of
+from dashwright.jobs_worker.domain.readiness import field_to_correct
 from dashwright.jobs_worker.stored_repositories import load
 
 _REQUEST: Final[TypeAdapter[RepositoryRequest]] = TypeAdapter(RepositoryRequest)
 
 _SLOTS: Final = 8
-_WAITING: Final = 24
-"""Each may have a body of some megabytes."""
+"""Calls that one worker handles concurrently."""
 
-CALLS_IN_HAND: Final = _SLOTS + _WAITING
-"""Calls of all organizations that a worker takes from the queue."""
+_MAX_WAITING: Final = 24
+"""Limit on the calls of all organizations that wait for a slot. The body of a call may have some megabytes."""
+
+MAX_CALLS: Final = _SLOTS + _MAX_WAITING
+"""Limit on the calls that a worker takes from the queue."""
 
 
-class Repositories(Protocol):
+class RepositoryReader(Protocol):
     """A reader of repositories."""
 
     async def check_readable(self, repository: Repository) -> None:
@@ -59,7 +61,7 @@ class AccountDirectory(Protocol):
     """A directory of the accounts of commit authors."""
 
     async def with_accounts(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
-        """Return the history with the accounts that the git host knows. It raises nothing if the host fails."""
+        """Return the history with the accounts that the git host knows; without accounts if the host fails."""
         ...
 
 
@@ -67,17 +69,17 @@ class RepositoryCalls:
     """The handler of calls about repositories."""
 
     def __init__(
-        self, database: Database, repositories: Repositories, authors: AccountDirectory, planner: Planner, files: FileCalls
+        self, database: Database, repositories: RepositoryReader, authors: AccountDirectory, planner: SyncPlanner, files: FileCalls
     ) -> None:
         self._database = database
         self._authors = authors
         self._repositories = repositories
         self._planner = planner
         self._files = files
-        self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="requests for repositories")
+        self._limiter = FairLimiter(_SLOTS, waiting=_MAX_WAITING, subject="requests for repositories")
 
     async def handle(self, call: Request) -> Reply:
-        """Handle an RPC: its body is a RepositoryRequest, its reply the response to that.
+        """Return the reply to a call whose body is a RepositoryRequest.
 
         Raises Unhealthy if the git host fails or denies access, and TooManyRequests for too many calls of an organization.
         """
@@ -86,30 +88,30 @@ class RepositoryCalls:
         except ValidationError as error:
             raise BadRequest("unknown request type for a repository") from error
         async with self._limiter.slot(request.namespace):
-            return await self._answer(call, request)
+            return await self._handle(call, request)
 
-    async def _answer(self, call: Request, request: RepositoryRequest) -> Reply:
+    async def _handle(self, call: Request, request: RepositoryRequest) -> Reply:
         if isinstance(request, TrialRequest):
             return Reply((await self._test(request)).to_json())
         if isinstance(request, FileCallRequest):
-            return Reply(_written(await self._files.handle(request, is_repeated=call.is_repeated)))
+            return Reply(_json(await self._files.handle(request, is_repeated=call.is_repeated)))
         try:
-            return Reply(_written(await self._respond(request)))
+            return Reply(_json(await self._read(request)))
         except (Forbidden, SourceFailed) as error:
             raise Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": request.name}) from error
 
     async def _test(self, request: TrialRequest) -> TrialResponse:
-        """Test a configuration without storing anything of it."""
+        """Test a configuration, which is not stored. Return the field to correct and the error message, or an empty response."""
         repository = Repository(request.namespace, request.name, "", 0, request.spec)
         try:
             await self._repositories.check_readable(repository)
         except DashwrightError as error:
-            if error.status >= 500 and not isinstance(error, SourceFailed | SecretUnreadable):
+            if error.is_server_error and not isinstance(error, SourceFailed | SecretUnreadable):
                 raise
-            return TrialResponse(field=field_of(repository.spec, error), message=error.message)
+            return TrialResponse(field=field_to_correct(repository.spec, error), message=error.message)
         return TrialResponse()
 
-    async def _respond(self, request: RefsRequest | HistoryRequest | PlanRequest) -> Shape:
+    async def _read(self, request: RefsRequest | HistoryRequest | PlanRequest) -> ApiModel:
         async with self._database.connection() as connection:
             repository = await load(connection, request.namespace, request.name)
         if isinstance(request, PlanRequest):
@@ -126,6 +128,6 @@ class RepositoryCalls:
         return HistoryList(kind="HistoryList", api_version=version, items=list(commits))
 
 
-def _written(response: Shape) -> bytes:
-    """Return JSON in which numbers of stored bodies are as they are stored."""
+def _json(response: ApiModel) -> bytes:
+    """Return the response as JSON. Numbers in stored bodies are written as they are stored."""
     return write_json(response.model_dump(by_alias=True, exclude_none=True))

@@ -1,4 +1,4 @@
-"""The comment on a pull request and the text of its commit status: the effect of merging it."""
+"""The comment on a pull request and the text of its commit status. Both describe the effect of merging the pull request."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -6,32 +6,35 @@ from dataclasses import dataclass
 from typing import Final
 
 from dashwright.common.models.repository_views import PlannedAction
+from dashwright.jobs_worker.domain.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange
 from dashwright.jobs_worker.domain.lint.issue import Issue
-from dashwright.jobs_worker.domain.markdown import code, difference, link, picture, plain
-from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange
+from dashwright.jobs_worker.domain.markdown import code, diff_block, link, picture, plain
 
-LONGEST: Final = 60_000
-"""Characters of a comment; hosts accept about 65,000."""
+MAX_COMMENT_CHARACTERS: Final = 60_000
+"""Limit on the characters of a comment; hosts accept about 65,000."""
 
-MOST_IN_DETAIL: Final = 10
-"""Files that are described panel by panel."""
+MAX_DETAILED_FILES: Final = 10
+"""Limit on the files that are described panel by panel."""
 
-_MOST_ROWS: Final = 100
-_MOST_PANELS: Final = 30
-_MOST_DETAILS: Final = 20
-_MOST_ISSUES: Final = 10
-_MOST_PROBLEMS: Final = 5
-_LONGEST_TABLE: Final = 20_000
-_LONGEST_OF_A_FILE: Final = 15_000
-_LONGEST_TITLE: Final = 120
-_LONGEST_PATH: Final = 200
-_LONGEST_PROBLEM: Final = 500
-_LONGEST_TEXT: Final = 400
-_SHORT: Final = 60
-_LONGEST_SENTENCE: Final = 140
-_ROOM_FOR_THE_END: Final = 200
+_SEPARATOR: Final = "\n\n"
+_MAX_ROWS: Final = 100
+_MAX_PANELS: Final = 30
+_MAX_MOVED_PANELS: Final = 10
+_MAX_DETAILS: Final = 20
+_MAX_RULES: Final = 10
+_MAX_PROBLEMS: Final = 5
+_MAX_TABLE_CHARACTERS: Final = 20_000
+_MAX_SECTION_CHARACTERS: Final = 15_000
+_MAX_TITLE_CHARACTERS: Final = 120
+_MAX_PATH_CHARACTERS: Final = 200
+_MAX_PROBLEM_CHARACTERS: Final = 500
+_MAX_DIFF_CHARACTERS: Final = 400
+_MAX_INLINE_CHARACTERS: Final = 60
+_MAX_STATUS_CHARACTERS: Final = 140
+_RESERVED_CHARACTERS: Final = 200
+"""Characters for line feeds and for the last line, which counts omitted files."""
 
-_DONE: Final = {
+_PAST_PARTICIPLES: Final = {
     PlannedAction.CREATE: "created",
     PlannedAction.UPDATE: "updated",
     PlannedAction.DELETE: "deleted",
@@ -43,8 +46,9 @@ _DONE: Final = {
 class Pictures:
     """Addresses of two pictures of a dashboard."""
 
-    #: Empty for a new dashboard.
+    #: Address of the stored dashboard's picture, empty for a new dashboard.
     before: str
+    #: Address of the picture of the dashboard after merging.
     after: str
 
 
@@ -59,12 +63,12 @@ class FileReport:
     problems: Sequence[str] = ()
     lint: Sequence[Issue] = ()
     #: Address of the stored dashboard, empty if unknown.
-    original: str = ""
+    original_url: str = ""
     #: Address of the preview, empty if unknown.
-    preview: str = ""
+    preview_url: str = ""
     pictures: Pictures | None = None
-    #: Reason why pictures are missing, empty if none are expected.
-    undrawn: str = ""
+    #: Reason why pictures are missing, empty if no pictures are expected.
+    pictures_error: str = ""
 
     @property
     def is_broken(self) -> bool:
@@ -80,8 +84,8 @@ class Report:
     #: The commit that was reviewed.
     commit: str
     files: Sequence[FileReport]
-    #: Number of files that were not reviewed.
-    skipped: int = 0
+    #: Number of changed files beyond the limit, which were not reviewed.
+    skipped_count: int = 0
     #: Reasons why nothing could be stored.
     problems: Sequence[str] = ()
 
@@ -96,166 +100,171 @@ def status_text(report: Report) -> str:
     if report.problems:
         return _one_line(f"nothing could be stored: {report.problems[0]}")
     counts = Counter(file.action for file in report.files)
-    parts = [f"{counts[action]} {word}" for action, word in _DONE.items() if counts[action]]
+    clauses = [f"{counts[action]} {word}" for action, word in _PAST_PARTICIPLES.items() if counts[action]]
     broken = sum(file.is_broken and file.action is not PlannedAction.REFUSE for file in report.files)
-    parts += [f"{broken} with problems"] if broken else []
-    parts += [f"{report.skipped} not reviewed"] if report.skipped else []
-    return _one_line(", ".join(parts) or "no dashboard changes")
+    clauses += [f"{broken} with problems"] if broken else []
+    clauses += [f"{report.skipped_count} not reviewed"] if report.skipped_count else []
+    return _one_line(", ".join(clauses) or "no dashboard changes")
 
 
 def comment_text(report: Report) -> str:
-    """Return the comment as Markdown of at most LONGEST characters. Files beyond that are counted."""
-    blocks = [f"## What changes in {plain(report.repository, _LONGEST_TITLE)}", _summary(report)]
-    blocks += [f"- {plain(problem, _LONGEST_PROBLEM)}" for problem in report.problems[:_MOST_PROBLEMS]]
+    """Return the comment as Markdown of at most MAX_COMMENT_CHARACTERS characters. Files beyond that are counted."""
+    blocks = [f"## What changes in {plain(report.repository, _MAX_TITLE_CHARACTERS)}", _summary(report)]
+    blocks += [f"- {plain(problem, _MAX_PROBLEM_CHARACTERS)}" for problem in report.problems[:_MAX_PROBLEMS]]
     if report.files:
         blocks.append(_table(report.files))
-    size, described = sum(map(len, blocks)) + _ROOM_FOR_THE_END, 0
+    size, described_count = sum(map(len, blocks)) + _RESERVED_CHARACTERS, 0
     detailed = [file for file in report.files if _has_details(file)]
-    for file in detailed[:MOST_IN_DETAIL]:
+    for file in detailed[:MAX_DETAILED_FILES]:
         section = _section(file)
-        if size + len(section) > LONGEST:
+        if size + len(section) > MAX_COMMENT_CHARACTERS:
             break
         blocks.append(section)
-        size += len(section) + 2
-        described += 1
-    if rest := len(detailed) - described + report.skipped:
-        blocks.append(f"and {rest} more files")
-    return "\n\n".join(blocks) + "\n"
+        size += len(section) + len(_SEPARATOR)
+        described_count += 1
+    if omitted_count := len(detailed) - described_count + report.skipped_count:
+        blocks.append(f"and {omitted_count} more files")
+    return _SEPARATOR.join(blocks) + "\n"
 
 
 def _summary(report: Report) -> str:
-    where = f"As of {code(report.commit[:10])}: " if report.commit else ""
+    commit_prefix = f"As of {code(report.commit[:10])}: " if report.commit else ""
     if report.problems:
-        return f"{where}**nothing could be stored**, because"
-    return where + status_text(report) + "."
+        return f"{commit_prefix}**nothing could be stored**, because"
+    return commit_prefix + status_text(report) + "."
 
 
 def _has_details(file: FileReport) -> bool:
-    """Return whether a file has a section of its own: a directory is described completely by its row of the table."""
+    """Return whether a file has a section of its own. A row of the table is enough for a directory."""
     return file.is_broken or not file.path.endswith("/")
 
 
 def _table(files: Sequence[FileReport]) -> str:
     rows = ["| File | Title | Action | What changes |", "| --- | --- | --- | --- |"]
     size = 0
-    for number, file in enumerate(files):
-        cells = (plain(file.path or "/", _LONGEST_PATH), plain(file.title, _LONGEST_TITLE), _DONE[file.action], _change_counts(file))
+    for index, file in enumerate(files):
+        cells = (
+            plain(file.path or "/", _MAX_PATH_CHARACTERS),
+            plain(file.title, _MAX_TITLE_CHARACTERS),
+            _PAST_PARTICIPLES[file.action],
+            _change_counts(file),
+        )
         row = f"| {' | '.join(cells)} |"
         size += len(row) + 1
-        if number == _MOST_ROWS or size > _LONGEST_TABLE:
-            rows.append(f"| and {len(files) - number} more | | | |")
+        if index == _MAX_ROWS or size > _MAX_TABLE_CHARACTERS:
+            rows.append(f"| and {len(files) - index} more | | | |")
             break
         rows.append(row)
     return "\n".join(rows)
 
 
 def _change_counts(file: FileReport) -> str:
-    parts = []
+    clauses = []
     if file.comparison is not None and file.action is PlannedAction.UPDATE:
         counts = [(file.comparison.count(action), action) for action in PanelAction]
-        parts = [f"{_counted(count, 'panel')} {action.value}" for count, action in counts if count]
-        if file.comparison.details or file.comparison.others:
-            parts.insert(0, "settings")
+        clauses = [f"{_with_plural(count, 'panel')} {action.value}" for count, action in counts if count]
+        if file.comparison.details or file.comparison.other_names:
+            clauses.insert(0, "settings")
     elif file.comparison is not None and file.comparison.panels:
-        parts = [_counted(len(file.comparison.panels), "panel")]
-    parts += [_counted(len(file.problems), "problem")] if file.problems else []
-    parts += [f"{_counted(len(file.lint), 'issue')} of lint"] if file.lint else []
-    return ", ".join(parts)
+        clauses = [_with_plural(len(file.comparison.panels), "panel")]
+    clauses += [_with_plural(len(file.problems), "problem")] if file.problems else []
+    clauses += [f"{_with_plural(len(file.lint), 'issue')} of lint"] if file.lint else []
+    return ", ".join(clauses)
 
 
 def _section(file: FileReport) -> str:
-    """Return the section of a file, made of whole blocks as long as there is room: nothing is cut in the middle."""
-    found, size = [], 0
+    """Return the section of a file. Blocks beyond the limit of characters are counted, and no block is cut."""
+    included_blocks, size = [], 0
     blocks = list(_blocks(file))
-    for number, block in enumerate(blocks):
-        if size + len(block) > _LONGEST_OF_A_FILE:
-            found.append(f"*{len(blocks) - number} more changes of this file have no room here.*")
+    for index, block in enumerate(blocks):
+        if size + len(block) > _MAX_SECTION_CHARACTERS:
+            included_blocks.append(f"*{len(blocks) - index} more changes of this file have no room here.*")
             break
-        found.append(block)
-        size += len(block) + 2
-    return "\n\n".join(found)
+        included_blocks.append(block)
+        size += len(block) + len(_SEPARATOR)
+    return _SEPARATOR.join(included_blocks)
 
 
 def _blocks(file: FileReport) -> Iterator[str]:
-    path = plain(file.path, _LONGEST_PATH)
+    path = plain(file.path, _MAX_PATH_CHARACTERS)
     if file.pictures is not None:
         yield f"### Side by Side Comparison of {path}"
         before = picture("Before", file.pictures.before) if file.pictures.before else "–"  # noqa: RUF001 - typography of a comment
         yield f"| Before | After |\n| --- | --- |\n| {before} | {picture('Preview', file.pictures.after)} |"
     else:
         yield f"### {path}"
-    if links := [link(word, address) for word, address in (("original", file.original), ("preview", file.preview)) if address]:
+    if links := [link(word, address) for word, address in (("original", file.original_url), ("preview", file.preview_url)) if address]:
         yield f"See the {' and '.join(links)} of {path}."
-    if file.undrawn:
-        yield f"NOTE: The pictures could not be drawn: {plain(file.undrawn, _LONGEST_PROBLEM)}"
-    for problem in file.problems[:_MOST_PROBLEMS]:
-        yield f"- **Problem:** {plain(problem, _LONGEST_PROBLEM)}"
+    if file.pictures_error:
+        yield f"NOTE: The pictures could not be drawn: {plain(file.pictures_error, _MAX_PROBLEM_CHARACTERS)}"
+    for problem in file.problems[:_MAX_PROBLEMS]:
+        yield f"- **Problem:** {plain(problem, _MAX_PROBLEM_CHARACTERS)}"
     if file.action is PlannedAction.DELETE:
-        yield f"The file is gone: {plain(file.title, _LONGEST_TITLE) or 'its dashboard'} is deleted with it."
+        yield f"The file is gone: {plain(file.title, _MAX_TITLE_CHARACTERS) or 'its dashboard'} is deleted with it."
     if file.comparison is not None and file.action is not PlannedAction.DELETE:
         yield from _changes(file.comparison, is_new=file.action is PlannedAction.CREATE)
     if file.lint:
-        yield "\n".join(_lint(file.lint))
+        yield "\n".join(_lint_lines(file.lint))
 
 
 def _changes(comparison: Comparison, *, is_new: bool) -> Iterator[str]:
-    if comparison == Comparison([], [], []):
+    if not (comparison.details or comparison.other_names or comparison.panels):
         yield "No panel and no setting changes."
         return
     if not is_new:
-        yield from _details("Settings", comparison.details, comparison.others)
-    shown = [panel for panel in comparison.panels if panel.action is not PanelAction.MOVED]
-    for panel in shown[:_MOST_PANELS]:
-        name = f"Panel {plain(panel.title or panel.id, _LONGEST_TITLE)} {panel.action.value}"
-        yield from _details(name, panel.details, panel.others) if panel.action is not PanelAction.REMOVED else [f"**{name}**"]
-    if len(shown) > _MOST_PANELS:
-        yield f"and {len(shown) - _MOST_PANELS} more panels"
-    if moved := [panel for panel in comparison.panels if panel.action is PanelAction.MOVED]:
-        yield f"{_counted(len(moved), 'panel')} only moved: {_titles(moved)}"
+        yield from _details("Settings", comparison.details, comparison.other_names)
+    displayed_panels = [panel for panel in comparison.panels if panel.action is not PanelAction.MOVED]
+    for panel in displayed_panels[:_MAX_PANELS]:
+        name = f"Panel {plain(panel.title or panel.id, _MAX_TITLE_CHARACTERS)} {panel.action.value}"
+        yield from _details(name, panel.details, panel.other_names) if panel.action is not PanelAction.REMOVED else [f"**{name}**"]
+    if len(displayed_panels) > _MAX_PANELS:
+        yield f"and {len(displayed_panels) - _MAX_PANELS} more panels"
+    if moved_panels := [panel for panel in comparison.panels if panel.action is PanelAction.MOVED]:
+        yield f"{_with_plural(len(moved_panels), 'panel')} only moved: {_joined_titles(moved_panels)}"
 
 
-def _titles(panels: Sequence[PanelChange]) -> str:
-    names = [plain(panel.title or panel.id, _SHORT) for panel in panels[:_MOST_ISSUES]]
-    return ", ".join(names) + (", …" if len(panels) > _MOST_ISSUES else "")
+def _joined_titles(panels: Sequence[PanelChange]) -> str:
+    names = [plain(panel.title or panel.id, _MAX_INLINE_CHARACTERS) for panel in panels[:_MAX_MOVED_PANELS]]
+    return ", ".join(names) + (", …" if len(panels) > _MAX_MOVED_PANELS else "")
 
 
-def _details(name: str, details: Sequence[Detail], others: Sequence[str]) -> Iterator[str]:
-    if not details and not others:
+def _details(name: str, details: Sequence[Detail], other_names: Sequence[str]) -> Iterator[str]:
+    if not details and not other_names:
         return
     yield f"**{name}**"
-    for detail in details[:_MOST_DETAILS]:
+    for detail in details[:_MAX_DETAILS]:
         yield _detail(detail)
-    if len(details) > _MOST_DETAILS:
-        yield f"- and {len(details) - _MOST_DETAILS} more"
-    if others:
-        named = ", ".join(code(other[:_SHORT]) for other in others[:_MOST_DETAILS])
-        yield f"- also {named}" + (", …" if len(others) > _MOST_DETAILS else "")
+    if len(details) > _MAX_DETAILS:
+        yield f"- and {len(details) - _MAX_DETAILS} more"
+    if other_names:
+        names = ", ".join(code(other_name[:_MAX_INLINE_CHARACTERS]) for other_name in other_names[:_MAX_DETAILS])
+        yield f"- also {names}" + (", …" if len(other_names) > _MAX_DETAILS else "")
 
 
 def _detail(detail: Detail) -> str:
-    name = plain(detail.name, _SHORT)
-    if all(len(text) <= _SHORT and "\n" not in text for text in (detail.before, detail.after)):
-        before, after = (code(text) if text.strip() else "nothing" for text in (detail.before, detail.after))
+    name = plain(detail.name, _MAX_INLINE_CHARACTERS)
+    if all(len(value) <= _MAX_INLINE_CHARACTERS and "\n" not in value for value in (detail.before, detail.after)):
+        before, after = (code(value) if value.strip() else "nothing" for value in (detail.before, detail.after))
         return f"- {name}: {before} → {after}"
-    return f"- {name}:\n\n{difference(detail.before, detail.after, _LONGEST_TEXT)}"
+    return f"- {name}:\n\n{diff_block(detail.before, detail.after, _MAX_DIFF_CHARACTERS)}"
 
 
-def _lint(issues: Sequence[Issue]) -> Iterator[str]:
+def _lint_lines(issues: Sequence[Issue]) -> Iterator[str]:
     """Yield a line for each rule, with the first issue that it found."""
     groups: dict[tuple[str, str], list[Issue]] = {}
     for issue in issues:
         groups.setdefault((issue.severity.value, issue.rule), []).append(issue)
-    for (severity, rule), found in list(groups.items())[:_MOST_ISSUES]:
-        rest = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        yield f"- lint {severity}, {code(rule[:_SHORT])}: {plain(found[0].message, _LONGEST_PROBLEM)}{rest}"
-    if len(groups) > _MOST_ISSUES:
-        yield f"- and {len(groups) - _MOST_ISSUES} more rules"
+    for (severity, rule), group in list(groups.items())[:_MAX_RULES]:
+        suffix = f", and {len(group) - 1} more" if len(group) > 1 else ""
+        yield f"- lint {severity}, {code(rule[:_MAX_INLINE_CHARACTERS])}: {plain(group[0].message, _MAX_PROBLEM_CHARACTERS)}{suffix}"
+    if len(groups) > _MAX_RULES:
+        yield f"- and {len(groups) - _MAX_RULES} more rules"
 
 
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+def _with_plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _one_line(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _LONGEST_SENTENCE else words[: _LONGEST_SENTENCE - 1] + "…"
+    return words if len(words) <= _MAX_STATUS_CHARACTERS else words[: _MAX_STATUS_CHARACTERS - 1] + "…"

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from dashwright.common.document import read_json
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.selection import ALL_FILES, Selection, check_selected
+from dashwright.common.json_documents import read_json
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.jobs_worker.domain.edits import check_place
+from dashwright.jobs_worker.domain.edits import check_file_path
 from dashwright.jobs_worker.domain.file_forms import decode_text, is_classic, is_resource, unwrap_dashboard
-from dashwright.jobs_worker.domain.files.content import file_annotations, file_labels, file_spec, print_content
+from dashwright.jobs_worker.domain.files.content import file_annotations, file_labels, file_spec, format_content
 from dashwright.jobs_worker.domain.objects import GitIdentity, Key
 
-_NO_WORD: Final = re.compile(r"[\W_]+")
-_NOT_IN_NAMES: Final = frozenset('/\\<>:"|?*%')
-"""Characters that not every system allows in file names, and the one that encodes others."""
+_NON_WORD_CHARACTERS: Final = re.compile(r"[\W_]+")
+_FORBIDDEN_CHARACTERS: Final = frozenset('/\\<>:"|?*%')
+"""Characters that some systems forbid in file names, and ``%``, which encodes other characters."""
 
-_LONGEST_PART: Final = 120
-"""Bytes of a title in a name: with a distinguishing suffix it fits into the 255 bytes of file systems."""
+_MAX_TITLE_BYTES: Final = 120
+"""Limit on the bytes of a title in a name. With a distinguishing suffix the name fits into the 255 bytes of file systems."""
 
-_LONGEST_SUFFIX: Final = 100
+_MAX_SUFFIX_CHARACTERS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,38 +39,39 @@ class ExportItem:
     title: str
     #: Empty at the root.
     folder: str
-    #: Only some folders are managed; they are not exported.
+    #: Only folders can be managed here. A managed folder is not exported.
     is_managed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """One generation of an object with its author."""
+class HistoryVersion:
+    """One stored generation of a dashboard, with its author."""
 
     uid: str
     generation: int
-    version: str
+    #: API version of the body, without the group.
+    stored_version: str
     #: The stored body as JSON.
     spec: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    by: GitIdentity
-    at: datetime
+    author: GitIdentity
+    created_at: datetime
     message: str
 
-    def content(self, name: str, *, largest: int) -> bytes:
-        """Return the file, if possible of at most ``largest`` bytes. Raises Invalid.
+    def content(self, name: str, *, max_file_bytes: int) -> bytes:
+        """Return the content of the file, without an indent if the indented file exceeds ``max_file_bytes``. Raises Invalid.
 
-        It contains the ``name``, labels and annotations of the object only if a name is given.
+        The file contains the ``name``, labels and annotations of the object, unless ``name`` is empty.
         """
         metadata: dict[str, Any] = {}
         if name:
             metadata = {"name": name}
-            texts_by_member = (("labels", file_labels(self.labels)), ("annotations", file_annotations(self.annotations)))
-            metadata |= {key: texts for key, texts in texts_by_member if texts}
-        tree: dict[str, Any] = {"apiVersion": DASHBOARD.api_version(self.version), "kind": DASHBOARD.kind}
+            members = (("labels", file_labels(self.labels)), ("annotations", file_annotations(self.annotations)))
+            metadata |= {key: value for key, value in members if value}
+        tree: dict[str, Any] = {"apiVersion": DASHBOARD.api_version(self.stored_version), "kind": DASHBOARD.kind}
         tree |= {"metadata": metadata} if metadata else {}
-        return print_content({**tree, "spec": file_spec(read_json(self.spec))}, largest=largest)
+        return format_content({**tree, "spec": file_spec(read_json(self.spec))}, max_file_bytes=max_file_bytes)
 
     def commit_message(self) -> str:
         """Return the message of the version's commit."""
@@ -78,77 +79,80 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
-    """An exported object with its present place in the repository."""
+class Adoption:
+    """An exported object that the repository adopts: it becomes the manager of the object, whose file is at ``path``."""
 
     key: Key
     uid: str
     generation: int
     folder: str
-    #: As in its annotations: a directory has no slash at the end.
+    #: As in the object's annotations: a directory has no slash at the end.
     path: str
+    #: Checksum of the file, empty for a directory.
     checksum: str = ""
 
 
 class Directories:
-    """The directories of folders: their titles from the top, as close to the title as a path allows.
+    """The directories of folders, named by the titles of the folders.
 
-    If two would be equal, the first gets the path and the others their name as a suffix. ``folders`` are all of an organization, oldest
-    first.
+    If two folders have the same parent and title, the directory of the older folder is named by the title alone. The directory of the
+    newer folder is named by the title and the name of that folder. ``folders`` are all folders of an organization, the oldest first.
     """
 
     def __init__(self, folders: Sequence[ExportItem], prefix: str) -> None:
         self._paths = {"": f"{prefix}/" if prefix else ""}
-        below: defaultdict[str, list[ExportItem]] = defaultdict(list)
+        children: defaultdict[str, list[ExportItem]] = defaultdict(list)
         for folder in folders:
-            below[folder.folder].append(folder)
-        self._below = below
-        waiting = [""]
-        while waiting:
-            parent = waiting.pop()
-            taken: set[str] = set()
-            for folder in below.get(parent, ()):
-                part = next(part for part in _apart(_part(folder.title) or _part(folder.key.name), folder.key.name) if _claim(taken, part))
-                self._paths[folder.key.name] = f"{self._paths[parent]}{part}/"
-                waiting.append(folder.key.name)
+            children[folder.folder].append(folder)
+        self._children = children
+        pending_parents = [""]
+        while pending_parents:
+            parent = pending_parents.pop()
+            used_names: set[str] = set()
+            for folder in children.get(parent, ()):
+                name = folder.key.name
+                candidates = _distinct_names(_directory_name(folder.title) or _directory_name(name), name)
+                directory_name = next(candidate for candidate in candidates if _claim_name(used_names, candidate))
+                self._paths[name] = f"{self._paths[parent]}{directory_name}/"
+                pending_parents.append(name)
 
     def path(self, folder: str) -> str | None:
         """Return the directory of a folder; None for an unknown one."""
         return self._paths.get(folder)
 
     def depth(self, folder: str) -> int:
-        """Return the number of folders above a folder."""
+        """Return the number of directory levels in the path of a folder."""
         return self._paths[folder].count("/")
 
-    def within(self, folder: str) -> frozenset[str]:
-        """Return a folder and all below it; everything for the root."""
-        found, waiting = set(), [folder]
-        while waiting:
-            found.add(waiting[-1])
-            waiting += [item.key.name for item in self._below.get(waiting.pop(), ())]
-        return frozenset(found)
+    def subtree(self, folder: str) -> frozenset[str]:
+        """Return the names of a folder and of all folders below it; an empty name means the root."""
+        folder_names, pending = set(), [folder]
+        while pending:
+            folder_names.add(pending[-1])
+            pending += [item.key.name for item in self._children.get(pending.pop(), ())]
+        return frozenset(folder_names)
 
 
 def file_names(item: ExportItem, directory: str) -> Iterator[str]:
-    """Yield the paths that a dashboard's file may have, the best first."""
-    stem = slug(item.title) or item.key.name[:_LONGEST_SUFFIX]
-    return (f"{directory}{name}.json" for name in _apart(stem, item.key.name))
+    """Yield the paths that a dashboard's file may have, the preferred one first."""
+    stem = slug(item.title) or item.key.name[:_MAX_SUFFIX_CHARACTERS]
+    return (f"{directory}{name}.json" for name in _distinct_names(stem, item.key.name))
 
 
 def slug(title: str) -> str:
-    """Return lowercase letters and digits of any script, joined by hyphens; empty without such characters."""
-    return _cut(_NO_WORD.sub("-", unicodedata.normalize("NFKC", title).lower())).strip("-")
+    """Return the words of a title in lowercase, joined by hyphens; empty if the title has no letters and digits (of any script)."""
+    return _truncate_bytes(_NON_WORD_CHARACTERS.sub("-", unicodedata.normalize("NFKC", title).lower())).strip("-")
 
 
-def fault_of(path: str, *, deepest: int, selection: Selection = ALL_FILES) -> str:
-    """Return why a file cannot be at a path or be synced from there; empty if it can.
+def path_fault(path: str, *, max_folder_depth: int, selection: Selection = ALL_FILES) -> str:
+    """Return why a file cannot be at a path or be synced from there; an empty string if it can.
 
-    ``deepest`` is the limit of directory levels.
+    ``max_folder_depth`` is the limit of directory levels.
     """
     try:
         paths.check_path(path)
-        paths.check_depth(path, deepest)
-        check_place(path)
+        paths.check_depth(path, max_folder_depth)
+        check_file_path(path)
         check_selected(selection, path)
     except BadRequest as error:
         return error.message
@@ -156,7 +160,7 @@ def fault_of(path: str, *, deepest: int, selection: Selection = ALL_FILES) -> st
 
 
 def may_replace(body: bytes, name: str) -> bool:
-    """Return whether an existing file belongs to the object: it names the object, or may be an earlier export without a name.
+    """Return whether an existing file belongs to the object ``name``: it names the object, or may be an earlier export without a name.
 
     Earlier exports are resources without metadata. Any other file without a name was written by a user, and its path names its object.
     """
@@ -173,44 +177,49 @@ def may_replace(body: bytes, name: str) -> bool:
     return isinstance(metadata, dict) and (not metadata or metadata.get("name") == name)
 
 
-def place(item: ExportItem, directory: str, taken: set[str], is_free: Callable[[str], bool], fault_at: Callable[[str], str]) -> str:
-    """Return the path of a dashboard's file and mark it as taken. Raises BadRequest if no path is free.
+def choose_path(
+    item: ExportItem, directory: str, used_paths: set[str], is_free: Callable[[str], bool], fault_at: Callable[[str], str]
+) -> str:
+    """Return the path of a dashboard's file and add it to ``used_paths``, in casefolded form. Raises BadRequest if no path is free.
 
-    ``fault_at`` returns why a path is unusable.
+    ``is_free`` returns whether no other object has a file at a path. ``fault_at`` returns why a path is unusable, or an empty string.
     """
     for path in file_names(item, directory):
         if fault := fault_at(path):
             raise BadRequest(fault)
-        if path.casefold() not in taken and is_free(path):
-            taken.add(path.casefold())
+        if path.casefold() not in used_paths and is_free(path):
+            used_paths.add(path.casefold())
             return path
     raise BadRequest("other files are at its path")
 
 
-def _claim(taken: set[str], part: str) -> bool:
-    """Take a name; return False if it is taken. Many file systems do not distinguish names by case."""
-    if part.casefold() in taken:
+def _claim_name(used_names: set[str], name: str) -> bool:
+    """Add a name to ``used_names`` and return True; return False if the name is used already.
+
+    Names are compared without case, as many file systems do.
+    """
+    if name.casefold() in used_names:
         return False
-    taken.add(part.casefold())
+    used_names.add(name.casefold())
     return True
 
 
-def _apart(stem: str, name: str) -> Iterator[str]:
-    """Yield names, each less likely to collide than the one before."""
+def _distinct_names(stem: str, name: str) -> Iterator[str]:
+    """Yield names for an object by preference. Each is less likely than the previous one to be the name of another object."""
     digest = hashlib.sha256(name.encode()).hexdigest()
     yield stem
-    if len(name) <= _LONGEST_SUFFIX:
+    if len(name) <= _MAX_SUFFIX_CHARACTERS:
         yield f"{stem}-{name}"
     yield f"{stem}-{digest[:16]}"
     yield f"{stem}-{digest}"
 
 
-def _part(title: str) -> str:
-    """Return a title as a directory name: forbidden characters become hyphens, and nothing is hidden."""
-    plain = unicodedata.normalize("NFC", title)
-    kept = "".join("-" if char in _NOT_IN_NAMES else char for char in plain if char.isprintable())
-    return _cut(kept.lstrip(". ")).rstrip(". ")
+def _directory_name(title: str) -> str:
+    """Return a title as a directory name. Forbidden characters become hyphens. Leading dots, which hide a directory, are removed."""
+    composed_title = unicodedata.normalize("NFC", title)
+    visible_title = "".join("-" if char in _FORBIDDEN_CHARACTERS else char for char in composed_title if char.isprintable())
+    return _truncate_bytes(visible_title.lstrip(". ")).rstrip(". ")
 
 
-def _cut(text: str) -> str:
-    return text.encode()[:_LONGEST_PART].decode(errors="ignore")
+def _truncate_bytes(string: str) -> str:
+    return string.encode()[:_MAX_TITLE_BYTES].decode(errors="ignore")

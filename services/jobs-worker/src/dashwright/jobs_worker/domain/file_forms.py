@@ -1,6 +1,6 @@
 """The forms in which files hold dashboards, recognized from the text and the tree alone.
 
-This module imports no kind. The kinds import pydantic and every model of the interface, and ``dashwright lint`` starts faster without.
+This module imports no kind. The kinds import pydantic and every model of the interface, and ``dashwright lint`` starts faster without them.
 """
 
 from codecs import BOM_UTF8
@@ -9,21 +9,21 @@ from typing import Any, Final
 
 from dashwright.common.errors import Invalid, TooLarge
 
-LARGEST_FILE: Final = 5 * 1024 * 1024
-"""The size of the largest file that is read, in bytes."""
+MAX_FILE_BYTES: Final = 5 * 1024 * 1024
+"""Default limit on the bytes of a file that is read."""
 
-_MARKS: Final = frozenset({"title", "uid", "schemaVersion", "tags", "rows", "templating", "timepicker"})
-"""Members of a dashboard that other files have, too: two of them together make a dashboard."""
+_DASHBOARD_KEYS: Final = frozenset({"title", "uid", "schemaVersion", "tags", "rows", "templating", "timepicker"})
+"""Members of a dashboard that other files may have, too. A tree without ``panels`` needs two of them to be a dashboard."""
 
 
-def check_size(size: int, largest: int) -> None:
-    """Raise TooLarge for a file of more than ``largest`` bytes."""
-    if size > largest:
-        raise TooLarge(f"file has {size} bytes, at most {largest} are read: make it smaller or raise the limit")
+def check_size(size: int, max_file_bytes: int) -> None:
+    """Raise TooLarge for a file of more than ``max_file_bytes`` bytes."""
+    if size > max_file_bytes:
+        raise TooLarge(f"file has {size} bytes, at most {max_file_bytes} are read: make it smaller or raise the limit")
 
 
 def decode_text(body: bytes) -> str:
-    """Return the text of a file, without a byte order mark. Raises Invalid with the place that is not UTF-8."""
+    """Return the text of a file, without a byte order mark. Raises Invalid with the position of the first byte that is not UTF-8."""
     try:
         return body.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as fault:
@@ -31,21 +31,21 @@ def decode_text(body: bytes) -> str:
 
 
 def is_resource(tree: Any) -> bool:
-    """Return whether a file says itself which kind of resource it holds."""
+    """Return whether the tree of a file has an ``apiVersion`` or a ``kind``, as resources do."""
     return isinstance(tree, dict) and ("apiVersion" in tree or "kind" in tree)
 
 
 def is_classic(tree: Any) -> bool:
-    """Return whether a file is a dashboard's own JSON."""
-    return isinstance(tree, dict) and not is_resource(tree) and has_marks(tree)
+    """Return whether the tree of a file is a dashboard's own JSON, without a resource around it."""
+    return isinstance(tree, dict) and not is_resource(tree) and looks_like_dashboard(tree)
 
 
 def unwrap_dashboard(tree: Any) -> dict[str, Any] | None:
     """Return the dashboard in the body of a classic request (``{"dashboard": …, "overwrite": …}``); None for any other tree."""
-    inner = tree.get("dashboard") if isinstance(tree, dict) and not is_resource(tree) and not has_marks(tree) else None
+    inner = tree.get("dashboard") if isinstance(tree, dict) and not is_resource(tree) and not looks_like_dashboard(tree) else None
     return inner if isinstance(inner, dict) and is_classic(inner) else None
 
 
-def has_marks(tree: Mapping[str, Any]) -> bool:
-    """Return whether an object has members that only a dashboard has, or two of those that other files have, too."""
-    return "panels" in tree or len(_MARKS & tree.keys()) > 1
+def looks_like_dashboard(tree: Mapping[str, Any]) -> bool:
+    """Return whether a tree has ``panels``, or at least two of the other members of a dashboard."""
+    return "panels" in tree or len(_DASHBOARD_KEYS & tree.keys()) > 1

@@ -3,65 +3,67 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dashwright.common.document import write_json
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import folder_name
+from dashwright.common.json_documents import write_json
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.objects import Key, ManagedObject, Write
-from dashwright.jobs_worker.domain.ownership import annotations
+from dashwright.jobs_worker.domain.ownership import manager_annotations
 
 
 @dataclass(frozen=True, slots=True)
 class Folders:
     """The names and parents of one repository's folders."""
 
+    #: Name of the repository.
     repository: str
+    #: Title of the repository.
     title: str
-    #: All objects are in a folder that has the repository's name and title; otherwise the top directories are at the root.
-    rooted: bool
-    #: Folder names by directory, without the root's.
+    #: ``True`` if all objects are in a folder with the name and title of the repository; otherwise top directories are at the root.
+    has_root_folder: bool
+    #: Folder names by directory, without the root directory.
     names: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, directory: str) -> str:
-        """Return the folder of a directory; for the root directory the root folder, or empty without one."""
+        """Return the folder name of a directory; for the root directory the name of the root folder, or an empty string without one."""
         if directory:
             return self.names.get(directory) or folder_name(self.repository, directory)
-        return self.repository if self.rooted else ""
+        return self.repository if self.has_root_folder else ""
 
     def key(self, directory: str) -> Key:
         """Return the key of a directory's folder."""
         return Key(FOLDER.group, FOLDER.plural, self.name(directory))
 
-    def write(self, directory: str, *, is_new: bool) -> Write:
-        """Return the folder as it must be stored."""
-        title, above = self._title(directory), self._above(directory)
+    def write_for(self, directory: str, *, is_new: bool) -> Write:
+        """Return the write that stores the folder of a directory. ``is_new`` is ``True`` if the folder does not exist yet."""
+        title, parent_name = self._title(directory), self._parent_name(directory)
         return Write(
             key=self.key(directory),
             kind=FOLDER.kind,
             version=FOLDER.version,
             extract=Extract(title),
-            folder=above,
+            folder=parent_name,
             spec=write_json({"title": title}),
             is_new=is_new,
-            annotations=annotations(self.repository, directory, "", above),
+            annotations=manager_annotations(self.repository, directory, "", parent_name),
         )
 
-    def is_current(self, directory: str, stored: ManagedObject) -> bool:
-        """Return whether the stored folder is as it must be."""
+    def is_current(self, directory: str, stored_folder: ManagedObject) -> bool:
+        """Return whether the stored folder has the title, parent and path of its directory."""
         return (
-            stored.title == self._title(directory)
-            and stored.folder == self._above(directory)
-            and stored.path.rstrip("/") == directory.rstrip("/")
+            stored_folder.title == self._title(directory)
+            and stored_folder.folder == self._parent_name(directory)
+            and stored_folder.path.rstrip("/") == directory.rstrip("/")
         )
 
     def _title(self, directory: str) -> str:
         return directory.rstrip("/").rpartition("/")[2] if directory else self.title
 
-    def _above(self, directory: str) -> str:
+    def _parent_name(self, directory: str) -> str:
         return self.name(paths.parent(directory)) if directory else ""
 
 
 def shallow_first(directories: Iterable[str]) -> list[str]:
-    """Return the directories in an order in which each comes after the one above it."""
+    """Return the directories in an order in which each comes after its parent directory."""
     return sorted(directories, key=lambda directory: (directory.count("/"), directory))

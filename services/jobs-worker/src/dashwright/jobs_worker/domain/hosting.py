@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-MOST_FILES: Final = 1000
-"""Changed files that are read of one pull request."""
+MAX_CHANGED_FILES: Final = 1000
+"""Limit on the changed files of a pull request that are read."""
 
 
 class FileStatus(StrEnum):
-    """The kind of change to a file in a pull request."""
+    """The way in which a pull request changes a file."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -43,10 +43,9 @@ class PullRequest:
     #: Name of the branch with the changes.
     head: str
     head_commit: str
-    #: The head is a branch of another repository, which cannot be fetched by name.
-    is_from_elsewhere: bool
-    #: Number of changed files.
-    files: int
+    #: ``True`` if the head is a branch of another repository, which cannot be fetched by name.
+    is_from_fork: bool
+    changed_file_count: int
 
 
 @dataclass(frozen=True, slots=True)

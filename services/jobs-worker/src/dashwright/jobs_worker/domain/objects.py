@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.models.provisioning import RepositorySpec
 
-ACTOR: Final = "access-policy:provisioning"
+PROVISIONING_ACTOR: Final = "access-policy:provisioning"
 """The actor of work that no user requested, and ``createdBy`` of everything that a job writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A stored repository, as its readers need it."""
+    """A stored repository, with what jobs and calls need of it."""
 
     namespace: str
     name: str
@@ -25,13 +25,13 @@ class Repository:
     spec: RepositorySpec
     #: Commit of the last sync, empty before the first sync.
     commit: str = ""
-    #: Dashboards from this repository are stored.
+    #: ``True`` if dashboards from this repository are stored.
     has_dashboards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name in a checkout."""
+    """A file or directory in a checkout."""
 
     #: A directory ends in ``/``.
     path: str
@@ -39,7 +39,7 @@ class Entry:
     checksum: str = ""
     #: Bytes.
     size: int = 0
-    #: Reason why the entry cannot be read, such as a symbolic link. It is refused then, and nothing below it is known.
+    #: Reason why the entry cannot be read, such as that it is a symbolic link; empty for a readable entry. Entries below it are unknown.
     fault: str = ""
 
 
@@ -49,21 +49,21 @@ class LastChange:
 
     #: Unix milliseconds.
     at: int
-    #: Empty for a file in a folder.
+    #: Name of the author, empty for a file in a local directory.
     author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two commits."""
+    """The difference between two states of the files, such as two commits."""
 
     #: Added, changed and removed files, and all directories above them. A directory ends in ``/``.
     paths: frozenset[str]
     #: The entries that exist now at these paths.
     entries: Sequence[Entry]
-    #: Files and directories added, less those removed.
+    #: Number of added files and directories minus the number of removed ones.
     growth: int = 0
-    #: The earlier commit.
+    #: The earlier commit; empty if the difference is not one of commits.
     since: str = ""
     #: Directories that become folders without a resource in them, because a client creates them.
     folders: frozenset[str] = frozenset()
@@ -71,7 +71,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that was read in one go."""
+    """The content of a file with the checksum of that content."""
 
     body: bytes
     #: Checksum of exactly these bytes.
@@ -85,8 +85,8 @@ class Edit:
     path: str
     #: New bytes; None removes the file.
     body: bytes | None
-    #: Checksum of the present file, None if there must be none. Only folders are checked: in git the base commit is.
-    replaces: str | None
+    #: Checksum of the present file; None if the file must not exist. Checked in local directories only: git checks the base commit.
+    replaced_checksum: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,12 @@ class GitIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A commit to make."""
+class CommitDraft:
+    """A commit that is not made yet."""
 
-    #: Iterated one by one, so that they need not be in memory together.
+    #: An iterable that may produce edits on demand, so that not all are in memory together.
     edits: Iterable[Edit]
-    by: GitIdentity
+    author: GitIdentity
     message: str
     #: Time of the author; None for now.
     at: datetime | None = None
@@ -120,7 +120,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ManagedObject:
-    """A stored object that the repository owns."""
+    """A stored object that the repository manages."""
 
     key: Key
     #: The path of a folder may end in ``/``; that of the root folder is empty.
@@ -141,8 +141,8 @@ class QuarantinedFile:
     #: Checksum of the bytes if they are the reason, else empty.
     checksum: str = ""
     #: Fingerprint of the rules that refused the bytes. Empty for another reason; every sync then examines the file again.
-    rules: str = ""
-    #: The file has the same bytes as the one that its object comes from, which is not an error.
+    rules_fingerprint: str = ""
+    #: ``True`` if the file has the same bytes as the file that its object comes from. This is not an error.
     is_copy: bool = False
 
 
@@ -150,25 +150,27 @@ class QuarantinedFile:
 class Snapshot:
     """The stored state of a repository, apart from its objects, after a plan is written."""
 
-    #: Commit of the files, empty for a folder.
+    #: Commit of the files, empty for a local directory.
     commit: str = ""
-    #: Commit at which the paths outside ``looked_at`` were examined; None if all were examined now.
+    #: Commit at which the paths outside ``examined_paths`` were examined; None if this sync examined all paths.
     since: str | None = None
     #: Examined paths, None for all.
-    looked_at: AbstractSet[str] | None = None
-    #: Files among ``looked_at`` that could not be stored.
+    examined_paths: AbstractSet[str] | None = None
+    #: Files among ``examined_paths`` that could not be stored.
     quarantined: Sequence[QuarantinedFile] = ()
-    #: Number of files and directories; with ``since`` the difference from that commit.
-    entries: int = 0
+    #: Number of files and directories; with ``since`` the change of that number since that commit.
+    entry_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class Manager:
     """The manager of a stored object."""
 
     #: ``repo`` or the name of another tool; empty for an unmanaged object.
     kind: str = ""
+    #: Name of the repository, or what identifies the other tool.
     identity: str = ""
+    #: ``True`` if other clients may change the object.
     allows_edits: bool = False
     #: Folder of the object, empty at the root.
     folder: str = ""
@@ -176,15 +178,15 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An object to create or update, complete: members that are missing here are removed, except those that the store adds."""
+    """An object to create or update. Stored members that are missing here are removed, unless the store sets them."""
 
     key: Key
     kind: str
-    #: Version of the file.
+    #: API version of the object in the file, without the group.
     version: str
-    #: Values that the kind reads from the spec.
+    #: Values that the kind extracts from the spec, such as the title.
     extract: Extract
-    #: Empty at the root; also among the annotations.
+    #: Name of the folder, empty at the root; the annotations contain it, too.
     folder: str
     #: Compact JSON.
     spec: bytes
@@ -200,11 +202,11 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An object as it is stored."""
+    """A stored object with its body."""
 
     api_version: str
     labels: Mapping[str, str]
-    #: They include the folder.
+    #: The annotations include the name of the folder.
     annotations: Mapping[str, str]
     #: JSON.
     spec: bytes

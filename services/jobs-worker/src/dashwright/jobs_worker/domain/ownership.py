@@ -11,32 +11,36 @@ from dashwright.common.kinds.annotations import (
     SOURCE_PATH,
 )
 from dashwright.common.kinds.registry import FOLDER
-from dashwright.jobs_worker.domain.objects import Key, Owner
+from dashwright.jobs_worker.domain.objects import Key, Manager
 
-SET_BY_US = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY}
+SYSTEM_ANNOTATIONS = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY}
 """Annotations that a file cannot set: the store and the sync set them."""
 
 
-def annotations(repository: str, path: str, checksum: str, folder: str) -> dict[str, str]:
-    """Return the annotations of a managed object without empty values. The path of a directory has no slash at its end."""
-    carried = {
+def manager_annotations(repository: str, path: str, checksum: str, folder: str) -> dict[str, str]:
+    """Return the annotations that a sync sets on a managed object, without empty ones. The slash at the end of ``path`` is left out."""
+    values = {
         MANAGED_BY: REPOSITORY_MANAGER,
         MANAGER_ID: repository,
         SOURCE_PATH: path.rstrip("/"),
         SOURCE_CHECKSUM: checksum,
         FOLDER_KEY: folder,
     }
-    return {name: value for name, value in carried.items() if value}
+    return {name: value for name, value in values.items() if value}
 
 
-def write_refusal(key: Key, owner: Owner | None, repository: str) -> str:
-    """Return why ``repository`` may not write the object, or an empty string. Pass None as ``owner`` of an object that does not exist."""
-    if owner is None or (owner.kind == REPOSITORY_MANAGER and owner.identity == repository) or (owner.kind and owner.allows_edits):
+def write_refusal(key: Key, manager: Manager | None, repository: str) -> str:
+    """Return why ``repository`` may not write the object, or an empty string. Pass None as ``manager`` of an object that does not exist."""
+    if (
+        manager is None
+        or (manager.kind == REPOSITORY_MANAGER and manager.identity == repository)
+        or (manager.kind and manager.allows_edits)
+    ):
         return ""
     if key.group == FOLDER.group:
-        if not owner.kind:
+        if not manager.kind:
             return "target folder is not managed by a repository"
-        return f"target folder is managed by a different repository ({owner.identity})"
-    if not owner.kind:
+        return f"target folder is managed by a different repository ({manager.identity})"
+    if not manager.kind:
         return f"resource '{key.name}' already exists and is not managed"
-    return f"resource '{key.name}' is managed by {owner.kind} '{owner.identity}' and cannot be modified by repo '{repository}'"
+    return f"resource '{key.name}' is managed by {manager.kind} '{manager.identity}' and cannot be modified by repo '{repository}'"

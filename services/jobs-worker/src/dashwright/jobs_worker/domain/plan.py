@@ -1,6 +1,6 @@
-"""The plan of a sync: every conflict is decided before anything is written, so that all of it can be written in one transaction.
+"""The plan of a sync. Every conflict is decided before anything is written, so that one transaction can write everything.
 
-A refused file never costs what is stored of it, and two files never overwrite one another.
+If a file is refused, the object that was stored from it is kept. Two files never overwrite the same object.
 """
 
 from collections import deque
@@ -11,27 +11,27 @@ from dashwright.common.errors import Conflict
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.folders import Folders, shallow_first
-from dashwright.jobs_worker.domain.objects import Key, ManagedObject, Owner, Write
-from dashwright.jobs_worker.domain.ownership import annotations, write_refusal
+from dashwright.jobs_worker.domain.objects import Key, ManagedObject, Manager, Write
+from dashwright.jobs_worker.domain.ownership import manager_annotations, write_refusal
 from dashwright.jobs_worker.domain.resource import Resource
-from dashwright.jobs_worker.domain.survey import Fault, IgnoredFile, Survey
+from dashwright.jobs_worker.domain.scan import Fault, IgnoredFile, Scan
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedFile:
-    """A file that was read. There may be very many, so the resource itself waits in the spool."""
+    """A file that was read. Its resource is in the spool, because all resources together may not fit into memory."""
 
     path: str
     #: Checksum of the bytes that were read.
     checksum: str
     key: Key
-    #: Objects that the path stands for so far.
-    stored: tuple[ManagedObject, ...]
+    #: Objects that were stored from the path.
+    stored_objects: tuple[ManagedObject, ...]
     #: Ticket of the resource in the spool.
     ticket: int
 
 
-def write_of(path: str, checksum: str, resource: Resource, folders: Folders, *, is_new: bool) -> Write:
+def write_for(path: str, checksum: str, resource: Resource, folders: Folders, *, is_new: bool) -> Write:
     """Return the object to store for the resource in a file, in the folder of its directory."""
     folder = folders.name(paths.parent(path))
     return Write(
@@ -43,7 +43,7 @@ def write_of(path: str, checksum: str, resource: Resource, folders: Folders, *, 
         spec=resource.spec,
         is_new=is_new,
         labels=resource.labels,
-        annotations={**resource.annotations, **annotations(folders.repository, path, checksum, folder)},
+        annotations={**resource.annotations, **manager_annotations(folders.repository, path, checksum, folder)},
     )
 
 
@@ -51,61 +51,63 @@ def write_of(path: str, checksum: str, resource: Resource, folders: Folders, *, 
 class Plan:
     """The changes that a sync makes."""
 
-    #: Objects that the repository owns before, by key.
-    ours: Mapping[Key, ManagedObject]
+    #: Objects that the repository manages before the sync, by key.
+    managed: Mapping[Key, ManagedObject]
     #: Keys that are stored already, of the repository and of other managers.
     existing: frozenset[Key]
     #: Directories whose folders are created or updated, parents first.
     directories: list[str] = field(default_factory=list)
-    #: Files whose objects are written, in plan order.
+    #: Files whose objects are written, in plan order (see ``common.jobs.paths``).
     writes: list[PreparedFile] = field(default_factory=list)
-    #: Objects to delete, then folders, deepest first.
+    #: Dashboards to delete, then folders, the deepest first.
     removals: list[ManagedObject] = field(default_factory=list)
-    #: Objects that are as they must be.
+    #: Objects that need no change.
     unchanged: list[ManagedObject] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    #: Files with the bytes of the file that their object comes from; not errors.
+    #: Files with the same bytes as the file from which their object is stored. They are not errors.
     copies: list[Fault] = field(default_factory=list)
     #: Files without a resource; not errors.
     ignored: list[IgnoredFile] = field(default_factory=list)
 
     @property
-    def changes(self) -> int:
+    def change_count(self) -> int:
         """The number of writes and deletions."""
         return len(self.directories) + len(self.writes) + len(self.removals)
 
 
-def unknown_keys(found: Survey, prepared: Iterable[PreparedFile], managed: Iterable[ManagedObject], folders: Folders) -> list[Key]:
-    """Return the keys of objects that would be created: another manager may own them."""
-    ours = {item.key for item in managed}
-    keys = {file.key for file in prepared} | {folders.key(directory) for directory in found.directories}
-    return sorted(keys - ours)
+def keys_to_create(scan: Scan, prepared_files: Iterable[PreparedFile], managed: Iterable[ManagedObject], folders: Folders) -> list[Key]:
+    """Return the keys of the objects to write that the repository does not manage. They may exist under another manager."""
+    managed_keys = {item.key for item in managed}
+    keys = {file.key for file in prepared_files} | {folders.key(directory) for directory in scan.directories}
+    return sorted(keys - managed_keys)
 
 
 def make_plan(
-    found: Survey, prepared: Sequence[PreparedFile], managed: Sequence[ManagedObject], owners: Mapping[Key, Owner], folders: Folders
+    scan: Scan, prepared_files: Sequence[PreparedFile], managed: Sequence[ManagedObject], managers: Mapping[Key, Manager], folders: Folders
 ) -> Plan:
-    """Return the plan of a sync. ``found.faults`` includes the faults of reading.
+    """Return the plan of a sync. ``scan.faults`` must include the faults found when the files were read.
 
     Raises Conflict if the root folder belongs to another manager.
     """
-    ours = {item.key: item for item in managed}
-    plan = Plan(ours, frozenset(ours.keys() | owners.keys()))
-    plan.faults, plan.unchanged, plan.ignored = list(found.faults), list(found.unchanged), list(found.ignored)
-    blocked = _blocked(found, ours, owners, folders)
-    plan.faults += [Fault(directory, reason, name=folders.name(directory)) for directory, reason in blocked.items()]
-    plan.faults += _refuse_foreign(prepared, plan.ours, owners, blocked, folders.repository)
-    refused = {fault.path for fault in plan.faults}
-    held = {item.key: _Holder(item.path, item.checksum) for item in found.unchanged}
-    held |= {item.key: _Holder(fault.path) for fault in plan.faults for item in fault.stored}
-    losers, plan.copies = _refuse_duplicates([file for file in prepared if file.path not in refused], held)
-    plan.faults += losers
-    refused |= {fault.path for fault in (*losers, *plan.copies)}
-    plan.writes = [file for file in prepared if file.path not in refused]
-    staying = held.keys() | {item.key for fault in losers for item in fault.stored} | {file.key for file in plan.writes}
-    gone = [item for item in managed if item.key.group != FOLDER.group and item.key not in staying]
-    plan.removals = sorted(gone, key=_plan_order)
-    _plan_folders(plan, found, folders, blocked)
+    managed_by_key = {item.key: item for item in managed}
+    plan = Plan(managed_by_key, frozenset(managed_by_key.keys() | managers.keys()))
+    plan.faults, plan.unchanged, plan.ignored = list(scan.faults), list(scan.unchanged), list(scan.ignored)
+    blocked_directories = _blocked_directories(scan, managed_by_key, managers, folders)
+    plan.faults += [Fault(directory, reason, name=folders.name(directory)) for directory, reason in blocked_directories.items()]
+    plan.faults += _foreign_faults(prepared_files, plan.managed, managers, blocked_directories, folders.repository)
+    refused_paths = {fault.path for fault in plan.faults}
+    source_files = {item.key: _SourceFile(item.path, item.checksum) for item in scan.unchanged}
+    source_files |= {item.key: _SourceFile(fault.path) for fault in plan.faults for item in fault.stored_objects}
+    duplicates, plan.copies = _refuse_duplicates([file for file in prepared_files if file.path not in refused_paths], source_files)
+    plan.faults += duplicates
+    refused_paths |= {fault.path for fault in (*duplicates, *plan.copies)}
+    plan.writes = [file for file in prepared_files if file.path not in refused_paths]
+    remaining_keys = (
+        source_files.keys() | {item.key for fault in duplicates for item in fault.stored_objects} | {file.key for file in plan.writes}
+    )
+    removed_objects = [item for item in managed if item.key.group != FOLDER.group and item.key not in remaining_keys]
+    plan.removals = sorted(removed_objects, key=_plan_order)
+    _plan_folders(plan, scan, folders, blocked_directories)
     return plan
 
 
@@ -113,108 +115,115 @@ def _plan_order(item: ManagedObject) -> tuple[int, str]:
     return paths.plan_order(item.path)
 
 
-def _blocked(found: Survey, ours: Mapping[Key, ManagedObject], owners: Mapping[Key, Owner], folders: Folders) -> dict[str, str]:
-    """Return the directories that cannot have a folder, with the reason. Raises Conflict for the root's."""
-    blocked: dict[str, str] = {}
-    for directory in shallow_first(found.directories):
+def _blocked_directories(
+    scan: Scan, managed: Mapping[Key, ManagedObject], managers: Mapping[Key, Manager], folders: Folders
+) -> dict[str, str]:
+    """Return the directories that cannot have a folder, with the reason. Raises Conflict if the root directory is one of them."""
+    reasons: dict[str, str] = {}
+    for directory in shallow_first(scan.directories):
         key = folders.key(directory)
-        reason = "" if key in ours else write_refusal(key, owners.get(key), folders.repository)
+        reason = "" if key in managed else write_refusal(key, managers.get(key), folders.repository)
         if reason and not directory:
             raise Conflict(f"{reason}: folder '{key.name}' exists; rename the repository, or remove the folder")
-        if reason := reason or (blocked.get(paths.parent(directory), "") if directory else ""):
-            blocked[directory] = reason
-    return blocked
+        if reason := reason or (reasons.get(paths.parent(directory), "") if directory else ""):
+            reasons[directory] = reason
+    return reasons
 
 
-def _plan_folders(plan: Plan, found: Survey, folders: Folders, blocked: Mapping[str, str]) -> None:
-    """Add the folders to write, and as last deletions those to remove."""
-    resources = [item.path for item in found.unchanged] + [file.path for file in plan.writes]
-    needed = {directory for path in resources for directory in paths.directories(path)} | found.requested_directories | {""}
-    with_folder = found.directories & needed - blocked.keys()
-    for directory in shallow_first(with_folder):
-        stored = plan.ours.get(folders.key(directory))
-        if stored is not None and folders.is_current(directory, stored):
-            plan.unchanged.append(stored)
+def _plan_folders(plan: Plan, scan: Scan, folders: Folders, blocked_directories: Mapping[str, str]) -> None:
+    """Add the folders to write, and append the folders to delete to the removals."""
+    resources = [item.path for item in scan.unchanged] + [file.path for file in plan.writes]
+    needed_directories = {directory for path in resources for directory in paths.directories(path)} | scan.requested_directories | {""}
+    folder_directories = scan.directories & needed_directories - blocked_directories.keys()
+    for directory in shallow_first(folder_directories):
+        stored_folder = plan.managed.get(folders.key(directory))
+        if stored_folder is not None and folders.is_current(directory, stored_folder):
+            plan.unchanged.append(stored_folder)
         else:
             plan.directories.append(directory)
-    staying = {folders.key(directory) for directory in with_folder}
-    gone = [
+    remaining_keys = {folders.key(directory) for directory in folder_directories}
+    removed_folders = [
         item
-        for item in plan.ours.values()
-        if item.key.group == FOLDER.group and item.key not in staying and item.path.rstrip("/") + "/" not in found.existing_directories
+        for item in plan.managed.values()
+        if item.key.group == FOLDER.group
+        and item.key not in remaining_keys
+        and item.path.rstrip("/") + "/" not in scan.existing_directories
     ]
-    plan.removals += sorted(gone, key=_plan_order)
+    plan.removals += sorted(removed_folders, key=_plan_order)
 
 
-def _refuse_foreign(
-    prepared: Iterable[PreparedFile],
-    ours: Mapping[Key, ManagedObject],
-    owners: Mapping[Key, Owner],
-    blocked: Mapping[str, str],
+def _foreign_faults(
+    prepared_files: Iterable[PreparedFile],
+    managed: Mapping[Key, ManagedObject],
+    managers: Mapping[Key, Manager],
+    blocked_directories: Mapping[str, str],
     repository: str,
 ) -> list[Fault]:
+    """Return a fault for each file whose object has another manager or whose directory cannot have a folder."""
     faults = []
-    for file in prepared:
-        reason = write_refusal(file.key, owners.get(file.key), repository) if file.key not in ours else ""
-        reason = reason or blocked.get(paths.parent(file.path), "")
+    for file in prepared_files:
+        reason = write_refusal(file.key, managers.get(file.key), repository) if file.key not in managed else ""
+        reason = reason or blocked_directories.get(paths.parent(file.path), "")
         if reason:
-            faults.append(Fault(file.path, reason, file.stored, file.key.name))
+            faults.append(Fault(file.path, reason, file.stored_objects, file.key.name))
     return faults
 
 
 @dataclass(frozen=True, slots=True)
-class _Holder:
-    """The file that an object comes from."""
+class _SourceFile:
+    """The file that an object is stored from."""
 
     path: str
-    #: Checksum of its bytes, empty if they are not what is stored.
+    #: Checksum of the file, empty if the stored object has another content.
     checksum: str = ""
 
 
-def _refuse_duplicates(prepared: Iterable[PreparedFile], held: Mapping[Key, _Holder]) -> tuple[list[Fault], list[Fault]]:
-    """Leave one file for each name and return the others as faults and copies.
+def _refuse_duplicates(prepared_files: Iterable[PreparedFile], source_files: Mapping[Key, _SourceFile]) -> tuple[list[Fault], list[Fault]]:
+    """Choose one file for each key, and return faults for the duplicates and faults for the copies among the other files.
 
-    The file that has the name keeps it, else the first in plan order. A refused file keeps what is stored of it and may so refuse the next
-    file; each file is examined once.
+    The file from which the object is stored is chosen, else the first in plan order. The stored objects of a refused file are kept, so
+    other files for these objects are refused, too. ``source_files`` are the files of objects that are kept in any case.
     """
-    rivals: dict[Key, list[PreparedFile]] = {}
-    for file in prepared:
-        rivals.setdefault(file.key, []).append(file)
+    files_by_key: dict[Key, list[PreparedFile]] = {}
+    for file in prepared_files:
+        files_by_key.setdefault(file.key, []).append(file)
     faults: dict[str, Fault] = {}
     copies: dict[str, Fault] = {}
-    holding = deque(held.items())
+    pending = deque(source_files.items())
 
-    def refuse(files: Iterable[PreparedFile], other: _Holder) -> None:
+    def refuse(files: Iterable[PreparedFile], source: _SourceFile) -> None:
+        """Refuse files for an object that comes from ``source``."""
         for file in files:
-            if not file.stored and file.checksum and file.checksum == other.checksum:
-                copies.setdefault(file.path, _copy(file, other.path))
+            is_copy = not file.stored_objects and file.checksum != "" and file.checksum == source.checksum
+            if is_copy:
+                copies.setdefault(file.path, _copy_fault(file, source.path))
                 continue
-            faults.setdefault(file.path, _duplicate(file, other.path))
-            holding.extend((item.key, _Holder(file.path)) for item in file.stored)
+            faults.setdefault(file.path, _duplicate_fault(file, source.path))
+            pending.extend((item.key, _SourceFile(file.path)) for item in file.stored_objects)
 
-    def settle_held() -> None:
-        while holding:
-            key, holder = holding.popleft()
-            refuse(rivals.pop(key, ()), holder)
+    def refuse_pending() -> None:
+        while pending:
+            key, source = pending.popleft()
+            refuse(files_by_key.pop(key, ()), source)
 
-    settle_held()
-    for key, files in list(rivals.items()):
-        winner = next((file for file in files if any(item.key == key for item in file.stored)), files[0])
-        rivals[key] = [winner]
-        refuse((file for file in files if file is not winner), _Holder(winner.path, winner.checksum))
-    settle_held()
+    refuse_pending()
+    for key, files in list(files_by_key.items()):
+        chosen_file = next((file for file in files if any(item.key == key for item in file.stored_objects)), files[0])
+        files_by_key[key] = [chosen_file]
+        refuse((file for file in files if file is not chosen_file), _SourceFile(chosen_file.path, chosen_file.checksum))
+    refuse_pending()
     return _in_plan_order(faults), _in_plan_order(copies)
 
 
-def _duplicate(file: PreparedFile, other: str) -> Fault:
-    shown = f"duplicate resource name: {file.key.name}"
-    message = f"{shown}, {file.path} and {other}"
-    return Fault(file.path, message, file.stored, file.key.name, shown=shown)
+def _duplicate_fault(file: PreparedFile, other_path: str) -> Fault:
+    public_message = f"duplicate resource name: {file.key.name}"
+    message = f"{public_message}, {file.path} and {other_path}"
+    return Fault(file.path, message, file.stored_objects, file.key.name, public_message=public_message)
 
 
-def _copy(file: PreparedFile, other: str) -> Fault:
-    message = f"{file.path} is a copy of {other}: only that one is synced"
-    return Fault(file.path, message, (), file.key.name, shown="the file is a copy of another one, and only that one is synced")
+def _copy_fault(file: PreparedFile, other_path: str) -> Fault:
+    message = f"{file.path} is a copy of {other_path}: only that one is synced"
+    return Fault(file.path, message, (), file.key.name, public_message="the file is a copy of another one, and only that one is synced")
 
 
 def _in_plan_order(faults: Mapping[str, Fault]) -> list[Fault]:

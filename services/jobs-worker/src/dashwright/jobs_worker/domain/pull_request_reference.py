@@ -1,4 +1,4 @@
-"""The reference of a job to a pull request, compared with the pull requests of the host."""
+"""The reference of a job to a pull request, and its comparison with the pull requests of the host."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,26 +11,30 @@ from dashwright.common.models.provisioning import PullRequestJobOptions
 from dashwright.jobs_worker.domain.hosting import PullRequest
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,40}", re.IGNORECASE)
-"""A commit, perhaps abbreviated as git does it."""
+"""A commit hash, complete or abbreviated."""
 
-_MOST_NAMED: Final = 10
+_MAX_LISTED: Final = 10
+"""Limit on the pull requests that an error lists."""
+
+_MAX_QUOTED_CHARACTERS: Final = 200
+"""Limit on the characters of a value that an error quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PullRequestReference:
-    """A reference to a pull request. Missing parts are 0 or empty."""
+    """A reference to a pull request. A missing number is 0; other missing members are empty."""
 
     number: int = 0
-    #: Its branch, as ``change``, ``refs/heads/change`` or ``refs/pull/7/head``; or its newest commit.
+    #: Branch of the pull request, as ``change``, ``refs/heads/change`` or ``refs/pull/7/head``; or its newest commit.
     ref: str = ""
-    #: Its newest commit.
+    #: Newest commit of the pull request.
     commit: str = ""
-    #: Its page at the git host, or one below that.
+    #: Address of the page of the pull request at the git host, or of a page below it.
     url: str = ""
 
     @classmethod
-    def of(cls, options: PullRequestJobOptions | None) -> Self:
-        """Return the reference in a JobSpec. Raises BadRequest if it names no pull request."""
+    def from_options(cls, options: PullRequestJobOptions | None) -> Self:
+        """Return the reference in the options of a job. Raises BadRequest if the options name no pull request."""
         options = options or PullRequestJobOptions()
         reference = cls(options.pr or 0, options.ref or "", options.hash or "", options.url or "")
         if reference.number < 0 or not (reference.number or reference.ref or reference.url):
@@ -38,58 +42,58 @@ class PullRequestReference:
         return reference
 
     def without_commit(self) -> Self:
-        """Return the reference to whatever the newest commit is by now."""
+        """Return a copy that matches any newest commit."""
         return replace(self, commit="")
 
-    def check(self, request: PullRequest) -> None:
+    def check(self, pull_request: PullRequest) -> None:
         """Raise BadRequest if the pull request does not match the reference."""
-        if faults := list(self._faults(request)):
-            raise BadRequest(f"pull request {request.number} does not match the job: {'; '.join(faults)}")
+        if mismatches := list(self._mismatches(pull_request)):
+            raise BadRequest(f"pull request {pull_request.number} does not match the job: {'; '.join(mismatches)}")
 
-    def choose(self, among: Sequence[PullRequest], base: str) -> PullRequest:
-        """Return the open pull request that matches; of several the one into the branch ``base``.
+    def choose(self, candidates: Sequence[PullRequest], base: str) -> PullRequest:
+        """Return the open pull request that matches. If several match, return the one into the branch ``base``.
 
         Raises NotFound if none matches, BadRequest if several do.
         """
-        found = [request for request in among if not list(self._faults(request))]
-        if not found:
+        matches = [pull_request for pull_request in candidates if not list(self._mismatches(pull_request))]
+        if not matches:
             raise NotFound(f"the git host's API knows no open pull request with {self}; correct that, or give its number as pr.pr")
-        into_base = [request for request in found if request.base == base]
-        if len(found) > 1 and len(into_base) != 1:
-            numbers = ", ".join(str(request.number) for request in found[:_MOST_NAMED])
+        matches_into_base = [pull_request for pull_request in matches if pull_request.base == base]
+        if len(matches) > 1 and len(matches_into_base) != 1:
+            numbers = ", ".join(str(pull_request.number) for pull_request in matches[:_MAX_LISTED])
             raise BadRequest(f"several open pull requests have {self}: {numbers}; give the number of one as pr.pr")
-        return found[0] if len(found) == 1 else into_base[0]
+        return matches[0] if len(matches) == 1 else matches_into_base[0]
 
     def __str__(self) -> str:
-        parts = (("pr.ref", self.ref), ("pr.hash", self.commit), ("pr.url", self.url))
-        return ", ".join(f"{name} {text[:200]!r}" for name, text in parts if text)
+        fields = (("pr.ref", self.ref), ("pr.hash", self.commit), ("pr.url", self.url))
+        return ", ".join(f"{name} {value[:_MAX_QUOTED_CHARACTERS]!r}" for name, value in fields if value)
 
-    def _faults(self, request: PullRequest) -> Iterator[str]:
-        if self.ref and not _is_ref(self.ref, request):
-            yield f"its branch is {request.head!r}, at {request.head_commit}, not {self.ref[:200]!r} (pr.ref)"
-        if self.commit and not _is_commit(self.commit, request):
-            yield f"its newest commit is {request.head_commit}, not {self.commit[:80]!r} (pr.hash)"
-        if self.url and not _is_page(self.url, request.url):
-            yield f"its address is {request.url}, not {self.url[:200]!r} (pr.url)"
-
-
-def _is_ref(ref: str, request: PullRequest) -> bool:
-    named = (request.head, f"refs/heads/{request.head}", f"refs/pull/{request.number}/head")
-    return ref in named or _is_commit(ref, request)
+    def _mismatches(self, pull_request: PullRequest) -> Iterator[str]:
+        if self.ref and not _matches_ref(self.ref, pull_request):
+            yield f"its branch is {pull_request.head!r}, at {pull_request.head_commit}, not {self.ref[:_MAX_QUOTED_CHARACTERS]!r} (pr.ref)"
+        if self.commit and not _matches_newest_commit(self.commit, pull_request):
+            yield f"its newest commit is {pull_request.head_commit}, not {self.commit[:80]!r} (pr.hash)"
+        if self.url and not _is_page(self.url, pull_request.url):
+            yield f"its address is {pull_request.url}, not {self.url[:_MAX_QUOTED_CHARACTERS]!r} (pr.url)"
 
 
-def _is_commit(text: str, request: PullRequest) -> bool:
-    return _COMMIT.fullmatch(text) is not None and request.head_commit.startswith(text.lower())
+def _matches_ref(ref: str, pull_request: PullRequest) -> bool:
+    names_of_head = (pull_request.head, f"refs/heads/{pull_request.head}", f"refs/pull/{pull_request.number}/head")
+    return ref in names_of_head or _matches_newest_commit(ref, pull_request)
+
+
+def _matches_newest_commit(value: str, pull_request: PullRequest) -> bool:
+    return _COMMIT.fullmatch(value) is not None and pull_request.head_commit.startswith(value.lower())
 
 
 def _is_page(url: str, page: str) -> bool:
-    """Return whether an address is that of the page, or of one of its tabs."""
-    given, known = _address(url), _address(page)
-    return given == known or (known != "" and given.startswith(f"{known}/"))
+    """Return whether an address leads to the page or to one of its tabs."""
+    address, page_address = _address(url), _address(page)
+    return address == page_address or (page_address != "" and address.startswith(f"{page_address}/"))
 
 
 def _address(url: str) -> str:
-    """Return host and path, without query, fragment and final slash; empty for an invalid address."""
+    """Return the host and path of an address, without the final slash; empty for an invalid address."""
     try:
         parts = urlsplit(url)
     except ValueError:

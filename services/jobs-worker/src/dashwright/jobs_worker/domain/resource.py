@@ -7,32 +7,37 @@ from typing import Any
 
 import orjson
 
-from dashwright.common.document import check_depth as check_nesting
-from dashwright.common.document import check_texts, read_shallow, write_json
 from dashwright.common.errors import Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
 from dashwright.common.jobs.paths import check_depth
+from dashwright.common.json_documents import check_depth as check_nesting
+from dashwright.common.json_documents import check_strings, read_shallow_json, write_json
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import NUMBER_LABEL
+from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.yaml import read_yaml
-from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size, decode_text, is_resource, unwrap_dashboard
+from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_size, decode_text, is_resource, unwrap_dashboard
 from dashwright.jobs_worker.domain.objects import Key
-from dashwright.jobs_worker.domain.ownership import SET_BY_US
+from dashwright.jobs_worker.domain.ownership import SYSTEM_ANNOTATIONS
 from dashwright.jobs_worker.domain.recognition import NoResource, check_content, check_unreadable
 
-LARGEST_METADATA = 256 * 1024
-DEEPEST_FOLDER = 8
-"""Levels of directories that become folders, unless the settings say otherwise."""
-CLASSIC_VERSION = "v0alpha1"
-_VERSION = version("dashwright-jobs-worker")
-KEPT_BY_THE_STORE = ("id", "uid", "version")
-"""Keys of a classic spec that the store keeps in the metadata."""
+MAX_METADATA_CHARACTERS = 256 * 1024
+"""Limit on the characters of the labels of an object, and on those of its annotations."""
 
-_WHAT_BELONGS_HERE = "a file holds either a dashboard's JSON (title, panels, …) or a resource with apiVersion, kind, metadata and spec"
+MAX_FOLDER_DEPTH = 8
+"""Default limit on the levels of directories that become folders."""
+
+CLASSIC_VERSION = "v0alpha1"
+"""API version of a dashboard whose file is classic."""
+
+_WORKER_VERSION = version("dashwright-jobs-worker")
+STORE_KEYS = ("id", "uid", "version")
+"""Members of a classic spec that the store sets. It keeps their values in the metadata of the object."""
+
+_EXPECTED_CONTENT = "a file holds either a dashboard's JSON (title, panels, …) or a resource with apiVersion, kind, metadata and spec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,83 +50,84 @@ class Resource:
     extract: Extract
     #: Compact JSON.
     spec: bytes
-    #: The user's own labels; annotations likewise.
+    #: Labels of the file, without those that only the store sets.
     labels: Mapping[str, str]
+    #: Annotations of the file, without those that only the store and the sync set.
     annotations: Mapping[str, str]
-    #: The file holds the dashboard's own JSON.
+    #: ``True`` if the file is the dashboard's own JSON, not a resource around it.
     is_classic: bool = False
 
-    def pack(self) -> bytes:
-        """Return bytes for ``unpack``: one line with everything but the spec, and then the spec as it is."""
+    def to_bytes(self) -> bytes:
+        """Return bytes for ``resource_from_bytes``: a line of JSON without the spec, then the spec."""
         members = (self.key.name, self.kind, self.version, tuple(self.extract), self.labels, self.annotations, self.is_classic)
         return b"\n".join((orjson.dumps(members), self.spec))
 
 
-def unpack(packed: bytes) -> Resource:
-    """Return the resource that was packed."""
-    members, _, spec = packed.partition(b"\n")
+def resource_from_bytes(data: bytes) -> Resource:
+    """Return the resource that ``Resource.to_bytes`` wrote into ``data``."""
+    members, _, spec = data.partition(b"\n")
     name, kind, version, extract, labels, annotations, is_classic = orjson.loads(members)
     key = Key(DASHBOARD.group, DASHBOARD.plural, name)
     return Resource(key, kind, version, Extract(*extract), spec, labels, annotations, is_classic)
 
 
-def rules_fingerprint(admission: AdmissionSettings, largest: int, deepest: int) -> str:
-    """Return a text that changes when files may be refused for other reasons: refused files are then examined again."""
-    return f"{_VERSION} {admission.min_refresh_seconds} {largest} {deepest}"
+def rules_fingerprint(admission: AdmissionSettings, max_file_bytes: int, max_folder_depth: int) -> str:
+    """Return a string that changes with the rules for files. When it changes, refused files are examined again."""
+    return f"{_WORKER_VERSION} {admission.min_refresh_seconds} {max_file_bytes} {max_folder_depth}"
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """A reader of the files of one repository."""
+class ResourceReader:
+    """A reader of the resources in the files of one repository."""
 
     namespace: str
     repository: str
     admission: AdmissionSettings
-    largest: int = LARGEST_FILE
-    deepest: int = DEEPEST_FOLDER
+    max_file_bytes: int = MAX_FILE_BYTES
+    max_folder_depth: int = MAX_FOLDER_DEPTH
 
     def read(self, path: str, body: bytes) -> Resource:
         """Return the resource in a file.
 
-        Raises NoResource if the file has none, and Invalid, BadRequest (name, title, depth) or TooLarge with the change that the file
-        needs.
+        Raises NoResource if the file has none. Raises Invalid, TooLarge or BadRequest (for the name, title or depth) with a message that
+        says what to change in the file.
         """
-        check_size(len(body), self.largest)
+        check_size(len(body), self.max_file_bytes)
         text = decode_text(body)
         if not text.strip():
             raise NoResource("the file is empty")
         try:
-            tree = _parsed(path, text)
+            tree = _parse(path, text)
         except Invalid as fault:
             check_unreadable(path, text, fault)
             raise
         check_content(tree)
-        resource = self._native(path, tree) if is_resource(tree) else self._classic(path, unwrap_dashboard(tree) or tree)
-        check_depth(path, self.deepest)
+        resource = self._from_resource(path, tree) if is_resource(tree) else self._from_classic(path, unwrap_dashboard(tree) or tree)
+        check_depth(path, self.max_folder_depth)
         return resource
 
     def tree(self, path: str, body: bytes) -> Any:
         """Return the parsed file. Raises Invalid if the content does not fit the file's suffix or is nested too deeply."""
-        return _parsed(path, decode_text(body))
+        return _parse(path, decode_text(body))
 
-    def _classic(self, path: str, spec: dict[str, Any]) -> Resource:
-        name = _optional_text(spec, "uid", "uid") or object_name(self.repository, path)
+    def _from_classic(self, path: str, spec: dict[str, Any]) -> Resource:
+        name = _optional_string(spec, "uid", "uid") or object_name(self.repository, path)
         return self._admit(CLASSIC_VERSION, name, spec, {}, {}, is_classic=True)
 
-    def _native(self, path: str, tree: dict[str, Any]) -> Resource:
-        version = _version(tree)
+    def _from_resource(self, path: str, tree: dict[str, Any]) -> Resource:
+        version = _checked_version(tree)
         metadata = _mapping(tree, "metadata")
         spec = tree.get("spec")
         if not isinstance(spec, dict):
             raise Invalid("spec is missing: it must be an object that holds the dashboard")
-        namespace = _optional_text(metadata, "namespace", "metadata.namespace")
+        namespace = _optional_string(metadata, "namespace", "metadata.namespace")
         if namespace and namespace != self.namespace:
             raise Invalid(
                 f"metadata.namespace is {namespace!r}, but this repository writes into {self.namespace!r}: remove it or correct it"
             )
-        name = _optional_text(metadata, "name", "metadata.name") or object_name(self.repository, path)
-        labels = {key: text for key, text in _texts(metadata, "labels").items() if key != NUMBER_LABEL}
-        annotations = {key: text for key, text in _texts(metadata, "annotations").items() if key not in SET_BY_US}
+        name = _optional_string(metadata, "name", "metadata.name") or object_name(self.repository, path)
+        labels = {key: value for key, value in _string_map(metadata, "labels").items() if key != CLASSIC_ID_LABEL}
+        annotations = {key: value for key, value in _string_map(metadata, "annotations").items() if key not in SYSTEM_ANNOTATIONS}
         return self._admit(version, name, spec, labels, annotations)
 
     def _admit(
@@ -134,43 +140,47 @@ class Reader:
         *,
         is_classic: bool = False,
     ) -> Resource:
+        """Return the resource after the admission of its kind. Raises Invalid or TooLarge."""
         extract = DASHBOARD.extract(spec)
         if not extract.layout:
-            spec = {key: value for key, value in spec.items() if key not in KEPT_BY_THE_STORE}
+            spec = {key: value for key, value in spec.items() if key not in STORE_KEYS}
         draft = Draft(name, self.namespace, spec, labels, annotations, version=version)
         if DASHBOARD.admit:
             DASHBOARD.admit(draft, self.admission)
         if draft.causes:
             raise Invalid("; ".join(f"{cause.field}: {cause.message}" for cause in draft.causes), causes=draft.causes)
-        check_texts([extract.title, draft.labels, draft.annotations])
-        for texts in (draft.labels, draft.annotations):
-            if sum(len(name) + len(text) for name, text in texts.items()) > LARGEST_METADATA:
-                raise TooLarge(f"labels or annotations hold more than {LARGEST_METADATA} characters; keep notes of that size elsewhere")
+        check_strings([extract.title, draft.labels, draft.annotations])
+        for mapping in (draft.labels, draft.annotations):
+            if sum(len(key) + len(value) for key, value in mapping.items()) > MAX_METADATA_CHARACTERS:
+                raise TooLarge(
+                    f"labels or annotations hold more than {MAX_METADATA_CHARACTERS} characters; keep notes of that size elsewhere"
+                )
         key = Key(DASHBOARD.group, DASHBOARD.plural, name)
         stored_version = rendering.stored_version(DASHBOARD, version, extract)
         return Resource(key, DASHBOARD.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations, is_classic)
 
 
-def _parsed(path: str, text: str) -> Any:
+def _parse(path: str, text: str) -> Any:
     if path.endswith(".json"):
-        return read_shallow(text)
+        return read_shallow_json(text)
     tree = read_yaml(text)
     check_nesting(tree)
     return tree
 
 
-def _version(tree: dict[str, Any]) -> str:
+def _checked_version(tree: dict[str, Any]) -> str:
+    """Return the version in ``apiVersion``. Raises Invalid if the file is not a dashboard in a known version."""
     api_version, kind = tree.get("apiVersion"), tree.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
-        raise Invalid(f"apiVersion and kind must both be texts: {_WHAT_BELONGS_HERE}")
+        raise Invalid(f"apiVersion and kind must both be strings: {_EXPECTED_CONTENT}")
     group, _, version = api_version.partition("/")
     if group != DASHBOARD.group or kind != DASHBOARD.kind:
         raise Invalid(
             f"{kind} of {api_version} is not synced: files hold {DASHBOARD.kind} of {DASHBOARD.group}, folders come from directories"
         )
     if version not in DASHBOARD.versions:
-        known = ", ".join(DASHBOARD.api_version(served) for served in DASHBOARD.versions)
-        raise Invalid(f"apiVersion {api_version!r} is not served; known: {known}")
+        known_versions = ", ".join(DASHBOARD.api_version(known_version) for known_version in DASHBOARD.versions)
+        raise Invalid(f"apiVersion {api_version!r} is not served; known: {known_versions}")
     return version
 
 
@@ -183,17 +193,17 @@ def _mapping(tree: dict[str, Any], field: str) -> dict[str, Any]:
     return value
 
 
-def _optional_text(tree: dict[str, Any], field: str, shown: str) -> str:
+def _optional_string(tree: dict[str, Any], field: str, displayed_name: str) -> str:
     value = tree.get(field)
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise Invalid(f"{shown} must be a text in quotes")
+        raise Invalid(f"{displayed_name} must be a string in quotes")
     return value
 
 
-def _texts(metadata: dict[str, Any], field: str) -> dict[str, str]:
-    texts = _mapping(metadata, field)
-    if wrong := [key for key, value in texts.items() if not isinstance(value, str)]:
-        raise Invalid(f"metadata.{field}[{wrong[0]!r}] must be a text in quotes")
-    return texts
+def _string_map(metadata: dict[str, Any], field: str) -> dict[str, str]:
+    mapping = _mapping(metadata, field)
+    if invalid_keys := [key for key, value in mapping.items() if not isinstance(value, str)]:
+        raise Invalid(f"metadata.{field}[{invalid_keys[0]!r}] must be a string in quotes")
+    return mapping

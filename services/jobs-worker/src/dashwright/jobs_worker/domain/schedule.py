@@ -1,18 +1,21 @@
-"""The next step for a repository, by its status. Times are Unix milliseconds."""
+"""The next step for a repository, by its status. Times are Unix milliseconds, and durations are in milliseconds."""
 
 from enum import Enum
 from typing import Final
 
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus, SyncState
 
-HEALTHY_FOR: Final = 300_000
-"""How long a repository that could be read counts as healthy without another probe."""
+HEALTHY_PROBE_INTERVAL: Final = 300_000
+"""Milliseconds between two probes of a healthy repository."""
 
-UNHEALTHY_FOR: Final = 60_000
-_PATIENCE: Final = 10_000
-"""How long a submitted job may take to appear in the status."""
+UNHEALTHY_PROBE_INTERVAL: Final = 60_000
+"""Milliseconds between two probes of an unhealthy repository."""
 
-_SLACK: Final = 1_000
+_SUBMISSION_TIMEOUT: Final = 10_000
+"""Milliseconds that a submitted job may take to appear in the status."""
+
+_INTERVAL_TOLERANCE: Final = 1_000
+"""Milliseconds by which a sync may be early, because the scheduler looks at a repository only about once in this time."""
 
 
 class NextStep(Enum):
@@ -20,33 +23,39 @@ class NextStep(Enum):
 
     NOTHING = "nothing"
     #: Check whether the repository can be read.
-    PROBE = "look"
+    PROBE = "probe"
     #: Ask the host for new commits.
-    CHECK = "ask"
-    #: Sync, whatever has changed.
+    CHECK = "check"
+    #: Submit a sync without checking for new commits.
     SYNC = "sync"
 
 
 def next_step(
-    spec: RepositorySpec, status: RepositoryStatus, *, changed: int, handled: int, now: int, pause: int = UNHEALTHY_FOR
+    spec: RepositorySpec,
+    status: RepositoryStatus,
+    *,
+    spec_changed_at: int,
+    last_step_at: int,
+    now_milliseconds: int,
+    probe_interval: int = UNHEALTHY_PROBE_INTERVAL,
 ) -> NextStep:
     """Return the next step for a repository.
 
-    ``changed`` is when the spec last changed and ``handled`` when a step was last done, 0 for never. ``pause`` is the time between
-    two probes of an unhealthy repository.
+    ``spec_changed_at`` is the time of the last change of the spec, and ``last_step_at`` that of the last step, 0 for never.
+    ``probe_interval`` is the time between two probes of an unhealthy repository.
     """
-    probed = max(status.health.checked or 0, handled)
+    last_probe = max(status.health.checked or 0, last_step_at)
     if status.health.checked is not None and not status.health.healthy:
-        return NextStep.PROBE if probed < changed or now - probed >= pause else NextStep.NOTHING
+        return NextStep.PROBE if last_probe < spec_changed_at or now_milliseconds - last_probe >= probe_interval else NextStep.NOTHING
     if spec.sync.enabled and status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
-        started = status.sync.started or 0
-        if started < changed:
-            return NextStep.SYNC if now - handled >= _PATIENCE else NextStep.NOTHING
-        if _is_due(spec, max(status.sync.finished or started, handled), now):
+        last_start = status.sync.started or 0
+        if last_start < spec_changed_at:
+            return NextStep.SYNC if now_milliseconds - last_step_at >= _SUBMISSION_TIMEOUT else NextStep.NOTHING
+        if _is_due(spec, max(status.sync.finished or last_start, last_step_at), now_milliseconds):
             return NextStep.CHECK
-    return NextStep.PROBE if now - probed >= HEALTHY_FOR else NextStep.NOTHING
+    return NextStep.PROBE if now_milliseconds - last_probe >= HEALTHY_PROBE_INTERVAL else NextStep.NOTHING
 
 
-def _is_due(spec: RepositorySpec, last: int, now: int) -> bool:
+def _is_due(spec: RepositorySpec, last_sync: int, now_milliseconds: int) -> bool:
     interval = (spec.sync.interval_seconds or 0) * 1000
-    return interval > 0 and now - last >= interval - _SLACK
+    return interval > 0 and now_milliseconds - last_sync >= interval - _INTERVAL_TOLERANCE

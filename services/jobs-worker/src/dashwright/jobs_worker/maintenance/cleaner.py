@@ -1,24 +1,29 @@
 """Cleaners: expired rows of the database, and copies of deleted repositories on this worker's disk.
 
-Rows are finished jobs beyond the history, expired evaluations, message ids, old changes and generations, old trash and pictures.
+Rows are finished jobs beyond the history, expired evaluations, message ids, empty queues of jobs, old changes and generations, old
+trash and pictures.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 import structlog
 
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import accepted, changes, evaluations, histories, jobs, pictures, repositories
-from dashwright.jobs_worker.ports import Copies
+from dashwright.common.stores import accepted_messages, changes, evaluations, histories, job_queues, jobs, pictures, repositories
+from dashwright.jobs_worker.ports import MirrorStore
 from dashwright.jobs_worker.stores import git_hosts
 
 log = structlog.get_logger()
 
-_REMEMBER_SUBMISSIONS = timedelta(days=1)
-_REMEMBER_EXPIRED = timedelta(days=7)
-_KEEP_PICTURES = timedelta(days=30)
-_KEEP_HOSTS: Final = timedelta(hours=1)
+_MESSAGE_ID_RETENTION = timedelta(days=1)
+_EXPIRED_NAME_RETENTION = timedelta(days=7)
+_PICTURE_RETENTION = timedelta(days=30)
+_HOST_BUDGET_RETENTION: Final = timedelta(hours=1)
+#: Maximum number of rows that one transaction deletes. It holds the locks of the organizations of deleted jobs.
+_BATCH_SIZE: Final = 500
 
 
 class Cleaner:
@@ -44,35 +49,44 @@ class Cleaner:
         self._trash = trash
 
     async def clean(self) -> None:
-        """Do one round."""
-        async with self._database.connection() as connection:
-            dropped = await jobs.trim(connection, keep=self._history)
-            await accepted.forget(connection, older_than=_REMEMBER_SUBMISSIONS)
-            expired = await evaluations.expire(connection, keep=self._results)
-            await evaluations.forget_expired(connection, older_than=_REMEMBER_EXPIRED)
-            await pictures.expire(connection, older_than=_KEEP_PICTURES)
-        generations, is_more = 0, True
-        while is_more:
+        """Delete the rows that have expired by now."""
+        deleted_jobs = await self._delete(partial(jobs.trim, keep=self._history))
+        await self._delete(partial(accepted_messages.delete_old, older_than=_MESSAGE_ID_RETENTION))
+        expired_evaluations = await self._delete(partial(evaluations.delete_expired, retention=self._results))
+        await self._delete(partial(evaluations.delete_expired_names, older_than=_EXPIRED_NAME_RETENTION))
+        await self._delete(partial(pictures.expire, older_than=_PICTURE_RETENTION))
+        await self._delete(job_queues.delete_empty)
+        deleted_generations, has_more = 0, True
+        while has_more:
             async with self._database.transaction() as connection:
-                changed, is_more = await changes.trim(connection, older_than=self._changes)
-                generations += await histories.trim(connection, changed, keep=self._versions)
-        async with self._database.transaction() as connection:
-            generations += await histories.empty_trash(connection, older_than=self._trash)
-        if dropped or expired or generations:
-            log.info("history_trimmed", jobs=dropped, evaluations=expired, generations=generations)
+                changed_uids, has_more = await changes.trim(connection, older_than=self._changes)
+                deleted_generations += await histories.trim(connection, changed_uids, keep=self._versions)
+        trashed_objects = await self._delete(partial(histories.empty_trash, older_than=self._trash))
+        counts = {"jobs": deleted_jobs, "evaluations": expired_evaluations, "generations": deleted_generations, "trash": trashed_objects}
+        if any(counts.values()):
+            log.info("history_trimmed", **counts)
+
+    async def _delete(self, delete: Callable[..., Awaitable[int]]) -> int:
+        """Delete all rows that ``delete`` finds, in transactions of bounded length, and return their number."""
+        total, count = 0, _BATCH_SIZE
+        while count >= _BATCH_SIZE:
+            async with self._database.transaction() as connection:
+                count = await delete(connection, limit=_BATCH_SIZE)
+            total += count
+        return total
 
 
 class CopyCleaner:
-    """Drops this worker's copies of repositories that were deleted, and the budgets of git hosts that are no longer asked."""
+    """Deletes this worker's mirrors of deleted repositories, and the budgets of git hosts that are no longer called."""
 
-    def __init__(self, database: Database, copies: Copies) -> None:
+    def __init__(self, database: Database, mirrors: MirrorStore) -> None:
         self._database = database
-        self._copies = copies
+        self._mirrors = mirrors
 
     async def clean(self) -> None:
-        """Do one round."""
+        """Delete the mirrors of repositories that are deleted by now, and the unused budgets."""
         async with self._database.connection() as connection:
-            known = await repositories.list_uids(connection)
-            await git_hosts.forget(connection, older_than=_KEEP_HOSTS)
-        if dropped := await self._copies.keep_only(known):
-            log.info("copies_dropped", repositories=dropped)
+            existing_uids = await repositories.list_uids(connection)
+            await git_hosts.delete_unused(connection, older_than=_HOST_BUDGET_RETENTION)
+        if deleted_count := await self._mirrors.keep_only(existing_uids):
+            log.info("copies_dropped", repositories=deleted_count)

@@ -1,6 +1,6 @@
 """Webhooks at git hosts: created for repositories, renewed, and removed with them.
 
-Without a webhook a repository is synced by its interval, so a failure here never makes it unhealthy and is retried.
+Without a webhook a repository is synced at its interval. So a failure here is retried and never makes the repository unhealthy.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import DashwrightError, Forbidden, NotFound, TooManyRequests
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.repository import hook_place
+from dashwright.common.kinds.repository import webhook_secret_owner
 from dashwright.common.models.provisioning import (
     RepositorySpec,
     RepositoryStatus,
@@ -30,7 +30,7 @@ from dashwright.common.models.provisioning import (
     SyncTarget,
     WebhookStatus,
 )
-from dashwright.common.secrets import SecretBox, SecretUnreadable
+from dashwright.common.secrets import SecretCipher, SecretUnreadable
 from dashwright.common.settings import is_loopback
 from dashwright.common.stores import hooks, statuses
 from dashwright.common.stores.hooks import HookClaim, HookRemoval
@@ -43,15 +43,18 @@ log = structlog.get_logger()
 
 EVENTS: Final = frozenset({"push", "pull_request"})
 
-_AT_ONCE: Final = 8
+_CLAIM_LIMIT: Final = 8
 _LEASE: Final = timedelta(minutes=5)
-_LOOK_AGAIN: Final = timedelta(hours=1)
-_SHORTEST_PAUSE: Final = timedelta(seconds=30)
-_PATIENCE: Final = timedelta(days=1)
+_CHECK_INTERVAL: Final = timedelta(hours=1)
+_MIN_RETRY_DELAY: Final = timedelta(seconds=30)
+_ABANDON_AFTER: Final = timedelta(days=1)
 
 
 def webhook_base_url(public_url: str, allowed: AllowedHosts) -> str | None:
-    """Return the public address if git hosts may call it: over https and beyond this machine, or listed by an operator; else None."""
+    """Return the public address if git hosts can use it, else None.
+
+    They can use an https address that is not a loopback address, and every address that an operator allows.
+    """
     parts = urlsplit(public_url)
     host = parts.hostname or ""
     try:
@@ -65,150 +68,154 @@ def webhook_base_url(public_url: str, allowed: AllowedHosts) -> str | None:
 class Hooks:
     """The webhooks of all repositories.
 
-    ``public`` is the address that hosts can reach, None without such an address. ``box`` seals the webhooks' secrets.
+    ``public_url`` is the address that hosts can reach, None without such an address. ``cipher`` encrypts the webhooks' secrets.
     """
 
-    def __init__(self, database: Database, host: Host, box: SecretBox, public: str | None) -> None:
+    def __init__(self, database: Database, host: Host, cipher: SecretCipher, public_url: str | None) -> None:
         self._database = database
         self._host = host
-        self._box = box
-        self._public = public
+        self._cipher = cipher
+        self._public_url = public_url
 
     async def refresh(self) -> None:
-        """Do one round: create and renew the webhooks of repositories that are new, changed or due."""
-        is_more = self._public is not None
-        while is_more:
+        """Create and renew, once, the webhooks of repositories that are new, changed or due for a check."""
+        has_more = self._public_url is not None
+        while has_more:
             async with self._database.connection() as connection:
-                claimed = await hooks.claim(connection, most=_AT_ONCE, lease=_LEASE)
-            await asyncio.gather(*(self._refresh_one(item, self._public or "") for item in claimed))
-            is_more = len(claimed) == _AT_ONCE
+                claims = await hooks.claim(connection, limit=_CLAIM_LIMIT, lease=_LEASE)
+            await asyncio.gather(*(self._refresh_one(claim, self._public_url or "") for claim in claims))
+            has_more = len(claims) == _CLAIM_LIMIT
 
     async def remove(self) -> None:
-        """Do one round: remove webhooks that are no longer needed. One that cannot be removed for a day is abandoned."""
+        """Remove, once, the webhooks that are no longer needed. A webhook that cannot be removed for a day is abandoned."""
         async with self._database.connection() as connection:
-            unwanted = await hooks.claim_removals(connection, most=_AT_ONCE, lease=_LEASE, patience=_PATIENCE)
-        await asyncio.gather(*(self._remove_one(item) for item in unwanted))
+            removals = await hooks.claim_removals(connection, limit=_CLAIM_LIMIT, lease=_LEASE, abandon_after=_ABANDON_AFTER)
+        await asyncio.gather(*(self._remove_one(removal) for removal in removals))
 
-    async def _refresh_one(self, item: HookClaim, public: str) -> None:
+    async def _refresh_one(self, claim: HookClaim, public_url: str) -> None:
         try:
-            await self._check(
-                item, f"{public}/apis/{REPOSITORY.api_version()}/namespaces/{item.namespace}/repositories/{item.name}/webhook"
+            await self._ensure_hook(
+                claim, f"{public_url}/apis/{REPOSITORY.api_version()}/namespaces/{claim.namespace}/repositories/{claim.name}/webhook"
             )
         except DashwrightError as error:
-            log.info("hook_not_made", repository=item.name, error=error.message)
-            again = _pause(error, item.failures)
-            await self._write(lambda connection: hooks.fail(connection, item.uid, again=again))
-            await self._report_failure(item, error)
+            log.info("hook_not_made", repository=claim.name, error=error.message)
+            retry_delay = _retry_delay(error, claim.failures)
+            await self._execute(lambda connection: hooks.record_failure(connection, claim.uid, retry_after=retry_delay))
+            await self._report_failure(claim, error)
 
-    async def _report_failure(self, item: HookClaim, error: DashwrightError) -> None:
+    async def _report_failure(self, claim: HookClaim, error: DashwrightError) -> None:
         """Write the failure into the repository's status, where its owner sees it."""
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
-            status.webhook.message = [f"the webhook could not be created at the git host: {error.message}", _advice(error)]
+            status.webhook.message = [f"the webhook could not be created at the git host: {error.message}", _remedy_message(error)]
 
         with suppress(NotFound):
             async with self._database.transaction() as connection:
-                await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
+                await statuses.update(connection, REPOSITORY, claim.namespace, claim.name, RepositoryStatus, change)
 
-    async def _check(self, item: HookClaim, url: str) -> None:
-        """Create or change the webhook unless it is as it should be."""
-        githost = item.spec.remote
-        if item.hook is not None and (githost is None or item.asked_by is None or item.asked_by.url != githost.url):
-            item = await self._leave_old_host(item)
+    async def _ensure_hook(self, claim: HookClaim, url: str) -> None:
+        """Create or change the webhook if it is missing or differs from its specification."""
+        githost = claim.spec.remote
+        if claim.hook is not None and (githost is None or claim.config is None or claim.config.url != githost.url):
+            claim = await self._abandon_old_host(claim)
         if githost is None:
-            await self._write(lambda connection: hooks.wait_for_change(connection, item.uid))
+            await self._execute(lambda connection: hooks.wait_for_change(connection, claim.uid))
             return
-        repository = Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec)
-        found = _own(await self._host.hooks(repository), url, item)
-        status = item.status.webhook
+        repository = Repository(claim.namespace, claim.name, str(claim.uid), claim.generation, claim.spec)
+        hook = _find_hook(await self._host.hooks(repository), url, claim)
+        status = claim.status.webhook
         if (
-            found is None
-            or (found.url, found.events, found.is_active, found.id) != (url, EVENTS, True, status.id)
-            or not self._can_unseal(item)
+            hook is None
+            or (hook.url, hook.events, hook.is_active, hook.id) != (url, EVENTS, True, status.id)
+            or not self._has_readable_secret(claim)
         ):
-            await self._register(repository, item, found, url)
+            await self._register(repository, claim, hook, url)
             return
         if status.message:
-            await self._write_status(item, status.model_copy(update={"message": None}))
-        number = found.id
-        await self._write(lambda connection: hooks.note(connection, item.uid, number, githost, again=_LOOK_AGAIN))
+            await self._write_status(claim, status.model_copy(update={"message": None}))
+        hook_id = hook.id
+        await self._execute(lambda connection: hooks.record_hook(connection, claim.uid, hook_id, githost, check_after=_CHECK_INTERVAL))
 
-    async def _register(self, repository: Repository, item: HookClaim, found: Hook | None, url: str) -> None:
+    async def _register(self, repository: Repository, claim: HookClaim, existing_hook: Hook | None, url: str) -> None:
         """Create or change the webhook, with a new secret."""
         secret = secrets.token_hex(32)
-        sealed = base64.b64encode(self._box.seal(secret, hook_place(item.namespace, item.name))).decode()
+        encrypted_secret = base64.b64encode(self._cipher.encrypt(secret, webhook_secret_owner(claim.namespace, claim.name))).decode()
         # The secret is stored first: the host calls as soon as the webhook exists.
-        status = WebhookStatus(url=url, encrypted_secret=sealed, subscribed_events=sorted(EVENTS))
+        status = WebhookStatus(url=url, encrypted_secret=encrypted_secret, subscribed_events=sorted(EVENTS))
         spec = HookSpec(url, EVENTS, secret)
-        if found is None:
-            await self._write_status(item, status)
-            hook = await self._host.make_hook(repository, spec)
+        if existing_hook is None:
+            await self._write_status(claim, status)
+            hook = await self._host.create_hook(repository, spec)
         else:
-            hook = await self._host.change_hook(repository, found.id, spec)
+            hook = await self._host.update_hook(repository, existing_hook.id, spec)
         status.id = hook.id
         try:
-            await self._write_status(item, status, made=hook.id)
+            await self._write_status(claim, status, created_hook_id=hook.id)
         except NotFound:
-            # The repository was deleted after the webhook was created, and the deletion did not know of it.
-            await self._host.remove_hook(repository, hook.id)
+            # The repository was deleted in the meantime, and its deletion cannot remove a webhook that is not recorded.
+            await self._host.delete_hook(repository, hook.id)
             raise
-        log.info("hook_made", repository=item.name, hook=hook.id)
+        log.info("hook_made", repository=claim.name, hook=hook.id)
 
-    async def _leave_old_host(self, item: HookClaim) -> HookClaim:
-        """Forget a webhook at the repository's former host: it says nothing about the new one."""
+    async def _abandon_old_host(self, claim: HookClaim) -> HookClaim:
+        """Mark the webhook at the repository's former host for removal and return the claim without it."""
         async with self._database.transaction() as connection:
-            await hooks.mark_for_removal(connection, item.uid, item.namespace, item.name)
-        await self._write_status(item, WebhookStatus())
-        return replace(item, hook=None, asked_by=None)
+            await hooks.mark_for_removal(connection, claim.uid, claim.namespace, claim.name)
+        await self._write_status(claim, WebhookStatus())
+        return replace(claim, hook=None, config=None)
 
-    async def _write_status(self, item: HookClaim, webhook: WebhookStatus, *, made: int | None = None) -> None:
-        """Write the webhook into the status. ``made``: the id of a webhook that exists from now on and is removed with the repository."""
+    async def _write_status(self, claim: HookClaim, webhook: WebhookStatus, *, created_hook_id: int | None = None) -> None:
+        """Write the webhook into the status. ``created_hook_id`` is recorded, so that the webhook is removed with the repository."""
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             webhook.last_event = status.webhook.last_event
             status.webhook = webhook
 
         async with self._database.transaction() as connection:
-            await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
-            if made is not None and item.spec.remote is not None:
-                await hooks.note(connection, item.uid, made, item.spec.remote, again=_LOOK_AGAIN)
+            await statuses.update(connection, REPOSITORY, claim.namespace, claim.name, RepositoryStatus, change)
+            if created_hook_id is not None and claim.spec.remote is not None:
+                await hooks.record_hook(connection, claim.uid, created_hook_id, claim.spec.remote, check_after=_CHECK_INTERVAL)
 
-    async def _remove_one(self, item: HookRemoval) -> None:
+    async def _remove_one(self, removal: HookRemoval) -> None:
         sync = SyncOptions(target=SyncTarget.FOLDER)
-        spec = RepositorySpec(title="", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=item.asked_by)
+        spec = RepositorySpec(title="", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=removal.config)
         error: DashwrightError | None = None
         try:
-            await self._host.remove_hook(Repository(item.namespace, item.name, "", 0, spec), item.hook)
+            await self._host.delete_hook(Repository(removal.namespace, removal.name, "", 0, spec), removal.hook)
         except NotFound:
             pass
-        except DashwrightError as caught:
-            error = caught
-        if error is None or item.is_old:
-            log.info("hook_removed" if error is None else "hook_left_behind", repository=item.name, hook=item.hook)
-            await self._write(lambda connection: hooks.forget_removal(connection, item.id))
+        except DashwrightError as raised:
+            error = raised
+        if error is None or removal.is_old:
+            log.info("hook_removed" if error is None else "hook_left_behind", repository=removal.name, hook=removal.hook)
+            await self._execute(lambda connection: hooks.delete_removal(connection, removal.id))
         else:
-            again = _pause(error, item.failures)
-            await self._write(lambda connection: hooks.fail_removal(connection, item.id, again=again))
+            retry_delay = _retry_delay(error, removal.failures)
+            await self._execute(lambda connection: hooks.record_removal_failure(connection, removal.id, retry_after=retry_delay))
 
-    def _can_unseal(self, item: HookClaim) -> bool:
-        """Return whether the webhook's secret can be opened with this installation's key."""
+    def _has_readable_secret(self, claim: HookClaim) -> bool:
+        """Return whether the webhook's secret can be decrypted with this installation's key."""
         try:
-            return bool(self._box.open(base64.b64decode(item.status.webhook.encrypted_secret or ""), hook_place(item.namespace, item.name)))
+            return bool(
+                self._cipher.decrypt(
+                    base64.b64decode(claim.status.webhook.encrypted_secret or ""), webhook_secret_owner(claim.namespace, claim.name)
+                )
+            )
         except (SecretUnreadable, binascii.Error):
             return False
 
-    async def _write(self, work: Callable[[Connection], Awaitable[None]]) -> None:
+    async def _execute(self, work: Callable[[Connection], Awaitable[None]]) -> None:
         async with self._database.connection() as connection:
             await work(connection)
 
 
-def _own(found: Sequence[Hook], url: str, item: HookClaim) -> Hook | None:
-    """Return the webhook of this repository: the one with the present address, or the one that was created with a former address."""
-    by_url = next((hook for hook in found if hook.url == url), None)
-    return by_url or next((hook for hook in found if hook.id == item.hook), None)
+def _find_hook(hooks_at_host: Sequence[Hook], url: str, claim: HookClaim) -> Hook | None:
+    """Return the webhook of this repository by its present address, or else by the recorded id: the address may have changed."""
+    by_url = next((hook for hook in hooks_at_host if hook.url == url), None)
+    return by_url or next((hook for hook in hooks_at_host if hook.id == claim.hook), None)
 
 
-def _advice(error: DashwrightError) -> str:
+def _remedy_message(error: DashwrightError) -> str:
     """Return what to do about the error, and how syncs are triggered until then."""
     if error.retryable:
         return "it is retried automatically; until then the repository is synced every intervalSeconds"
@@ -218,11 +225,11 @@ def _advice(error: DashwrightError) -> str:
     )
 
 
-def _pause(error: DashwrightError, failures: int) -> timedelta:
+def _retry_delay(error: DashwrightError, failures: int) -> timedelta:
     """Return the time until the next attempt.
 
-    A refusal is retried seldom, a failure after growing pauses, and a host that asks for fewer requests when it says so.
+    An error that is not retryable waits for the next check, a retryable one grows with the failures, and a throttled host sets the time.
     """
     if isinstance(error, TooManyRequests):
-        return max(_SHORTEST_PAUSE, timedelta(seconds=error.retry_after or 0))
-    return min(_LOOK_AGAIN, _SHORTEST_PAUSE * 2 ** min(failures, 10)) if error.retryable else _LOOK_AGAIN
+        return max(_MIN_RETRY_DELAY, timedelta(seconds=error.retry_after or 0))
+    return min(_CHECK_INTERVAL, _MIN_RETRY_DELAY * 2 ** min(failures, 10)) if error.retryable else _CHECK_INTERVAL

@@ -1,4 +1,7 @@
-"""Probes of repositories: whether they can be read, recorded as their health. The gateway and every job on a folder request them."""
+"""Probes of repositories. A probe checks whether a repository can be read, and records the result as its health.
+
+The gateway and every job on a local folder request probes.
+"""
 
 from collections.abc import Awaitable, Callable
 
@@ -15,22 +18,22 @@ from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, 
 from dashwright.common.stores import statuses
 from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.domain.readiness import observe
+from dashwright.jobs_worker.domain.readiness import set_readiness
 from dashwright.jobs_worker.stored_repositories import load
 
 log = structlog.get_logger()
 
-Look = Callable[[Repository], Awaitable[None]]
-"""Returns if a repository can be read; raises SourceFailed, or an error below 500, with the reason if not."""
+CheckReadable = Callable[[Repository], Awaitable[None]]
+"""Returns if a repository can be read. Otherwise raises SourceFailed or an error below 500 with the reason."""
 
 
 class Prober:
-    """The prober of repositories, and the keeper of their health status."""
+    """The prober of repositories. It records each result in the repository's status."""
 
-    def __init__(self, database: Database, clock: Clock, check_readable: Look) -> None:
+    def __init__(self, database: Database, clock: Clock, check_readable: CheckReadable) -> None:
         self._database = database
         self._clock = clock
-        self._look = check_readable
+        self._check_readable = check_readable
 
     async def handle(self, request: Request) -> Reply:
         """Handle an RPC: its body is a ProbeRequest, its reply the HealthStatus."""
@@ -58,21 +61,21 @@ class Prober:
         """Record that a repository was read, or could not be read because of itself or its host. Other errors are ignored."""
         if isinstance(error, TooManyRequests):
             await self._record_wait(namespace, name, error)
-        elif error is None or error.status < 500 or isinstance(error, SourceFailed):
+        elif error is None or not error.is_server_error or isinstance(error, SourceFailed):
             await self._record_result(namespace, name, error)
 
     async def _record_result(self, namespace: str, name: str, error: DashwrightError | None) -> HealthStatus:
         now = self._clock.milliseconds()
 
-        def change(status: RepositoryStatus, stored: StoredObject) -> None:
+        def change(status: RepositoryStatus, stored_object: StoredObject) -> None:
             if status.health.healthy != (error is None):
                 reason = None if error is None else error.message
                 log.info("repository_health_changed", repository=name, healthy=error is None, reason=reason)
-            spec = RepositorySpec.model_validate_json(stored.spec)
-            observe(status, spec, error, generation=stored.generation, now=now)
+            spec = RepositorySpec.model_validate_json(stored_object.spec)
+            set_readiness(status, spec, error, generation=stored_object.generation, now=now)
 
         async with self._database.transaction() as connection:
-            status = await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            status = await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
         return status.health
 
     async def _record_wait(self, namespace: str, name: str, error: TooManyRequests) -> HealthStatus:
@@ -81,17 +84,17 @@ class Prober:
                 status.health.message = [error.message]
 
         async with self._database.transaction() as connection:
-            status = await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            status = await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
         return status.health
 
     async def _fault(self, repository: Repository) -> DashwrightError | None:
         """Return why a repository cannot be read, None if it can. Raises errors that are neither its fault nor its host's."""
         try:
-            await self._look(repository)
+            await self._check_readable(repository)
         except TooManyRequests:
             raise
         except DashwrightError as error:
-            if error.status >= 500 and not isinstance(error, SourceFailed):
+            if error.is_server_error and not isinstance(error, SourceFailed):
                 raise
             return error
         return None

@@ -1,8 +1,8 @@
-"""The scheduler: it syncs new and changed repositories, those whose interval has passed and whose host has new commits, and recovered ones.
+"""The scheduler of syncs: for new and changed repositories, for new commits at the host, and for repositories that can be read again.
 
-One worker plans for all; when it ends, another one takes over. Requests to hosts are bounded: a few concurrently, each repository no more
-often than it is due, and a host that refused an organization is left alone by it for a while. After a time without planning, jobs are
-submitted a few at a time, the longest overdue first.
+One worker plans for all workers; when it ends, another one takes over. Requests to hosts are limited: a few are concurrent, a repository
+is checked only when it is due, and a host that refused an organization receives no requests of that organization for a time. After a
+pause of the scheduler, jobs are submitted a few at a time, the longest overdue first.
 """
 
 import asyncio
@@ -19,233 +19,295 @@ from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests,
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.kinds.repository import host_of
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, SyncJobOptions, SyncState
-from dashwright.common.relay import Relay
-from dashwright.common.stores import jobs, mirror, repositories, statuses
+from dashwright.common.stores import job_queues, jobs, repositories, statuses, sync_status
+from dashwright.common.stores.job_queues import TooManyWaitingJobs
 from dashwright.common.stores.repositories import ScheduledRepository
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.new_jobs import new_job
+from dashwright.common.work.wakeups import WakeupPublisher
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.domain.readiness import observe
-from dashwright.jobs_worker.domain.schedule import HEALTHY_FOR, UNHEALTHY_FOR, NextStep, next_step
+from dashwright.jobs_worker.domain.readiness import set_readiness
+from dashwright.jobs_worker.domain.schedule import HEALTHY_PROBE_INTERVAL, UNHEALTHY_PROBE_INTERVAL, NextStep, next_step
 from dashwright.jobs_worker.maintenance.prober import Prober
 
 log = structlog.get_logger()
 
-AT_ONCE: Final = 16
-_AT_ONE_HOST: Final = 2
-MOST_WAITING: Final = 32
-"""Jobs of the scheduler that wait for a worker: above this number it submits no more."""
+MAX_CONCURRENT_STEPS: Final = 16
+_MAX_STEPS_PER_HOST: Final = 2
+MAX_WAITING_JOBS: Final = 32
+"""Limit on the scheduler's jobs that wait for a worker. It submits no more jobs until some have started."""
 
-_SHORTEST_WAIT: Final = 10_000
-"""Shortest pause, in milliseconds, of a host that refused requests."""
+_MIN_HOST_PAUSE_MILLISECONDS: Final = 10_000
+"""Shortest time, in milliseconds, without requests to a host that refused a request."""
 
-_AGAIN: Final = 600_000
-"""Milliseconds until a commit that could not be stored completely is tried again."""
+_RESUBMIT_MILLISECONDS: Final = 600_000
+"""Milliseconds until a commit that could not be stored completely is submitted again."""
 
-_LONGEST_PAUSE: Final = 900_000
-"""Milliseconds between probes of a repository whose probes succeed but whose syncs fail; pauses grow up to this."""
+_MAX_PROBE_INTERVAL_MILLISECONDS: Final = 900_000
+"""Longest interval, in milliseconds, between probes of a repository whose probes succeed but whose syncs fail."""
 
-_ROUND_SECONDS: Final = 1.0
-_WAITING_SECONDS: Final = 5.0
+_ROUND_INTERVAL_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 5.0
 
-Head = Callable[[Repository], Awaitable[str | None]]
+FetchHead = Callable[[Repository], Awaitable[str | None]]
 """Returns the newest commit of a repository, None if it has none or is a folder. Raises an error if it cannot be read."""
 
 
 class Scheduler:
-    """The planner of syncs. ``rules`` is the fingerprint of the present rules: files that other rules refused are examined again."""
+    """The scheduler of syncs.
 
-    def __init__(self, database: Database, relay: Relay, prober: Prober, clock: Clock, head: Head, *, rules: str) -> None:
+    ``rules_fingerprint`` is the fingerprint of the present rules. Files that other rules refused are examined again. No sync is
+    submitted for an organization with ``max_waiting_jobs`` waiting jobs.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        wakeups: WakeupPublisher,
+        prober: Prober,
+        clock: Clock,
+        fetch_head: FetchHead,
+        *,
+        rules_fingerprint: str,
+        max_waiting_jobs: int,
+    ) -> None:
         self._database = database
-        self._relay = relay
+        self._wakeups = wakeups
         self._prober = prober
         self._clock = clock
-        self._head = head
-        self._rules = rules
-        self._handled_at: dict[uuid.UUID, int] = {}
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._fetch_head = fetch_head
+        self._rules_fingerprint = rules_fingerprint
+        self._max_waiting_jobs = max_waiting_jobs
+        self._last_step_at: dict[uuid.UUID, int] = {}
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_STEPS)
+        # The last submitted commit of each repository, with the generation of the spec and the time in Unix milliseconds.
         self._submitted_commits: dict[uuid.UUID, tuple[str | None, int, int]] = {}
-        self._pauses: dict[uuid.UUID, int] = {}
-        self._hosts: dict[str, asyncio.Semaphore] = {}
+        self._probe_intervals: dict[uuid.UUID, int] = {}
+        self._slots_by_host: dict[str, asyncio.Semaphore] = {}
         self._paused_until: dict[tuple[str, str], int] = {}
-        self._waiting = 0
-        self._under_way: dict[uuid.UUID, asyncio.Task[None]] = {}
+        self._waiting_jobs = 0
+        self._running_steps: dict[uuid.UUID, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start planning, as soon as no other worker does."""
+        """Start the scheduler. It plans only while no other worker does."""
         self._task = asyncio.create_task(self._run(), name="scheduler")
 
     async def stop(self) -> None:
         """Cancel planning and the steps under way."""
         if self._task is not None:
-            for task in (self._task, *self._under_way.values()):
+            for task in (self._task, *self._running_steps.values()):
                 task.cancel()
-            await asyncio.gather(self._task, *self._under_way.values(), return_exceptions=True)
+            await asyncio.gather(self._task, *self._running_steps.values(), return_exceptions=True)
 
     async def _run(self) -> None:
         while True:
             try:
-                async with repositories.schedule(self._database) as connection:
+                async with repositories.scheduler_lock(self._database) as connection:
                     while connection is not None:
                         await self.plan(connection)
-                        await asyncio.sleep(_ROUND_SECONDS)
+                        await asyncio.sleep(_ROUND_INTERVAL_SECONDS)
             except Unavailable as error:
                 log.info("schedule_waits", error=error.message)
             except Exception:
                 log.exception("schedule_failed")
-            await asyncio.sleep(_WAITING_SECONDS)
+            await asyncio.sleep(_RETRY_SECONDS)
 
     async def plan(self, connection: Connection) -> None:
-        """Do one round: start everything that is due."""
+        """Start, once, the steps of all repositories that are due."""
         now = self._clock.milliseconds()
-        known = await repositories.scheduled(connection)
-        self._handled_at = {item.uid: at for item in known if (at := self._handled_at.get(item.uid))}
-        self._submitted_commits = {item.uid: seen for item in known if (seen := self._submitted_commits.get(item.uid))}
-        self._paused_until = {handled: until for handled, until in self._paused_until.items() if until > now}
-        self._waiting = await jobs.count_waiting(connection, jobs.SCHEDULER)
-        self._pauses = {item.uid: pause for item in known if (pause := self._pauses.get(item.uid))}
-        if not self._under_way:
-            self._hosts.clear()
-        for item in sorted(known, key=self._last_handled):
-            step = self._next_step(item, now)
-            if step is not NextStep.NOTHING and item.uid not in self._under_way and _host_key(item) not in self._paused_until:
-                self._begin(item, step)
+        scheduled_repositories = await repositories.list_all(connection)
+        # What is remembered of deleted repositories is discarded.
+        self._last_step_at = {repository.uid: at for repository in scheduled_repositories if (at := self._last_step_at.get(repository.uid))}
+        self._submitted_commits = {
+            repository.uid: commit for repository in scheduled_repositories if (commit := self._submitted_commits.get(repository.uid))
+        }
+        self._paused_until = {key: until for key, until in self._paused_until.items() if until > now}
+        self._waiting_jobs = await jobs.count_waiting(connection, jobs.SCHEDULER)
+        self._probe_intervals = {
+            repository.uid: interval for repository in scheduled_repositories if (interval := self._probe_intervals.get(repository.uid))
+        }
+        if not self._running_steps:
+            self._slots_by_host.clear()
+        for repository in sorted(scheduled_repositories, key=self._last_activity):
+            step = self._next_step(repository, now)
+            if (
+                step is not NextStep.NOTHING
+                and repository.uid not in self._running_steps
+                and _host_and_namespace(repository) not in self._paused_until
+            ):
+                self._start_step(repository, step)
 
     async def wait_idle(self) -> None:
         """Wait for all steps under way."""
-        while self._under_way:
-            await asyncio.wait(self._under_way.values())
+        while self._running_steps:
+            await asyncio.wait(self._running_steps.values())
 
-    def _begin(self, item: ScheduledRepository, step: NextStep) -> None:
+    def _start_step(self, repository: ScheduledRepository, step: NextStep) -> None:
         """Start a step in a task of its own: a host that does not respond delays only repositories of the same host."""
-        task = asyncio.create_task(self._handle(item, step), name=f"repository {item.name}")
-        self._under_way[item.uid] = task
-        task.add_done_callback(lambda _: self._under_way.pop(item.uid, None))
+        task = asyncio.create_task(self._handle(repository, step), name=f"repository {repository.name}")
+        self._running_steps[repository.uid] = task
+        task.add_done_callback(lambda _: self._running_steps.pop(repository.uid, None))
 
-    def _last_handled(self, item: ScheduledRepository) -> int:
-        return max(item.status.sync.finished or 0, self._handled_at.get(item.uid, 0))
+    def _last_activity(self, repository: ScheduledRepository) -> int:
+        return max(repository.status.sync.finished or 0, self._last_step_at.get(repository.uid, 0))
 
-    def _next_step(self, item: ScheduledRepository, now: int) -> NextStep:
-        if item.is_deleting:
+    def _next_step(self, repository: ScheduledRepository, now: int) -> NextStep:
+        if repository.is_deleting:
             return NextStep.NOTHING
-        handled, pause = self._handled_at.get(item.uid, 0), self._pauses.get(item.uid, UNHEALTHY_FOR)
-        return next_step(item.spec, item.status, changed=item.changed, handled=handled, now=now, pause=pause)
+        last_step_at, probe_interval = (
+            self._last_step_at.get(repository.uid, 0),
+            self._probe_intervals.get(repository.uid, UNHEALTHY_PROBE_INTERVAL),
+        )
+        return next_step(
+            repository.spec,
+            repository.status,
+            spec_changed_at=repository.spec_changed_at,
+            last_step_at=last_step_at,
+            now_milliseconds=now,
+            probe_interval=probe_interval,
+        )
 
-    async def _handle(self, item: ScheduledRepository, step: NextStep) -> None:
-        """Do a step. A failing repository delays no other; it is tried again when it is due again."""
+    async def _handle(self, repository: ScheduledRepository, step: NextStep) -> None:
+        """Run a step. A failing repository delays no other repository, and is retried when it is due again."""
         # The host's slot comes first: waiting for a slow host must not occupy a slot that others could use.
-        async with self._hosts.setdefault(_host(item), asyncio.Semaphore(_AT_ONE_HOST)), self._slots:
-            # Both may have changed while this step waited for its slots.
-            if _host_key(item) in self._paused_until or (step is not NextStep.PROBE and self._waiting >= MOST_WAITING):
+        async with self._slots_by_host.setdefault(_host(repository), asyncio.Semaphore(_MAX_STEPS_PER_HOST)), self._slots:
+            # The pause and the number of jobs may have changed while this step waited for its slots.
+            if _host_and_namespace(repository) in self._paused_until or (
+                step is not NextStep.PROBE and self._waiting_jobs >= MAX_WAITING_JOBS
+            ):
                 return
-            # Before the step, so that a failing repository is not due again immediately.
-            self._handled_at[item.uid] = self._clock.milliseconds()
+            # Recorded before the step, so that a failing repository is not due again immediately.
+            self._last_step_at[repository.uid] = self._clock.milliseconds()
             try:
-                await self._take_step(item, step)
+                await self._run_step(repository, step)
             except Unavailable as error:
-                log.info("repository_waits", repository=item.name, error=error.message)
+                log.info("repository_waits", repository=repository.name, error=error.message)
             except TooManyRequests as error:
-                await self._pause_host(item, error)
+                await self._pause_host(repository, error)
             except DashwrightError as error:
-                log.info("scheduled_step_failed", repository=item.name, error=error.message)
-                await self._prober.record(item.namespace, item.name, error)
+                log.info("scheduled_step_failed", repository=repository.name, error=error.message)
+                await self._prober.record(repository.namespace, repository.name, error)
 
-    async def _pause_host(self, item: ScheduledRepository, error: TooManyRequests) -> None:
-        """Leave the host alone for this organization. The repository is due again right after that, and its status says so."""
-        wait = max(_SHORTEST_WAIT, round((error.retry_after or 0) * 1000))
-        until = self._clock.milliseconds() + wait
-        self._paused_until[_host_key(item)] = until
-        self._handled_at.pop(item.uid, None)
-        log.info("host_paused", repository=item.name, seconds=wait / 1000, reason=error.message)
+    async def _pause_host(self, repository: ScheduledRepository, error: TooManyRequests) -> None:
+        """Stop requests of this organization to the host for a time. The repository is due after that, as its status says."""
+        pause = max(_MIN_HOST_PAUSE_MILLISECONDS, round((error.retry_after or 0) * 1000))
+        until = self._clock.milliseconds() + pause
+        self._paused_until[_host_and_namespace(repository)] = until
+        self._last_step_at.pop(repository.uid, None)
+        log.info("host_paused", repository=repository.name, seconds=pause / 1000, reason=error.message)
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.sync.scheduled = until
 
         with suppress(NotFound, Unavailable):
-            await self._prober.record(item.namespace, item.name, error)
-            await self._change(item, change)
+            await self._prober.record(repository.namespace, repository.name, error)
+            await self._change(repository, change)
 
-    async def _change(self, item: ScheduledRepository, change: Callable[[RepositoryStatus, StoredObject], None]) -> None:
+    async def _change(self, repository: ScheduledRepository, change: Callable[[RepositoryStatus, StoredObject], None]) -> None:
         async with self._database.transaction() as connection:
-            await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
+            await statuses.update(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
 
-    async def _take_step(self, item: ScheduledRepository, step: NextStep) -> None:
+    async def _run_step(self, repository: ScheduledRepository, step: NextStep) -> None:
         if step is NextStep.PROBE:
-            was_healthy = item.status.health.healthy or item.status.health.checked is None
-            health = await self._prober.probe(item.namespace, item.name)
-            if health.healthy and not was_healthy and item.spec.sync.enabled:
-                self._pauses[item.uid] = min(2 * self._pauses.get(item.uid, UNHEALTHY_FOR), _LONGEST_PAUSE)
-                await self._submit(item, incremental=False)
-        elif step is NextStep.SYNC or item.spec.type is RepositoryType.LOCAL:
-            await self._submit(item, incremental=False)
+            was_healthy = repository.status.health.healthy or repository.status.health.checked is None
+            health = await self._prober.probe(repository.namespace, repository.name)
+            if health.healthy and not was_healthy and repository.spec.sync.enabled:
+                self._probe_intervals[repository.uid] = min(
+                    2 * self._probe_intervals.get(repository.uid, UNHEALTHY_PROBE_INTERVAL), _MAX_PROBE_INTERVAL_MILLISECONDS
+                )
+                await self._submit(repository, incremental=False)
+        elif step is NextStep.SYNC or repository.spec.type is RepositoryType.LOCAL:
+            await self._submit(repository, incremental=False)
         else:
-            self._pauses.pop(item.uid, None)
-            await self._check_host(item)
+            self._probe_intervals.pop(repository.uid, None)
+            await self._check_for_commit(repository)
 
-    async def _check_host(self, item: ScheduledRepository) -> None:
+    async def _check_for_commit(self, repository: ScheduledRepository) -> None:
         """Submit a sync if the host has a new commit, the last sync failed, or the spec changed since.
 
-        Quarantined files alone do not cause a sync: only another commit can repair them.
+        Files in quarantine do not cause a sync, because only another commit can repair them.
         """
-        commit, sync = await self._head(_repository(item)), item.status.sync
-        if commit is not None and commit == item.held_at:
-            await self._record_unchanged(item)
+        commit, sync = await self._fetch_head(_repository(repository)), repository.status.sync
+        if commit is not None and commit == repository.held_at:
+            await self._record_unchanged(repository)
             return
-        is_observed = commit is None or item.status.observed_generation == item.generation
-        is_lasting = item.refused_by == ({self._rules} if sync.state == SyncState.ERROR else set())
-        if commit == sync.last_ref and is_observed and is_lasting:
-            self._submitted_commits.pop(item.uid, None)
-            await self._record_unchanged(item)
+        spec_is_synced = commit is None or repository.status.observed_generation == repository.generation
+        # No sync is needed if the last one had no refused files, or failed because of files that the present rules refuse again.
+        settled_fingerprints = {self._rules_fingerprint} if sync.state == SyncState.ERROR else set()
+        if commit == sync.last_ref and spec_is_synced and repository.refused_by == settled_fingerprints:
+            self._submitted_commits.pop(repository.uid, None)
+            await self._record_unchanged(repository)
         elif commit is None and sync.last_ref:
-            await self._prober.probe(item.namespace, item.name)
-        elif self._is_new(item, commit):
-            await self._submit(item, incremental=True)
+            await self._prober.probe(repository.namespace, repository.name)
+        elif self._claim_commit(repository, commit):
+            await self._submit(repository, incremental=True)
 
-    async def _record_unchanged(self, item: ScheduledRepository) -> None:
-        """Record now and then that the repository can be read and when it is checked next: each record is an event for all watches."""
-        now, health = self._clock.milliseconds(), item.status.health
-        if now - (health.checked or 0) < HEALTHY_FOR and not health.message:
+    async def _record_unchanged(self, repository: ScheduledRepository) -> None:
+        """Record that the repository can be read and when it is checked next.
+
+        This is done only every five minutes, because each record is an event for all watches.
+        """
+        now, health = self._clock.milliseconds(), repository.status.health
+        if now - (health.checked or 0) < HEALTHY_PROBE_INTERVAL and not health.message:
             return
-        due = now + (item.spec.sync.interval_seconds or 0) * 1000
+        next_check = now + (repository.spec.sync.interval_seconds or 0) * 1000
 
-        def change(status: RepositoryStatus, stored: StoredObject) -> None:
-            observe(status, item.spec, None, generation=stored.generation, now=now)
+        def change(status: RepositoryStatus, stored_object: StoredObject) -> None:
+            set_readiness(status, repository.spec, None, generation=stored_object.generation, now=now)
             if status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
-                status.sync.scheduled = due
+                status.sync.scheduled = next_check
 
-        await self._change(item, change)
+        await self._change(repository, change)
 
-    def _is_new(self, item: ScheduledRepository, commit: str | None) -> bool:
-        """Return whether the commit was not submitted recently: one that cannot be stored completely is retried only now and then."""
+    def _claim_commit(self, repository: ScheduledRepository, commit: str | None) -> bool:
+        """Return whether to submit a sync of the commit, and record it as submitted.
+
+        A commit that was submitted in the last ten minutes is not submitted again: it could not be stored completely.
+        """
         now = self._clock.milliseconds()
-        *seen, at = self._submitted_commits.get(item.uid, (None, 0, 0))
-        if seen == [commit, item.generation] and now - at < _AGAIN:
+        submitted_commit, submitted_generation, submitted_at = self._submitted_commits.get(repository.uid, (None, 0, 0))
+        is_submitted = submitted_commit == commit and submitted_generation == repository.generation
+        if is_submitted and now - submitted_at < _RESUBMIT_MILLISECONDS:
             return False
-        self._submitted_commits[item.uid] = commit, item.generation, now
+        self._submitted_commits[repository.uid] = commit, repository.generation, now
         return True
 
-    async def _submit(self, item: ScheduledRepository, *, incremental: bool) -> None:
-        spec = JobSpec(action=Action.SYNC, repository=item.name, sync=SyncJobOptions(incremental=incremental))
-        job = new_job(item.namespace, spec, uid=item.uid, kind=item.spec.type, now=self._clock.now())
+    async def _submit(self, repository: ScheduledRepository, *, incremental: bool) -> None:
+        spec = JobSpec(action=Action.SYNC, repository=repository.name, sync=SyncJobOptions(incremental=incremental))
+        job = new_job(repository.namespace, spec, uid=repository.uid, repository_type=repository.spec.type, now=self._clock.now())
+        try:
+            async with self._database.transaction() as connection:
+                submitted = await jobs.submit(connection, JOB, [job], submitted_by={"uid": jobs.SCHEDULER, "login": jobs.SCHEDULER})
+                if submitted.wakeups:
+                    await job_queues.require_capacity(connection, job.namespace, added=0, limit=self._max_waiting_jobs)
+        except TooManyWaitingJobs as error:
+            self._submitted_commits.pop(repository.uid, None)
+            log.info("sync_not_scheduled", repository=repository.name, reason=error.message)
+            return
+        self._waiting_jobs += len(submitted.wakeups)
+        self._wakeups.publish_soon(submitted.wakeups)
         async with self._database.transaction() as connection:
-            submitted = await jobs.submit(connection, JOB, [job], submitted_by={"uid": jobs.SCHEDULER, "login": jobs.SCHEDULER}, headers={})
-        self._waiting += len(submitted.wakeups)
-        self._relay.publish_soon(submitted.wakeups)
-        async with self._database.transaction() as connection:
-            await mirror.show(connection, submitted.jobs[0].uid)
-        log.info("sync_scheduled", repository=item.name, incremental=incremental)
+            await sync_status.refresh(connection, submitted.jobs[0].uid)
+        log.info("sync_scheduled", repository=repository.name, incremental=incremental)
 
 
-def _host(item: ScheduledRepository) -> str:
+def _host(repository: ScheduledRepository) -> str:
     """Return the host of a repository, empty for a folder."""
-    return host_of(item.spec.remote.url) if item.spec.remote is not None else ""
+    return host_of(repository.spec.remote.url) if repository.spec.remote is not None else ""
 
 
-def _host_key(item: ScheduledRepository) -> tuple[str, str]:
-    """Return the host and the organization: hosts count requests by token, so a refusal concerns one organization."""
-    return _host(item), item.namespace
+def _host_and_namespace(repository: ScheduledRepository) -> tuple[str, str]:
+    """Return the host and the organization. Hosts count requests by token, so they refuse requests of one organization."""
+    return _host(repository), repository.namespace
 
 
-def _repository(item: ScheduledRepository) -> Repository:
-    return Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec, item.status.sync.last_ref or "")
+def _repository(repository: ScheduledRepository) -> Repository:
+    return Repository(
+        repository.namespace,
+        repository.name,
+        str(repository.uid),
+        repository.generation,
+        repository.spec,
+        repository.status.sync.last_ref or "",
+    )

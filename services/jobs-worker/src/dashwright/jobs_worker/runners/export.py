@@ -6,7 +6,7 @@ from typing import Protocol
 
 from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.models.provisioning import ExportJobOptions
-from dashwright.jobs_worker.actions.export import Bounds, ExportJob, export
+from dashwright.jobs_worker.actions.export import ExportJob, ExportLimits, export
 from dashwright.jobs_worker.domain.objects import GitIdentity
 from dashwright.jobs_worker.ports import Checkouts, Exports, Spool
 from dashwright.jobs_worker.runners.repository import RepositoryJob
@@ -21,7 +21,7 @@ class ExportSource(Exports, Protocol):
 
 
 class ExportRunner:
-    """Runner of exports with the given adapters. ``open_exports`` and ``open_spool`` construct the adapters of one attempt."""
+    """A runner of exports. ``open_exports`` and ``open_spool`` construct the adapters of one attempt."""
 
     def __init__(
         self,
@@ -29,12 +29,12 @@ class ExportRunner:
         checkouts: Checkouts,
         open_exports: Callable[[RepositoryJob], ExportSource],
         open_spool: Callable[[], AbstractContextManager[Spool]],
-        bounds: Bounds,
+        limits: ExportLimits,
     ) -> None:
         self._checkouts = checkouts
         self._open_exports = open_exports
         self._open_spool = open_spool
-        self._bounds = bounds
+        self._limits = limits
 
     async def run(self, repository_job: RepositoryJob) -> JobProgress:
         """Run one export job and return its progress. Raises DashwrightError as ``export`` does."""
@@ -43,4 +43,4 @@ class ExportRunner:
         author = await exports.git_identity(str(submitter.get("uid", "")), str(submitter.get("login", "")))
         export_job = ExportJob(repository_job.repository, repository_job.spec.export or ExportJobOptions(), author)
         with self._open_spool() as spool:
-            return await export(export_job, exports, self._checkouts, repository_job.execution, spool, self._bounds)
+            return await export(export_job, exports, self._checkouts, repository_job.execution, spool, self._limits)

@@ -1,4 +1,4 @@
-"""The runner of ``pr`` jobs: it decides which pull request is meant and has it reviewed."""
+"""The runner of ``pr`` jobs: it reads the reference to a pull request from the job and reviews that pull request."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,42 +11,43 @@ from dashwright.jobs_worker.actions.pull_request import ReviewTools, review
 from dashwright.jobs_worker.actions.sync import SyncTools
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
-from dashwright.jobs_worker.ports import Host, PullRequestCheckouts, Renderer, StoredObjects
+from dashwright.jobs_worker.ports import DocumentStore, Host, PullRequestCheckouts, Renderer
 from dashwright.jobs_worker.runners.repository import RepositoryJob
 
 ATTEMPTS = 2
+"""Attempts of one job, because its mirror may be damaged."""
 
 
 class PullRequestRunner:
-    """Runs reviews over adapters. ``open_stored`` and ``open_tools`` construct the adapters of one attempt."""
+    """A runner of reviews of pull requests. ``open_document_store`` and ``open_tools`` construct the adapters of one attempt."""
 
     def __init__(
         self,
         *,
         host: Host,
-        proposals: PullRequestCheckouts,
-        open_stored: Callable[[Repository], StoredObjects],
+        pull_request_checkouts: PullRequestCheckouts,
+        open_document_store: Callable[[Repository], DocumentStore],
         open_tools: Callable[[], AbstractContextManager[SyncTools]],
         renderer: Renderer,
-        address: str,
+        gateway_address: str,
     ) -> None:
         self._host = host
-        self._proposals = proposals
-        self._open_stored = open_stored
+        self._pull_request_checkouts = pull_request_checkouts
+        self._open_document_store = open_document_store
         self._open_tools = open_tools
         self._renderer = renderer
-        self._address = address
+        self._gateway_address = gateway_address
 
-    async def run(self, work: RepositoryJob) -> JobProgress:
-        """Review the pull request of the job. Raises BadRequest if the job names none or the repository is a folder."""
-        reference = PullRequestReference.of(work.spec.pr)
-        # A delivery of the git host may be handled late: the newest commit is reviewed, whichever that is by then.
-        if jobs.is_scheduled(work.job):
+    async def run(self, repository_job: RepositoryJob) -> JobProgress:
+        """Review the pull request of the job. Raises BadRequest if the job names none or the repository is a local directory."""
+        reference = PullRequestReference.from_options(repository_job.spec.pr)
+        # The pull request may have newer commits by now than when the git host reported it. The newest commit is reviewed.
+        if jobs.is_automatic(repository_job.job):
             reference = reference.without_commit()
-        repository = work.repository
+        repository = repository_job.repository
         if repository.spec.type is RepositoryType.LOCAL:
-            raise BadRequest("a folder has no pull requests")
+            raise BadRequest("a local directory has no pull requests")
         with self._open_tools() as sync_tools:
-            stored = self._open_stored(repository)
-            tools = ReviewTools(self._host, self._proposals, stored, sync_tools, self._renderer, self._address)
-            return await review(repository, reference, tools, work.execution)
+            document_store = self._open_document_store(repository)
+            tools = ReviewTools(self._host, self._pull_request_checkouts, document_store, sync_tools, self._renderer, self._gateway_address)
+            return await review(repository, reference, tools, repository_job.execution)

@@ -1,4 +1,4 @@
-"""The frame that all jobs on a repository share: load the repository, run the action, turn its progress into the final status."""
+"""The steps that all jobs on a repository share: load the repository, run the action, return its progress as the final status."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.retries import with_retries
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.ports import CopyDamaged, Overtaken
+from dashwright.jobs_worker.ports import MirrorDamaged, Overtaken
 from dashwright.jobs_worker.stored_repositories import repository_of
 
 
@@ -24,7 +24,7 @@ class RepositoryJob:
 
     job: StoredJob
     #: The row of the repository, read before its files.
-    stored: StoredObject
+    stored_object: StoredObject
     repository: Repository
     #: The attempt that holds the job's lease; progress is reported to it.
     execution: Execution
@@ -36,10 +36,10 @@ class RepositoryJob:
 
 
 class RepositoryRunner:
-    """Runs the jobs of one action: ``action`` does the work of an attempt and returns its progress.
+    """A runner of the jobs of one action: ``action`` does the work of an attempt and returns its progress.
 
-    An attempt starts again from the beginning, ``attempts`` in all, if the copy of the repository is damaged or another writer
-    stored the repository first.
+    If the mirror of the repository is damaged or another writer stored the repository first, a new attempt starts from the beginning, up to
+    ``attempts`` attempts in all.
     """
 
     def __init__(self, database: Database, action: Callable[[RepositoryJob], Awaitable[JobProgress]], *, attempts: int = 1) -> None:
@@ -48,23 +48,23 @@ class RepositoryRunner:
         self._attempts = attempts
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
-        """Return the final status of the job. Raises NotFound if its repository is gone, and what the action raises."""
+        """Return the final status of the job. Raises NotFound if its repository is deleted, and what the action raises."""
 
         async def attempt() -> JobProgress:
             return await self._action(await self._load(job, execution))
 
         try:
-            progress = await with_retries(attempt, attempts=self._attempts, on=(Overtaken, CopyDamaged))
+            progress = await with_retries(attempt, attempts=self._attempts, retryable=(Overtaken, MirrorDamaged))
         except Overtaken as error:
             raise Conflict(
                 f"the repository was written {self._attempts} times while this {job.action} was at work, "
                 f"each time before it could end; run the {job.action} again later"
             ) from error
-        return execution.ended(progress)
+        return execution.final_status(progress)
 
     async def _load(self, job: StoredJob, execution: Execution) -> RepositoryJob:
         if job.repository is None:
             raise BadRequest(f"job {job.name!r} names no repository")
         async with self._database.connection() as connection:
-            stored = await resources.get(connection, REPOSITORY, job.namespace, job.repository)
-        return RepositoryJob(job, stored, repository_of(stored), execution)
+            stored_object = await resources.get(connection, REPOSITORY, job.namespace, job.repository)
+        return RepositoryJob(job, stored_object, repository_of(stored_object), execution)

@@ -1,4 +1,4 @@
-"""The runner of sync jobs: it opens the repository, decides how much of it to examine, and records the result."""
+"""The runner of sync jobs: it opens the repository, decides whether to examine all files, and records the result."""
 
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,18 +21,20 @@ from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.actions.sync import SyncJob, SyncTools, sync
 from dashwright.jobs_worker.domain.objects import Difference, QuarantinedFile, Repository
 from dashwright.jobs_worker.maintenance.prober import Prober
-from dashwright.jobs_worker.ports import Checkout, Resources, Revisions
+from dashwright.jobs_worker.ports import Checkout, ObjectStore, SyncedCommits
 from dashwright.jobs_worker.runners.repository import RepositoryJob
 
 log = structlog.get_logger()
 
 ATTEMPTS: Final = 5
+"""Attempts of one job, because edits and other syncs may store the repository first."""
 
 
 class SyncRunner:
-    """Runs syncs over adapters. The ``open_…`` arguments construct the adapters of one attempt, ``open_resources`` by the stored edition.
+    """A runner of syncs. The ``open_…`` arguments construct the adapters of one attempt.
 
-    ``most_entries`` is the limit of files and directories in a repository.
+    The second argument of ``open_object_store`` is the stored edition of the repository. ``max_entries`` is the limit of files and
+    directories in a repository.
     """
 
     def __init__(
@@ -42,74 +44,85 @@ class SyncRunner:
         clock: Clock,
         *,
         open_checkout: Callable[[RepositoryJob], Awaitable[Checkout | None]],
-        commits: Revisions,
-        open_resources: Callable[[RepositoryJob, int], Resources],
+        synced_commits: SyncedCommits,
+        open_object_store: Callable[[RepositoryJob, int], ObjectStore],
         open_tools: Callable[[], AbstractContextManager[SyncTools]],
-        most_entries: int,
+        max_entries: int,
     ) -> None:
         self._database = database
         self._prober = prober
         self._clock = clock
         self._open_checkout = open_checkout
-        self._commits = commits
-        self._open_resources = open_resources
+        self._synced_commits = synced_commits
+        self._open_object_store = open_object_store
         self._open_tools = open_tools
-        self._most_entries = most_entries
+        self._max_entries = max_entries
 
-    async def run(self, work: RepositoryJob) -> JobProgress:
-        """Sync the repository of the job. Raises Overtaken if another writer stored the repository first, and CopyDamaged."""
-        job, stored, repository = work.job, work.stored, work.repository
+    async def run(self, repository_job: RepositoryJob) -> JobProgress:
+        """Sync the repository of the job. Raises Overtaken if another writer stored the repository first, and MirrorDamaged."""
+        job, stored_object, repository = repository_job.job, repository_job.stored_object, repository_job.repository
         async with self._database.connection() as connection:
-            kept = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
-            held = await revisions.held_head(connection, stored.uid, generation=stored.generation)
+            stored_commit = await repositories.stored_commit(connection, stored_object.uid, generation=stored_object.generation)
+            rolled_back_head = await revisions.held_head(connection, stored_object.uid, generation=stored_object.generation)
         if not repository.spec.sync.enabled:
             raise PreconditionFailed(job_messages.SYNC_DISABLED)
-        newest = await self._checkout(work)
-        if newest is None:
-            await self._record_sync(repository, incremental=False, held_at="")
+        newest_checkout = await self._checkout(repository_job)
+        if newest_checkout is None:
+            await self._record_sync(repository, incremental=False, rolled_back_head="")
             return JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.NO_COMMITS)
-        if newest.commit == held and jobs.is_scheduled(job):
+        if newest_checkout.commit == rolled_back_head and jobs.is_automatic(job):
             return JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.HELD)
-        back_to = jobs.commit_of(job)
-        checkout = await self._commits.at_synced(repository, back_to) if back_to else newest
-        head = newest.commit if back_to else ""
-        # The edition was read before the files: if another writer stores in between, the write is refused as Overtaken.
-        objects = self._open_resources(work, kept.edition)
-        quarantined = await objects.quarantined()
-        if checkout.commit and checkout.commit == kept.commit == _last_ref(stored) and all(item.is_copy for item in quarantined):
-            await self._record_sync(repository, incremental=jobs.is_incremental(job), held_at=head)
+        rollback_commit = jobs.rollback_commit(job)
+        checkout = await self._synced_commits.at_synced(repository, rollback_commit) if rollback_commit else newest_checkout
+        head_to_record = newest_checkout.commit if rollback_commit else ""
+        # The edition was read before the files, so that a write by another writer in between raises Overtaken.
+        store = self._open_object_store(repository_job, stored_commit.edition)
+        quarantined = await store.quarantined()
+        # Copies in quarantine are not errors, so another sync of the stored commit would change nothing.
+        is_stored_without_errors = checkout.commit == stored_commit.commit == _last_ref(stored_object) and all(
+            item.is_copy for item in quarantined
+        )
+        if checkout.commit and is_stored_without_errors:
+            await self._record_sync(repository, incremental=jobs.is_incremental(job), rolled_back_head=head_to_record)
             return JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.SAME_COMMIT)
-        difference = await self._difference(job, checkout, kept, quarantined)
+        difference = await self._difference(job, checkout, stored_commit, quarantined)
         with self._open_tools() as tools:
-            progress = await sync(SyncJob.of(repository), checkout, objects, work.execution, tools, difference)
-        await self._record_sync(repository, incremental=difference is not None, held_at=head)
+            progress = await sync(SyncJob.from_repository(repository), checkout, store, repository_job.execution, tools, difference)
+        await self._record_sync(repository, incremental=difference is not None, rolled_back_head=head_to_record)
         if checkout.commit:
             await self._keep_commits(repository)
-        if back_to:
-            progress.final_message = job_messages.PUT_BACK
+        if rollback_commit:
+            progress.final_message = job_messages.ROLLED_BACK
         return progress
 
     async def _difference(
-        self, job: StoredJob, checkout: Checkout, kept: StoredCommit, quarantined: Sequence[QuarantinedFile]
+        self, job: StoredJob, checkout: Checkout, stored_commit: StoredCommit, quarantined: Sequence[QuarantinedFile]
     ) -> Difference | None:
-        """Return the part to examine; None for everything. For a commit that is already stored, that is only the files in quarantine."""
-        if not kept.commit or not (jobs.is_incremental(job) or checkout.commit == kept.commit):
+        """Return the difference to examine; None to examine all files.
+
+        If the commit is already stored, the difference contains only the files in quarantine.
+        """
+        if not stored_commit.commit or not (jobs.is_incremental(job) or checkout.commit == stored_commit.commit):
             return None
-        difference = await checkout.difference_since(kept.commit, [item.path for item in quarantined])
-        # The full examination reports that there are too many files.
-        is_too_large = difference is not None and kept.entries + difference.growth > self._most_entries
+        difference = await checkout.difference_since(stored_commit.commit, [item.path for item in quarantined])
+        # A sync of all files raises the error about too many files.
+        is_too_large = difference is not None and stored_commit.entries + difference.growth > self._max_entries
         return None if is_too_large else difference
 
-    async def _checkout(self, work: RepositoryJob) -> Checkout | None:
-        """Return the files. A repository on a git host is fetched immediately: a successful fetch is the probe."""
-        repository = work.repository
+    async def _checkout(self, repository_job: RepositoryJob) -> Checkout | None:
+        """Return the newest checkout, and record in the status whether the repository can be read.
+
+        A local directory is probed first. A repository on a git host is fetched without a probe: the fetch itself shows whether it can be
+        read.
+        """
+        repository = repository_job.repository
         if repository.spec.type is RepositoryType.LOCAL:
             health = await self._prober.probe(repository.namespace, repository.name)
             if not health.healthy:
                 raise Unhealthy("; ".join(health.message or ["Repository is unhealthy"]))
-            return await self._open_checkout(work)
+            return await self._open_checkout(repository_job)
         try:
-            checkout = await self._open_checkout(work)
+            checkout = await self._open_checkout(repository_job)
         except DashwrightError as error:
             await self._prober.record(repository.namespace, repository.name, error)
             raise
@@ -117,33 +130,34 @@ class SyncRunner:
         return checkout
 
     async def _keep_commits(self, repository: Repository) -> None:
-        """Keep the listed revisions in the copy, for rollbacks. A failure does not undo the sync."""
+        """Keep the commits of the stored revisions in the mirror, for rollbacks. A failure is logged and does not undo the sync."""
         async with self._database.connection() as connection:
-            known = await revisions.list_all(connection, uuid.UUID(repository.uid))
+            stored_revisions = await revisions.list_all(connection, uuid.UUID(repository.uid))
         try:
-            await self._commits.keep_only_synced(repository, [revision.ref for revision in known])
+            await self._synced_commits.keep_only_synced(repository, [revision.ref for revision in stored_revisions])
         except DashwrightError as error:
             log.warning("commits_not_kept", repository=repository.name, error=error.message)
 
-    async def _record_sync(self, repository: Repository, *, incremental: bool, held_at: str) -> None:
+    async def _record_sync(self, repository: Repository, *, incremental: bool, rolled_back_head: str) -> None:
         """Record in the status which generation was synced and whether everything was examined.
 
-        ``held_at`` is the head of the branch that a rollback left; empty if the repository follows its branch.
+        ``rolled_back_head`` is the head of the branch at a rollback: automatic syncs skip that commit. It is empty if the repository
+        follows its branch.
         """
         uid = uuid.UUID(repository.uid)
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.sync.incremental = incremental
-            status.sync.held = True if held_at else None
+            status.sync.held = True if rolled_back_head else None
             status.observed_generation = repository.generation
 
         async with self._database.transaction() as connection:
-            await statuses.change(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
-            if held_at:
-                await revisions.hold_at(connection, uid, held_at, generation=repository.generation)
+            await statuses.update(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
+            if rolled_back_head:
+                await revisions.hold_at(connection, uid, rolled_back_head, generation=repository.generation)
             else:
                 await revisions.release(connection, uid)
 
 
-def _last_ref(stored: StoredObject) -> str | None:
-    return RepositoryStatus.model_validate_json(stored.status or "{}").sync.last_ref
+def _last_ref(stored_object: StoredObject) -> str | None:
+    return RepositoryStatus.model_validate_json(stored_object.status or "{}").sync.last_ref

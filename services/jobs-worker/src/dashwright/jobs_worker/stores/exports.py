@@ -1,9 +1,10 @@
-"""Queries of exports: unmanaged objects with their generations, and their handover to a repository."""
+"""Queries of exports: unmanaged objects with their generations, and their adoption by a repository."""
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
@@ -21,7 +22,7 @@ class ExportRow:
     title: str
     #: Empty at the root.
     folder: str
-    #: Managed folders are listed, too, because exported objects are in them; managed dashboards are not.
+    #: Managed dashboards are not listed. Managed folders are, because exported dashboards may be in them.
     is_managed: bool
 
 
@@ -31,21 +32,25 @@ class VersionRow:
 
     uid: uuid.UUID
     generation: int
+    #: API version of the stored body, without the group.
     stored_version: str
-    #: JSON text, as is ``metadata``.
+    #: JSON text.
     spec: str
+    #: JSON text.
     metadata: str
     created_at: datetime
+    #: Actor, such as ``user:7``.
     created_by: str
     message: str | None
-    #: Name of the user; None if the author is not a user, or is deleted. ``email`` likewise.
+    #: Name of the user; None for a deleted author and for programs.
     author: str | None
+    #: E-mail address of the user; None for a deleted author and for programs.
     email: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class HandoverRow:
-    """An object as it was exported."""
+class AdoptionRow:
+    """An exported object, with its path and checksum in the repository."""
 
     uid: uuid.UUID
     generation: int
@@ -55,42 +60,57 @@ class HandoverRow:
     checksum: str
 
 
+class AuthorRow(NamedTuple):
+    """The author of an export."""
+
+    name: str
+    email: str
+
+
 async def folders(connection: Connection, namespace: str, *, limit: int) -> Sequence[ExportRow]:
-    """Return all folders, the oldest first, ``limit`` at most."""
+    """Return all folders, the oldest first, at most ``limit``."""
     return [ExportRow(**row) for row in await connection.fetch(_sql.folders, namespace, limit)]
 
 
-async def dashboards(connection: Connection, namespace: str, *, within: Sequence[str] | None, limit: int) -> Sequence[ExportRow]:
-    """Return the unmanaged dashboards in some folders (None: in all), the oldest first, ``limit`` at most."""
-    places = None if within is None else list(within)
-    return [ExportRow(**row) for row in await connection.fetch(_sql.dashboards, namespace, places, limit)]
+async def dashboards(connection: Connection, namespace: str, *, folder_names: Sequence[str] | None, limit: int) -> Sequence[ExportRow]:
+    """Return the unmanaged dashboards in some folders (None: in all), the oldest first, at most ``limit``."""
+    folder_array = None if folder_names is None else list(folder_names)
+    return [ExportRow(**row) for row in await connection.fetch(_sql.dashboards, namespace, folder_array, limit)]
 
 
-async def versions(connection: Connection, items: Sequence[tuple[uuid.UUID, int]], *, older: bool) -> Sequence[VersionRow]:
-    """Return the bodies of objects at a generation, with ``older`` also earlier ones that are still kept; oldest first."""
-    uids, generations = zip(*items, strict=True)
-    return [VersionRow(**row) for row in await connection.fetch(_sql.versions, uids, generations, older)]
+async def versions(
+    connection: Connection, uid_generations: Sequence[tuple[uuid.UUID, int]], *, include_older: bool
+) -> Sequence[VersionRow]:
+    """Return the bodies of objects by uid, for each object the oldest generation first. There must be at least one pair in the argument.
 
-
-async def hand_over(
-    connection: Connection, repository: uuid.UUID, name: str, handed: Sequence[HandoverRow], *, generation: int
-) -> set[uuid.UUID]:
-    """Make a repository the manager of objects and return the uids of those that it received.
-
-    Call it in a transaction under the lock of resources. Objects that were changed since the export, have a manager, finalizers or owners
-    are left as they are; all are if the repository is being deleted or has another ``generation``.
+    ``uid_generations`` are pairs of uid and generation. With ``include_older`` all earlier stored generations are returned, too.
     """
-    columns = zip(*((item.uid, item.generation, item.path, item.checksum) for item in handed), strict=True)
-    rows = await connection.fetch(_sql.hand_over, repository, generation, name, *map(list, columns))
+    uids, generations = zip(*uid_generations, strict=True)
+    return [VersionRow(**row) for row in await connection.fetch(_sql.versions, uids, generations, include_older)]
+
+
+async def adopt(
+    connection: Connection, repository_uid: uuid.UUID, repository_name: str, objects: Sequence[AdoptionRow], *, generation: int
+) -> set[uuid.UUID]:
+    """Make a repository the manager of objects and return the uids of the objects that it manages now.
+
+    Call it in a transaction under the lock of objects. Objects that were changed since the export, or have a manager, finalizers or owners
+    are not adopted. If the repository is being deleted, or its generation is not ``generation``, no object is adopted.
+    """
+    columns = zip(*((item.uid, item.generation, item.path, item.checksum) for item in objects), strict=True)
+    rows = await connection.fetch(_sql.adopt, repository_uid, generation, repository_name, *map(list, columns))
     return {row["uid"] for row in rows}
 
 
-async def overtake(connection: Connection, repository: uuid.UUID) -> None:
-    """Invalidate the plans of writers that read the repository before. Call it in the transaction that changes the objects."""
-    await connection.execute(_sql.overtake, repository)
+async def invalidate_plans(connection: Connection, repository_uid: uuid.UUID) -> None:
+    """Increase the edition of a repository, so that syncs and edits that planned with the former edition plan again.
+
+    Call it in the transaction that changes the objects.
+    """
+    await connection.execute(_sql.invalidate_plans, repository_uid)
 
 
-async def author(connection: Connection, user_id: int) -> tuple[str, str] | None:
-    """Return name and e-mail address of a user or service account; None if it is deleted."""
+async def author(connection: Connection, user_id: int) -> AuthorRow | None:
+    """Return the name and e-mail address of a user or service account; None if it is deleted."""
     row = await connection.fetchrow(_sql.author, user_id)
-    return None if row is None else (row["name"], row["email"])
+    return None if row is None else AuthorRow(row["name"], row["email"])

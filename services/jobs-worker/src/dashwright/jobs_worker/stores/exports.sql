@@ -1,5 +1,5 @@
 -- name: folders
--- Those of a namespace, the oldest first; $2 how many.
+-- The folders of the namespace $1, the oldest first, at most $2.
 select uid, name, generation, title, coalesce(folder, '') as folder, manager_kind is not null as is_managed
 from resource
 where namespace = $1 and api_group = 'folder.grafana.app' and resource = 'folders' and deletion_timestamp is null
@@ -7,7 +7,7 @@ order by created_at, name
 limit $2
 
 -- name: dashboards
--- Those of a namespace that nobody manages, without bodies, the oldest first; $2 the folders they lie in, null for all; $3 how many.
+-- The unmanaged dashboards of the namespace $1 without bodies, the oldest first, at most $3; $2 are their folders, null for all.
 select uid, name, generation, title, coalesce(folder, '') as folder, false as is_managed
 from resource
 where namespace = $1 and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and deletion_timestamp is null
@@ -16,33 +16,34 @@ order by created_at, name
 limit $3
 
 -- name: versions
--- The generations $2 of the objects $1, and where $3 those before, that are kept. Who wrote them, by the name and address they have now.
+-- The generations $2 of the objects $1, with the present name and e-mail address of each author. If $3 is true, all earlier stored
+-- generations, too.
 select h.uid, h.generation, h.stored_version, h.spec, h.metadata, h.created_at, h.created_by, h.message,
        coalesce(nullif(u.name, ''), u.login) as author, u.email
-from unnest($1::uuid[], $2::bigint[]) as wanted (uid, generation)
-join resource_history h on h.uid = wanted.uid and (h.generation = wanted.generation or ($3 and h.generation < wanted.generation))
+from unnest($1::uuid[], $2::bigint[]) as requested (uid, generation)
+join resource_history h on h.uid = requested.uid and (h.generation = requested.generation or ($3 and h.generation < requested.generation))
 left join "user" u on u.id = case when h.created_by ~ '^(user|service-account):[0-9]{1,18}$' then split_part(h.created_by, ':', 2)::bigint end
 order by h.uid, h.generation
 
--- name: hand_over
--- Makes a repository ($1, of the generation $2) the manager of objects ($4), each where it still is of the generation $5 and nobody's.
--- $3 its name, $6 paths, $7 checksums.
+-- name: adopt
+-- Makes the repository $1 of the generation $2 and the name $3 the manager of the objects $4 that still have the generations $5 and no
+-- manager. $6 are paths and $7 checksums.
 update resource r
 set annotations = r.annotations || jsonb_strip_nulls(jsonb_build_object('grafana.app/managedBy', 'repo', 'grafana.app/managerId', $3::text,
-        'grafana.app/sourcePath', handed.path, 'grafana.app/sourceChecksum', nullif(handed.checksum, ''))),
+        'grafana.app/sourcePath', exported.path, 'grafana.app/sourceChecksum', nullif(exported.checksum, ''))),
     managed_fields = '[]'
-from unnest($4::uuid[], $5::bigint[], $6::text[], $7::text[]) as handed (uid, generation, path, checksum)
-where r.uid = handed.uid and r.generation = handed.generation and r.manager_kind is null and r.deletion_timestamp is null
+from unnest($4::uuid[], $5::bigint[], $6::text[], $7::text[]) as exported (uid, generation, path, checksum)
+where r.uid = exported.uid and r.generation = exported.generation and r.manager_kind is null and r.deletion_timestamp is null
   and r.finalizers = '{}' and r.owner_references = '[]'
   and exists (select from resource where uid = $1 and generation = $2 and deletion_timestamp is null)
 returning r.uid
 
--- name: overtake
--- What is stored of a repository was written: who planned by the edition before plans anew.
+-- name: invalidate_plans
+-- Increases the edition of a repository, so that syncs and edits that planned with the former edition plan again.
 insert into repository_commit (uid, ref, generation, edition, entries)
 select uid, null, generation, 1, 0 from resource where uid = $1
 on conflict (uid) do update set edition = repository_commit.edition + 1
 
 -- name: author
--- The name and address of a user.
+-- The name and e-mail address of the user or service account $1.
 select coalesce(nullif(name, ''), login) as name, email from "user" where id = $1

@@ -1,6 +1,6 @@
-"""The request budgets of git hosts, which all workers share, and the part of each organization in them.
+"""The request budgets of git hosts, which all workers share, and the share of each organization.
 
-A host is ``name:port``, an organization its namespace. Times are those of the database.
+A host is identified by ``name:port`` and an organization by its namespace. Times are from the clock of the database.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,14 @@ from dashwright.common.database.pool import Connection
 
 _sql = queries.load(__package__, "git_hosts.sql")
 
-SHORTEST_PAUSE: Final = timedelta(seconds=30)
-LONGEST_PAUSE: Final = timedelta(minutes=15)
-LONGEST_WISH: Final = timedelta(hours=1)
-"""Longest pause that a host can request."""
+MIN_PAUSE: Final = timedelta(seconds=30)
+"""First pause after a refusal in which the host did not say how long to pause."""
+
+MAX_PAUSE: Final = timedelta(minutes=15)
+"""Limit on repeated pauses, each of which is twice as long as the previous one."""
+
+MAX_REQUESTED_PAUSE: Final = timedelta(hours=1)
+"""Limit on the pause that a host can request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,29 +27,33 @@ class Wait:
     """The time until requests are possible again."""
 
     seconds: float
-    #: The host itself asked the organization to pause.
+    #: ``True`` if the host refused requests of the organization; ``False`` if only the budget is used up.
     is_paused: bool
 
 
-async def take(connection: Connection, host: str, namespace: str, requests: float, *, most: float, at_least: float) -> Wait | None:
-    """Take requests if ``at_least`` are left of the ``most`` in a minute, and return None; else take none and return the wait.
+async def charge(connection: Connection, host: str, namespace: str, requests: float, *, limit: float, min_available: float) -> Wait | None:
+    """Subtract requests from the budget of a host and return None; if the budget is too small, return the wait instead.
 
-    An organization leaves an eighth of what it took in the last minute to others.
+    ``limit`` is the number of requests that the host accepts in a minute. ``min_available`` requests must be available before the
+    charge. Each organization also leaves an eighth of its requests of the last minute to other organizations.
     """
-    arguments = host, most, requests, at_least, namespace
-    if await connection.fetchval(_sql.take, *arguments):
+    arguments = host, limit, requests, min_available, namespace
+    if await connection.fetchval(_sql.charge, *arguments):
         return None
     (row,) = await connection.fetch(_sql.wait, *arguments)
     return Wait(row["seconds"], row["is_paused"])
 
 
-async def pause(connection: Connection, host: str, namespace: str, wish: timedelta | None) -> float:
-    """Stop the requests of an organization to a host and return for how many seconds; without ``wish`` for longer each time."""
-    bounded = None if wish is None else min(max(wish, timedelta(seconds=1)), LONGEST_WISH)
-    seconds: float = await connection.fetchval(_sql.pause, host, bounded, SHORTEST_PAUSE, LONGEST_PAUSE, namespace)
+async def pause(connection: Connection, host: str, namespace: str, requested_pause: timedelta | None) -> float:
+    """Pause the requests of an organization to a host and return the seconds of the pause.
+
+    ``requested_pause`` is what the host asked for; without it, repeated pauses double.
+    """
+    bounded_pause = None if requested_pause is None else min(max(requested_pause, timedelta(seconds=1)), MAX_REQUESTED_PAUSE)
+    seconds: float = await connection.fetchval(_sql.pause, host, bounded_pause, MIN_PAUSE, MAX_PAUSE, namespace)
     return seconds
 
 
-async def forget(connection: Connection, *, older_than: timedelta) -> None:
-    """Delete the budgets of hosts that were not called for so long."""
-    await connection.execute(_sql.forget, older_than)
+async def delete_unused(connection: Connection, *, older_than: timedelta) -> None:
+    """Delete the budgets of hosts that were not called in the time ``older_than``."""
+    await connection.execute(_sql.delete_unused, older_than)

@@ -1,1 +1,1 @@
-"""The import of a Grafana database: reading, conversion of each row, and the report."""
+"""The import of a Grafana database: the source, the conversion of rows, the target and the report."""

@@ -1,4 +1,4 @@
-"""Access rules on folders and dashboards, from either form in which Grafana stores them. Pure."""
+"""Access rules on folders and dashboards, from either form in which Grafana stores them, without I/O."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,23 +6,24 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from dashwright.common.identity import Role
-from dashwright.standalone.importing.fields import Row, text, whole
+from dashwright.standalone.importing.fields import Row, integer, string
 
-_MANAGED: Final = re.compile(r"managed:(users|teams|builtins):([^:]+):permissions")
-_SCOPE: Final = re.compile(r"(folders|dashboards):uid:(.+)")
-_LEVELS: Final = {
-    "folders:read": 1,
-    "dashboards:read": 1,
-    "folders:write": 2,
-    "dashboards:write": 2,
-    "folders.permissions:write": 4,
-    "dashboards.permissions:write": 4,
+_MANAGED_ROLE_PATTERN: Final = re.compile(r"managed:(users|teams|builtins):([^:]+):permissions")
+_SCOPE_PATTERN: Final = re.compile(r"(folders|dashboards):uid:(.+)")
+_VIEW, _EDIT, _ADMIN = 1, 2, 4  # The levels of access rules.
+_LEVEL_BY_ACTION: Final = {
+    "folders:read": _VIEW,
+    "dashboards:read": _VIEW,
+    "folders:write": _EDIT,
+    "dashboards:write": _EDIT,
+    "folders.permissions:write": _ADMIN,
+    "dashboards.permissions:write": _ADMIN,
 }
-_ROLES: Final = {role.value.lower(): role.value for role in (Role.VIEWER, Role.EDITOR, Role.ADMIN)}
+_ROLE_BY_LOWER_NAME: Final = {role.value.lower(): role.value for role in (Role.VIEWER, Role.EDITOR, Role.ADMIN)}
 
 
-class Subject(NamedTuple):
-    """The object that rules apply to."""
+class ProtectedObject(NamedTuple):
+    """A folder or dashboard that access rules apply to."""
 
     org_id: int
     #: The plural of its kind.
@@ -38,50 +39,61 @@ class Grantee(NamedTuple):
     role: str | None = None
 
 
+class ManagedRole(NamedTuple):
+    """A role that Grafana manages for the permissions of one grantee on single objects."""
+
+    org_id: int
+    grantee: Grantee
+
+
 @dataclass(slots=True)
 class Rules:
-    """The highest level of each grantee on each object: 1 view, 2 edit, 4 admin."""
+    """The highest level of each grantee on each object."""
 
-    of: dict[Subject, dict[Grantee, int]] = field(default_factory=dict)
+    levels_by_object: dict[ProtectedObject, dict[Grantee, int]] = field(default_factory=dict)
 
-    def add(self, subject: Subject, grantee: Grantee, level: int) -> None:
+    def add(self, protected_object: ProtectedObject, grantee: Grantee, level: int) -> None:
         """Raise the level of a grantee on an object to at least ``level``."""
-        levels = self.of.setdefault(subject, {})
+        levels = self.levels_by_object.setdefault(protected_object, {})
         levels[grantee] = max(levels.get(grantee, 0), level)
 
 
-def holders(roles: Iterable[Row]) -> dict[int, tuple[int, Grantee]]:
-    """Return organization and grantee by role number, for roles that hold the rights of one grantee."""
-    found: dict[int, tuple[int, Grantee]] = {}
-    for row in roles:
-        match = _MANAGED.fullmatch(text(row, "name"))
+def managed_roles_by_id(rows: Iterable[Row]) -> dict[int, ManagedRole]:
+    """Return the managed roles in rows of the table role, by id. Other roles are left out.
+
+    Grafana manages a role for each user, team and basic role that has permissions on single objects.
+    """
+    managed_roles: dict[int, ManagedRole] = {}
+    for row in rows:
+        match = _MANAGED_ROLE_PATTERN.fullmatch(string(row, "name"))
         grantee = None if match is None else _grantee(match[1], match[2])
         if grantee is not None:
-            found[whole(row, "id")] = (whole(row, "org_id"), grantee)
-    return found
+            managed_roles[integer(row, "id")] = ManagedRole(integer(row, "org_id"), grantee)
+    return managed_roles
 
 
-def add_permission(rules: Rules, row: Row, held: Mapping[int, tuple[int, Grantee]]) -> None:
-    """Add a permission of a role, if it concerns a folder or dashboard."""
-    holder, level = held.get(whole(row, "role_id")), _LEVELS.get(text(row, "action"))
-    match = _SCOPE.fullmatch(text(row, "scope"))
-    if holder is not None and level is not None and match is not None:
-        rules.add(Subject(holder[0], match[1], match[2]), holder[1], level)
+def add_permission(rules: Rules, row: Row, managed_roles: Mapping[int, ManagedRole]) -> None:
+    """Add a row of the table permission if it gives a managed role access to a folder or dashboard."""
+    managed_role, level = managed_roles.get(integer(row, "role_id")), _LEVEL_BY_ACTION.get(string(row, "action"))
+    match = _SCOPE_PATTERN.fullmatch(string(row, "scope"))
+    if managed_role is not None and level is not None and match is not None:
+        rules.add(ProtectedObject(managed_role.org_id, match[1], match[2]), managed_role.grantee, level)
 
 
-def add_list_entry(rules: Rules, row: Row, subjects: Mapping[int, Subject]) -> None:
-    """Add an entry of the older form, which names the dashboard or folder by its number."""
-    subject = subjects.get(whole(row, "dashboard_id"))
-    role = _ROLES.get(text(row, "role").lower())
-    grantee = Grantee(whole(row, "user_id") or None, whole(row, "team_id") or None, role)
-    level = whole(row, "permission")
-    if subject is not None and level in (1, 2, 4) and sum(part is not None for part in grantee) == 1:
-        rules.add(subject, grantee, level)
+def add_acl_row(rules: Rules, row: Row, protected_objects: Mapping[int, ProtectedObject]) -> None:
+    """Add a row of the table dashboard_acl, which refers to the dashboard or folder by id."""
+    protected_object = protected_objects.get(integer(row, "dashboard_id"))
+    role = _ROLE_BY_LOWER_NAME.get(string(row, "role").lower())
+    grantee = Grantee(integer(row, "user_id") or None, integer(row, "team_id") or None, role)
+    level = integer(row, "permission")
+    has_one_grantee = sum(member is not None for member in grantee) == 1
+    if protected_object is not None and level in (_VIEW, _EDIT, _ADMIN) and has_one_grantee:
+        rules.add(protected_object, grantee, level)
 
 
-def _grantee(kind: str, which: str) -> Grantee | None:
-    if kind == "builtins":
-        return Grantee(role=_ROLES[which.lower()]) if which.lower() in _ROLES else None
-    if not which.isdigit():
+def _grantee(grantee_type: str, identifier: str) -> Grantee | None:
+    if grantee_type == "builtins":
+        return Grantee(role=_ROLE_BY_LOWER_NAME[identifier.lower()]) if identifier.lower() in _ROLE_BY_LOWER_NAME else None
+    if not identifier.isdigit():
         return None
-    return Grantee(user_id=int(which)) if kind == "users" else Grantee(team_id=int(which))
+    return Grantee(user_id=int(identifier)) if grantee_type == "users" else Grantee(team_id=int(identifier))

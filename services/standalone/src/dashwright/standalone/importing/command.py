@@ -21,8 +21,12 @@ from dashwright.standalone.importing.run import ImportOptions
 from dashwright.standalone.importing.source import open_source
 from dashwright.standalone.postgres import open_database
 
+# Exit statuses.
 REFUSED, NOT_RUN = 1, 2
-_PATIENT: Final = Timeouts(statement=3600, idle=3600)
+#: Characters of a line of output that is not sent to a terminal.
+_PIPED_WIDTH: Final = 160
+#: In seconds.
+_IMPORT_TIMEOUTS: Final = Timeouts(statement=3600, idle=3600)
 
 
 class _DryRun(Exception):
@@ -39,9 +43,9 @@ def import_grafana(
 ) -> int:
     """Import organizations, users, keys, teams, quotas, data sources, folders, dashboards and library panels from Grafana.
 
-    The Grafana database is only read. A repeated import brings its later changes, but never overwrites changes made here. The import is
-    one transaction: if it fails, nothing is written. The exit status is 0 if every row was imported, 1 if some were refused, 2 if
-    nothing was done.
+    The Grafana database is only read. A repeated import adds what changed in Grafana since the last import, but never overwrites
+    what was changed in Dashwright. The import is one transaction: if it fails, nothing is written. The exit status is 0 if every
+    row was imported, 1 if some were refused, 2 if nothing was done.
 
     Parameters
     ----------
@@ -56,40 +60,40 @@ def import_grafana(
     """
     logging.configure("dashwright-import")
     console = Console(stderr=True, highlight=False)
-    outcome = Report()
+    import_report = Report()
     try:
         settings = load()
-        asyncio.run(_import(database, settings, ImportOptions(org, settings.versions_kept), outcome, console, is_dry=dry_run))
+        asyncio.run(_import(database, settings, ImportOptions(org, settings.versions_kept), import_report, console, is_dry_run=dry_run))
     except (DashwrightError, SettingsError) as error:
         console.print(f"dashwright admin import-grafana: {error}", markup=False)
         return NOT_RUN
-    outcome.show(Console(width=None if sys.stdout.isatty() else 160, highlight=False))
+    import_report.print_to(Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False))
     if report is not None:
-        report.write_bytes(orjson.dumps(outcome.to_plain(), option=orjson.OPT_INDENT_2))
+        report.write_bytes(orjson.dumps(import_report.to_json_data(), option=orjson.OPT_INDENT_2))
     if dry_run:
         console.print("Dry run: nothing was written.")
-    return REFUSED if outcome.has_refused else 0
+    return REFUSED if import_report.has_refused_rows else 0
 
 
-async def _import(source: str, settings: Settings, options: ImportOptions, report: Report, console: Console, *, is_dry: bool) -> None:
-    async with open_source(source) as origin, open_database(settings) as (url, _):
-        counts = await importing.tables(origin)
+async def _import(database: str, settings: Settings, options: ImportOptions, report: Report, console: Console, *, is_dry_run: bool) -> None:
+    async with open_source(database) as source, open_database(settings) as (url, _):
+        row_counts = await importing.row_counts(source)
         await schema.migrate(url)
-        target = await Database.open(url, application_name="dashwright-import", max_size=1, timeouts=_PATIENT)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        target = await Database.open(url, application_name="dashwright-import", max_size=1, timeouts=_IMPORT_TIMEOUTS)
+        progress_columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         try:
-            with Progress(*columns, console=console) as progress:
-                bars = {table: progress.add_task(table, total=count) for table, count in counts.items()}
+            with Progress(*progress_columns, console=console) as progress:
+                bars = {table: progress.add_task(table, total=count) for table, count in row_counts.items()}
                 async with target.transaction() as connection:
                     await importing.run(
-                        origin,
+                        source,
                         connection,
                         options,
                         report,
-                        lambda table, done: progress.advance(bars[table], done) if table in bars else None,
+                        lambda table, rows: progress.advance(bars[table], rows) if table in bars else None,
                     )
-                    if is_dry:
-                        raise _DryRun  # noqa: TRY301 - it is what rolls back
+                    if is_dry_run:
+                        raise _DryRun  # noqa: TRY301 - the exception rolls the transaction back
         except _DryRun:
             return
         finally:

@@ -1,4 +1,4 @@
-"""Values of a row, independent of the database driver. A missing column has no value, as in an older schema."""
+"""Values of a row, independent of the database driver. A missing column, as in an older schema, has no value."""
 
 import re
 from collections.abc import Mapping
@@ -8,50 +8,58 @@ from typing import Any, Final, TypeAlias
 #: A row as the database driver returns it.
 Row: TypeAlias = Mapping[str, Any]
 
-_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
-_FAR: Final = 32_503_680_000  # the year 3000
-_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?.*")
+_INTEGER_PATTERN: Final = re.compile(r"-?[0-9]{1,18}")
+_YEAR_3000_SECONDS: Final = 32_503_680_000
+_MIN_YEAR: Final = 1971
+"""Earlier timestamps, such as Go's zero time and the Unix epoch, mean that there is no time."""
+UNKNOWN_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""The creation time of an imported row without one."""
+_TIMESTAMP_PATTERN: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?.*")
 
 
-def whole(row: Row, column: str) -> int:
-    """Return an integer, or 0."""
-    found = row.get(column)
-    if isinstance(found, bool):
-        return int(found)
-    return int(found) if isinstance(found, int | str) and _WHOLE.fullmatch(str(found)) else 0
+def integer(row: Row, column: str) -> int:
+    """Return the integer in a column, or 0 if it has none."""
+    value = row.get(column)
+    if isinstance(value, bool):
+        return int(value)
+    return int(value) if isinstance(value, int | str) and _INTEGER_PATTERN.fullmatch(str(value)) else 0
 
 
 def flag(row: Row, column: str) -> bool:
-    """Return a boolean, which SQLite stores as 0 or 1."""
-    return whole(row, column) != 0
+    """Return the boolean in a column, which SQLite stores as 0 or 1."""
+    return integer(row, column) != 0
 
 
-def text(row: Row, column: str) -> str:
-    """Return a text without NUL characters, which PostgreSQL cannot store, or an empty text."""
-    found = row.get(column)
-    if isinstance(found, bytes):
-        found = found.decode(errors="replace")
-    return "" if found is None else str(found).replace("\0", "")
+def string(row: Row, column: str) -> str:
+    """Return the string in a column without NUL characters, which PostgreSQL cannot store. It may be empty."""
+    value = row.get(column)
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    return "" if value is None else str(value).replace("\0", "")
 
 
-def some_text(row: Row, column: str) -> str | None:
-    """Return a text, or None if it is empty."""
-    return text(row, column) or None
+def optional_string(row: Row, column: str) -> str | None:
+    """Return the string in a column, or None if it is empty."""
+    return string(row, column) or None
 
 
-def moment(row: Row, column: str) -> datetime | None:
-    """Return a time in UTC, or None if it cannot be parsed. A time without a zone is in UTC."""
-    found = row.get(column)
-    if isinstance(found, datetime):
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    if isinstance(found, int):
-        return datetime.fromtimestamp(found, UTC) if 0 < found < _FAR else None
-    match = _MOMENT.fullmatch(found.strip()) if isinstance(found, str) else None
+def timestamp(row: Row, column: str) -> datetime | None:
+    """Return the timestamp in a column in UTC, or None if it has none. An integer is in Unix seconds; a missing zone means UTC."""
+    value = row.get(column)
+    if isinstance(value, datetime):
+        return _timestamp_in_utc(value.replace(tzinfo=UTC) if value.tzinfo is None else value)
+    if isinstance(value, int):
+        return datetime.fromtimestamp(value, UTC) if 0 < value < _YEAR_3000_SECONDS else None
+    match = _TIMESTAMP_PATTERN.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         return None
     day, time, fraction, zone = match.groups()
     try:
-        read = datetime.fromisoformat(f"{day}T{time}.{(fraction or '0')[:6]:0<6}{'+00:00' if zone in (None, 'Z') else zone}")
+        parsed = datetime.fromisoformat(f"{day}T{time}.{(fraction or '0')[:6]:0<6}{'+00:00' if zone in (None, 'Z') else zone}")
     except ValueError:
         return None
-    return None if read.year < 1971 else read.astimezone(UTC)
+    return _timestamp_in_utc(parsed)
+
+
+def _timestamp_in_utc(value: datetime) -> datetime | None:
+    return None if value.year < _MIN_YEAR else value.astimezone(UTC)

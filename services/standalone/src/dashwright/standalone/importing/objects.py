@@ -1,30 +1,32 @@
-"""Conversion of rows of folders, dashboards, versions and library panels to resource objects. Pure."""
+"""Conversion of rows of folders, dashboards, versions and library panels to resource objects, without I/O."""
 
 import re
 import uuid
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
-from dashwright.common.document import check_depth, check_text, read_json, write_json
 from dashwright.common.errors import Invalid
+from dashwright.common.json_documents import check_depth, check_string, read_json, write_json
 from dashwright.common.kinds.annotations import FOLDER_KEY
-from dashwright.common.kinds.dashboard import LONGEST_MESSAGE
+from dashwright.common.kinds.dashboard import MAX_MESSAGE_LENGTH
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import DASHBOARD_NAME_LENGTH
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL
 from dashwright.common.stores.resources import Write
-from dashwright.standalone.importing.fields import Row, moment, text, whole
+from dashwright.standalone.importing.fields import UNKNOWN_TIME, Row, integer, string, timestamp
 
-#: The author of changes whose author is unknown.
+#: The author of objects and versions whose author is unknown.
 IMPORTED_BY: Final = "import:grafana"
 
 CLASSIC_VERSION: Final = "v0alpha1"
 _LAYOUT_VERSION: Final = "v2alpha1"
+#: Members of a classic dashboard that are not stored, because the server sets them in responses.
 _SERVER_SET_FIELDS: Final = frozenset({"id", "uid", "version"})
-_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
-_PANEL: Final = 1
-_UNKNOWN_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_NAME_PATTERN: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+# Kinds of library elements. The kind is unknown if the table has no such column.
+_PANEL_ELEMENT: Final = 1
+_UNKNOWN_ELEMENT: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +60,16 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class ImportedObject:
-    """An object to write."""
+    """A resource object to write."""
 
     kind: Kind
     org_id: int
     name: str
     #: The numeric id by which older clients address the object.
-    number: int
-    #: Its id in Grafana's database.
-    row: int
+    numeric_id: int
+    #: The id of the object's row in Grafana's database.
+    source_id: int
+    #: The name of the object's folder, empty at the root.
     folder: str
     body: ImportedBody
     generation: int
@@ -74,12 +77,12 @@ class ImportedObject:
     created_by: str
     updated: datetime | None
     updated_by: str | None
-    #: Its key in the report of the import.
+    #: The key of the object in the report and in the record of the import.
     key: str = ""
 
     @property
     def uid(self) -> uuid.UUID:
-        """The uid, which is derived from the name, so that a repeated import finds the object."""
+        """The uid. It is derived from the name, so that a repeated import finds the object."""
         return uuid.uuid5(uuid.NAMESPACE_OID, f"grafana/{self.org_id}/{self.kind.plural}/{self.name}")
 
     @property
@@ -92,51 +95,54 @@ class ImportedObject:
 
 @dataclass(slots=True)
 class Folders:
-    """Names of folders by the numeric id that old dashboards use, and numeric ids by organization and uid."""
+    """Names of folders by the numeric ids by which old dashboards refer to them, and these ids by organization and uid."""
 
     name_by_id: dict[int, str] = field(default_factory=dict)
     id_by_uid: dict[tuple[int, str], int] = field(default_factory=dict)
 
-    def of(self, row: Row) -> str:
+    def folder_of(self, row: Row) -> str:
         """Return the name of the folder that contains a row, or "" for the root."""
-        return _name(text(row, "folder_uid"), 0) or self.name_by_id.get(whole(row, "folder_id"), "")
+        return _name(string(row, "folder_uid"), 0) or self.name_by_id.get(integer(row, "folder_id"), "")
 
 
 def name_of(row: Row) -> str:
-    """Return the row's uid if it is a valid name, else a name derived from its id."""
-    return _name(text(row, "uid"), whole(row, "id"))
+    """Return the uid of a row if it is a valid name, else a name that is derived from its id."""
+    return _name(string(row, "uid"), integer(row, "id"))
 
 
-def _name(uid: str, number: int) -> str:
-    if _NAME.fullmatch(uid) and uid != "general":
+def _name(uid: str, row_id: int) -> str:
+    """Return the uid if it is a valid name, else a name derived from the id; empty if the id is 0."""
+    if _NAME_PATTERN.fullmatch(uid) and uid != "general":
         return uid
-    return f"row-{number}"[:DASHBOARD_NAME_LENGTH] if number else ""
+    return f"row-{row_id}"[:DASHBOARD_NAME_LENGTH] if row_id else ""
 
 
 def folder(row: Row, folders: Folders) -> ImportedObject:
-    """Convert a row of the folder table. Raises Invalid for one without a title."""
-    name, org_id = name_of(row), whole(row, "org_id")
-    spec = {"title": _title(row), **({"description": text(row, "description")} if text(row, "description") else {})}
-    number = folders.id_by_uid.get((org_id, text(row, "uid")), whole(row, "id"))
-    parent = _name(text(row, "parent_uid"), 0)
-    return _object(FOLDER, row, name, number, parent, _body(FOLDER, spec, FOLDER.version), 1)
+    """Convert a row of the folder table. Raises Invalid if it has no title."""
+    name, org_id = name_of(row), integer(row, "org_id")
+    spec = {"title": _title(row), **({"description": string(row, "description")} if string(row, "description") else {})}
+    folder_id = folders.id_by_uid.get((org_id, string(row, "uid")), integer(row, "id"))
+    parent = _name(string(row, "parent_uid"), 0)
+    return _imported_object(FOLDER, row, name, folder_id, parent, _body(FOLDER, spec, FOLDER.version), 1)
 
 
 def folder_from_dashboard_row(row: Row) -> ImportedObject:
     """Convert a folder that is stored as a row of the dashboard table, as in older Grafana databases."""
     spec = {"title": _title(row)}
-    return _object(FOLDER, row, name_of(row), whole(row, "id"), "", _body(FOLDER, spec, FOLDER.version), max(whole(row, "version"), 1))
+    return _imported_object(
+        FOLDER, row, name_of(row), integer(row, "id"), "", _body(FOLDER, spec, FOLDER.version), max(integer(row, "version"), 1)
+    )
 
 
 def dashboard(row: Row, folders: Folders) -> ImportedObject:
     """Convert a dashboard. Raises Invalid if its body is not a JSON object."""
-    body = dashboard_body(text(row, "data"), text(row, "title"))
-    return _object(DASHBOARD, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
+    body = dashboard_body(string(row, "data"), string(row, "title"))
+    return _imported_object(DASHBOARD, row, name_of(row), integer(row, "id"), folders.folder_of(row), body, max(integer(row, "version"), 1))
 
 
-def dashboard_body(content: str, title: str) -> ImportedBody:
-    """Return the body of a dashboard or of one of its versions."""
-    tree = _tree(content)
+def dashboard_body(json_text: str, title: str) -> ImportedBody:
+    """Return the body of a dashboard or of one of its versions. ``title`` is used if the body has no title."""
+    tree = _read_tree(json_text)
     is_layout = DASHBOARD.extract(tree).layout
     spec = {key: value for key, value in tree.items() if is_layout or key not in _SERVER_SET_FIELDS}
     if not isinstance(spec.get("title"), str) or not spec["title"].strip():
@@ -145,71 +151,76 @@ def dashboard_body(content: str, title: str) -> ImportedBody:
 
 
 def version(row: Row, title: str) -> Version:
-    """Convert a version. Raises Invalid if its body is not a JSON object."""
+    """Convert a row of the dashboard_version table. Raises Invalid if its body is not a JSON object."""
     return Version(
-        whole(row, "version"),
-        dashboard_body(text(row, "data"), title),
-        moment(row, "created") or _UNKNOWN_TIME,
-        _author(whole(row, "created_by")),
+        integer(row, "version"),
+        dashboard_body(string(row, "data"), title),
+        timestamp(row, "created") or UNKNOWN_TIME,
+        _author(integer(row, "created_by")),
         version_note(row),
     )
 
 
 def version_note(row: Row) -> VersionNote:
     """Return the comment and origin of a version."""
-    message = text(row, "message")[:LONGEST_MESSAGE] or None
-    return VersionNote(message, whole(row, "parent_version") or None, whole(row, "restored_from") or None)
+    message = string(row, "message")[:MAX_MESSAGE_LENGTH] or None
+    return VersionNote(message, integer(row, "parent_version") or None, integer(row, "restored_from") or None)
 
 
 def is_panel(row: Row) -> bool:
     """Return whether a library element is a panel; others are variables."""
-    return whole(row, "kind") in (0, _PANEL)
+    return integer(row, "kind") in (_UNKNOWN_ELEMENT, _PANEL_ELEMENT)
 
 
 def library_panel(row: Row, folders: Folders) -> ImportedObject:
-    """Convert a library panel. Name and type come from its row, not its model. Raises Invalid for an invalid model."""
-    model = _tree(text(row, "model"))
-    description = text(row, "description")
+    """Convert a library panel. Its name and type are those of the row. Raises Invalid if its model is not a JSON object."""
+    model = _read_tree(string(row, "model"))
+    description = string(row, "description")
     spec = model if model.get("description") or not description else {**model, "description": description}
     body = _body(LIBRARY_PANEL, spec, CLASSIC_VERSION)
-    known = Extract(title=text(row, "name"), subtype=text(row, "type"))
-    body = ImportedBody(body.spec, body.stored_version, known if known.title else body.extract)
-    return _object(LIBRARY_PANEL, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
+    row_extract = Extract(title=string(row, "name"), subtype=string(row, "type"))
+    body = ImportedBody(body.spec, body.stored_version, row_extract if row_extract.title else body.extract)
+    return _imported_object(
+        LIBRARY_PANEL, row, name_of(row), integer(row, "id"), folders.folder_of(row), body, max(integer(row, "version"), 1)
+    )
 
 
-def _object(kind: Kind, row: Row, name: str, number: int, parent: str, body: ImportedBody, generation: int) -> ImportedObject:
-    org_id, created = whole(row, "org_id"), moment(row, "created") or _UNKNOWN_TIME
-    updated = moment(row, "updated")
+def _imported_object(
+    kind: Kind, row: Row, name: str, numeric_id: int, folder_name: str, body: ImportedBody, generation: int
+) -> ImportedObject:
+    org_id, created = integer(row, "org_id"), timestamp(row, "created") or UNKNOWN_TIME
+    updated = timestamp(row, "updated")
+    was_updated = updated is not None and updated > created
     return ImportedObject(
         kind,
         org_id,
         name,
-        number,
-        whole(row, "id"),
-        parent,
+        numeric_id,
+        integer(row, "id"),
+        folder_name,
         body,
         generation,
         created,
-        _author(whole(row, "created_by")),
-        updated if updated and updated > created else None,
-        _author(whole(row, "updated_by")) if updated and updated > created else None,
+        _author(integer(row, "created_by")),
+        updated if was_updated else None,
+        _author(integer(row, "updated_by")) if was_updated else None,
         f"{org_id}/{name}",
     )
 
 
-def _author(number: int) -> str:
-    return f"user:{number}" if number > 0 else IMPORTED_BY
+def _author(user_id: int) -> str:
+    return f"user:{user_id}" if user_id > 0 else IMPORTED_BY
 
 
 def _title(row: Row) -> str:
-    title = text(row, "title")
+    title = string(row, "title")
     if not title.strip():
         raise Invalid("it has no title")
     return title
 
 
-def _tree(content: str) -> dict[str, Any]:
-    tree = read_json(content)
+def _read_tree(json_text: str) -> dict[str, Any]:
+    tree = read_json(json_text)
     if not isinstance(tree, dict):
         raise Invalid("its body is not a JSON object")
     check_depth(tree)
@@ -218,5 +229,5 @@ def _tree(content: str) -> dict[str, Any]:
 
 def _body(kind: Kind, spec: dict[str, Any], version: str) -> ImportedBody:
     extract = kind.extract(spec)
-    check_text(extract.title)
+    check_string(extract.title)
     return ImportedBody(write_json(spec).decode(), version, extract)

@@ -1,4 +1,4 @@
-"""The database to read: tables by name, rows in batches, never written."""
+"""The database to import: its tables by name, and their rows in batches. It is only read."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,8 +21,11 @@ class Source(Protocol):
         """Return the number of rows of an existing table."""
         ...
 
-    def rows(self, table: str, order: Sequence[str], among: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
-        """Yield the rows of an existing table, sorted by columns; ``among`` limits a column to some values."""
+    def rows(self, table: str, order: Sequence[str], where_in: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
+        """Yield the rows of an existing table, sorted by the columns in ``order``.
+
+        ``where_in`` is a column and its permitted values. Without it, all rows are yielded.
+        """
         ...
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from dashwright.common.errors import BadRequest
 from dashwright.standalone.importing.fields import Row
 
-_BATCH: Final = 200
+_BATCH_SIZE: Final = 200
 
 
 class SqliteSource:
@@ -36,8 +36,8 @@ class SqliteSource:
 
     async def columns(self, table: str) -> frozenset[str]:
         """Return the columns of a table; empty if there is no such table."""
-        found = await asyncio.to_thread(self._fetch_all, f"pragma table_info({_quote_identifier(table)})", ())
-        return frozenset(row["name"] for row in found)
+        column_rows = await asyncio.to_thread(self._fetch_all, f"pragma table_info({_quote_identifier(table)})", ())
+        return frozenset(row["name"] for row in column_rows)
 
     async def count(self, table: str) -> int:
         """Return the number of rows of a table."""
@@ -45,21 +45,19 @@ class SqliteSource:
         return int(row["count"])
 
     async def rows(self, table: str, order: Sequence[str], where_in: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
-        """Yield the rows of a table, sorted by the columns in ``order``.
-
-        ``where_in`` is a column and the values that it must have one of; None yields all rows.
-        """
+        """Yield the rows of a table, sorted by the columns in ``order``; see ``Source.rows``."""
         where, values = "", ()
         if where_in is not None:
-            column, values_in = where_in
-            where, values = f"where {_quote_identifier(column)} in ({', '.join('?' * len(values_in))})", tuple(values_in)
+            column, permitted_values = where_in
+            where = f"where {_quote_identifier(column)} in ({', '.join('?' * len(permitted_values))})"
+            values = tuple(permitted_values)
         order_by = ", ".join(map(_quote_identifier, order))
         cursor = await asyncio.to_thread(
             self._connection.execute,
             f"select * from {_quote_identifier(table)} {where} order by {order_by}",  # noqa: S608 - names are quoted, values bound
             values,
         )
-        while batch := await asyncio.to_thread(cursor.fetchmany, _BATCH):
+        while batch := await asyncio.to_thread(cursor.fetchmany, _BATCH_SIZE):
             for row in batch:
                 yield dict(row)
 

@@ -15,22 +15,22 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.identity import namespace_of
 from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.stores import resources
-from dashwright.standalone.importing.access import Grantee, Subject
+from dashwright.standalone.importing.access import Grantee, ProtectedObject
 from dashwright.standalone.importing.accounts import Record
 from dashwright.standalone.importing.objects import ImportedObject, Version, VersionNote
 from dashwright.standalone.importing.report import Outcome, Report
 
 _sql = queries.load(__package__, "target.sql")
 
-_KEYS: Final = {
+_KEY_COLUMNS: Final = {
     "org_user": ("org_id", "user_id"),
     "team_member": ("team_id", "user_id"),
     "quota": ("org_id", "user_id", "target"),
     "preferences": ("org_id", "user_id", "team_id"),
     "star": ("user_id", "org_id", "dashboard_uid"),
 }
-_WITHOUT_TIME: Final = frozenset({"team_member", "star"})
-_ORIGIN_OF: Final = {"dashboards": "dashboard", "folders": "folder", LIBRARY_PANEL.plural: "library_element"}
+_TABLES_WITHOUT_TIME: Final = frozenset({"team_member", "star"})
+_TABLE_BY_RESOURCE: Final = {"dashboards": "dashboard", "folders": "folder", LIBRARY_PANEL.plural: "library_element"}
 _FACT_COLUMNS: Final = (
     *("api_group", "resource", "name", "uid", "number", "generation", "created_at", "created_by", "updated_at", "updated_by", "message"),
     *("parent", "restored"),
@@ -39,9 +39,10 @@ _FACT_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _EarlierImport:
-    """A row that was imported before, and its state then."""
+    """The record of the last import of one row."""
 
     digest: bytes
+    #: The generation of an object, or the time of the last change of another row, as written by that import.
     state: str
 
 
@@ -51,107 +52,123 @@ class Target:
     def __init__(self, connection: Connection, report: Report) -> None:
         self._connection = connection
         self._report = report
-        self._known: dict[str, dict[str, _EarlierImport]] = {}
-        self.refused: dict[str, set[int]] = {}
-        """Numbers of refused rows: objects that belong to them must not be assigned to the rows that have these numbers here."""
+        self._imports_by_table: dict[str, dict[str, _EarlierImport]] = {}
+        self.refused_ids: dict[str, set[int]] = {}
+        """Ids of refused rows by table. Rows that refer to them are not imported: the id may belong to another row here."""
 
     async def prepare(self) -> None:
-        """Take the lock of all writers of objects, before anything else is locked."""
-        await self._connection.execute(_sql.prepare)
-        await resources.lock(self._connection)
-        await self._connection.execute(_sql.create_facts)
+        """Configure the transaction and create the temporary tables."""
+        await self._connection.execute(_sql.configure_transaction)
+        await self._connection.execute(_sql.create_facts_table)
         self._staging = resources.StagedWrites(self._connection)
-        await self._staging.open()
+        await self._staging.create_table()
 
     async def is_fresh(self) -> bool:
         """Return whether the database contains only what a first start creates."""
         return bool(await self._connection.fetchval(_sql.is_fresh))
 
-    async def forget_first(self, *, user: bool, org: bool) -> None:
-        """Delete the user and organization of a first start, to make room for those of the origin."""
+    async def delete_first_account(self, *, user: bool, org: bool) -> None:
+        """Delete the user and organization that a first start created, whose ids the imported ones need."""
         if user:
-            await self._connection.execute(_sql.forget_first_user)
+            await self._connection.execute(_sql.delete_first_user)
         if org:
-            await self._connection.execute(_sql.forget_first_org)
+            await self._connection.execute(_sql.delete_first_org)
 
     async def put(self, record: Record) -> bool:
-        """Write a row of an account and return whether it is present now."""
+        """Write a row of an account table and return whether the row exists now."""
         columns = orjson.dumps(dict(record.columns), option=orjson.OPT_SORT_KEYS)
         digest = hashlib.sha256(columns).digest()
-        known = (await self._earlier(record.table)).get(record.key)
-        if known is not None and known.digest == digest:
+        earlier_import = (await self._earlier_imports(record.table)).get(record.key)
+        if earlier_import is not None and earlier_import.digest == digest:
             self._report.count(record.table, Outcome.UNCHANGED)
             return True
-        if lost := [f"{table} {number}" for table, number in record.refers_to if number in self.refused.get(table, ())]:
-            self._report.remark(record.table, record.key, Outcome.SKIPPED, f"it belongs to {' and '.join(lost)}, which was not imported")
+        if missing_owners := [f"{table} {row_id}" for table, row_id in record.references if row_id in self.refused_ids.get(table, ())]:
+            self._report.add_remark(
+                record.table, record.key, Outcome.SKIPPED, f"it belongs to {' and '.join(missing_owners)}, which was not imported"
+            )
             return False
-        since = None if known is None else record.updated if record.table in _WITHOUT_TIME else datetime.fromisoformat(known.state)
+        expected_updated = None
+        if earlier_import is not None:
+            # For a table without times, any time permits the update of the row.
+            has_time = record.table not in _TABLES_WITHOUT_TIME
+            expected_updated = datetime.fromisoformat(earlier_import.state) if has_time else record.updated
+        statement = _upsert_statement(record.table, tuple(record.columns))
         try:
             # A savepoint, so that a refused row does not abort the whole import.
             async with self._connection.transaction():
-                written = await self._connection.fetchval(_statement(record.table, tuple(record.columns)), columns.decode(), since)
+                is_written = bool(await self._connection.fetchval(statement, columns.decode(), expected_updated))
         except asyncpg.ForeignKeyViolationError:
-            self._report.remark(record.table, record.key, Outcome.SKIPPED, "its owner does not exist here")
+            self._report.add_remark(record.table, record.key, Outcome.SKIPPED, "its owner does not exist here")
             return False
         except asyncpg.UniqueViolationError as error:
             return self._refuse(record, f"it conflicts with an existing row: {error.detail}")
         except (asyncpg.CheckViolationError, asyncpg.NotNullViolationError, asyncpg.DataError) as error:
             return self._refuse(record, f"it has an invalid value: {error}")
-        if written is None and known is None:
-            return self._refuse(record, "its number is in use here")
-        if written is None:
-            self._report.remark(record.table, record.key, Outcome.KEPT, "it was changed or deleted here since it was imported")
+        if not is_written and earlier_import is None:
+            return self._refuse(record, "its id is in use here")
+        if not is_written:
+            self._report.add_remark(record.table, record.key, Outcome.KEPT, "it was changed or deleted here since it was imported")
             return True
-        self._report.count(record.table, Outcome.IMPORTED if known is None else Outcome.UPDATED)
-        await self._connection.execute(_sql.note, record.table, record.key, digest, record.updated.isoformat())
+        self._report.count(record.table, Outcome.IMPORTED if earlier_import is None else Outcome.UPDATED)
+        await self._connection.execute(_sql.record_import, record.table, record.key, digest, record.updated.isoformat())
         return True
 
     def _refuse(self, record: Record, reason: str) -> bool:
-        if (number := record.columns.get("id")) is not None:
-            self.refused.setdefault(record.table, set()).add(number)
-        self._report.remark(record.table, record.key, Outcome.REFUSED, f"{record.label!r}: {reason}")
+        """Report a refused row, and return False, because the row does not exist."""
+        if (row_id := record.columns.get("id")) is not None:
+            self.refused_ids.setdefault(record.table, set()).add(row_id)
+        self._report.add_remark(record.table, record.key, Outcome.REFUSED, f"{record.label!r}: {reason}")
         return False
 
     async def put_objects(
         self, org_id: int, objects: Sequence[ImportedObject], notes: Mapping[str, VersionNote]
     ) -> Sequence[ImportedObject]:
-        """Write objects of one kind and organization, and return those that were created or updated."""
-        namespace, kind = namespace_of(org_id), objects[0].kind
-        origin = _ORIGIN_OF[kind.plural]
-        if org_id in self.refused.get("org", ()):
-            for item in objects:
-                self._report.remark(origin, item.key, Outcome.SKIPPED, f"it belongs to org {org_id}, which was not imported")
-            return []
-        earlier = await self._earlier(origin)
-        rows = await self._connection.fetch(_sql.present, namespace, [kind.plural], [item.name for item in objects])
-        present = {row["name"]: row for row in rows}
-        wanted = [found for item in objects if (found := self._judge(item, origin, earlier.get(item.key), present.get(item.name)))]
-        if not wanted:
-            return []
-        digests = {item.key: _digest(item) for item in objects}
-        await self._staging.add([item.write for item in wanted])
-        await self._connection.copy_records_to_table(
-            "facts", columns=_FACT_COLUMNS, records=[_facts_row(item, notes.get(item.key, VersionNote())) for item in wanted]
-        )
-        await self._connection.execute(_sql.write, namespace)
-        await self._connection.execute(_sql.empty)
-        noted = [(item.key, digests[item.key], str(item.generation)) for item in wanted]
-        await self._connection.execute(_sql.note_all, origin, *map(list, zip(*noted, strict=True)))
-        return wanted
+        """Write objects of one kind and organization, and return those that were created or updated.
 
-    def _judge(self, item: ImportedObject, origin: str, known: _EarlierImport | None, present: Any) -> ImportedObject | None:
-        if known is not None and known.digest == _digest(item):
-            self._report.count(origin, Outcome.UNCHANGED)
+        ``notes`` are the notes on the current generations of dashboards, by the keys of the objects.
+        """
+        namespace, kind = namespace_of(org_id), objects[0].kind
+        table = _TABLE_BY_RESOURCE[kind.plural]
+        if org_id in self.refused_ids.get("org", ()):
+            for item in objects:
+                self._report.add_remark(table, item.key, Outcome.SKIPPED, f"it belongs to org {org_id}, which was not imported")
+            return []
+        earlier_imports = await self._earlier_imports(table)
+        rows = await self._connection.fetch(_sql.existing_objects, namespace, [kind.plural], [item.name for item in objects])
+        existing_rows = {row["name"]: row for row in rows}
+        selection = [self._object_to_write(item, table, earlier_imports.get(item.key), existing_rows.get(item.name)) for item in objects]
+        objects_to_write = [item for item in selection if item is not None]
+        if not objects_to_write:
+            return []
+        # Digests are of objects as converted: an object to write can have a higher generation.
+        digests = {item.key: _object_digest(item) for item in objects}
+        await self._staging.add([item.write for item in objects_to_write])
+        await self._connection.copy_records_to_table(
+            "facts", columns=_FACT_COLUMNS, records=[_facts_row(item, notes.get(item.key, VersionNote())) for item in objects_to_write]
+        )
+        await resources.lock(self._connection, namespace)
+        await self._connection.execute(_sql.write_objects, namespace)
+        await self._connection.execute(_sql.truncate_staging)
+        import_rows = [(item.key, digests[item.key], str(item.generation)) for item in objects_to_write]
+        await self._connection.execute(_sql.record_imports, table, *map(list, zip(*import_rows, strict=True)))
+        return objects_to_write
+
+    def _object_to_write(
+        self, item: ImportedObject, table: str, earlier_import: _EarlierImport | None, existing_row: Any
+    ) -> ImportedObject | None:
+        """Return the object to write, or None if it is not written. Report the outcome in either case."""
+        if earlier_import is not None and earlier_import.digest == _object_digest(item):
+            self._report.count(table, Outcome.UNCHANGED)
             return None
-        if known is None and present is not None:
-            self._report.remark(origin, item.key, Outcome.REFUSED, f"a {item.kind.singular} of that name already exists here")
+        if earlier_import is None and existing_row is not None:
+            self._report.add_remark(table, item.key, Outcome.REFUSED, f"a {item.kind.singular} of that name already exists here")
             return None
-        if known is not None and (present is None or str(present["generation"]) != known.state):
-            self._report.remark(origin, item.key, Outcome.KEPT, "it was changed or deleted here since it was imported")
+        if earlier_import is not None and (existing_row is None or str(existing_row["generation"]) != earlier_import.state):
+            self._report.add_remark(table, item.key, Outcome.KEPT, "it was changed or deleted here since it was imported")
             return None
-        self._report.count(origin, Outcome.IMPORTED if known is None else Outcome.UPDATED)
-        # An object that was moved, or edited in Grafana's database directly, has no newer version number there.
-        return item if known is None else replace(item, generation=max(item.generation, int(known.state) + 1))
+        self._report.count(table, Outcome.IMPORTED if earlier_import is None else Outcome.UPDATED)
+        # Grafana does not increase the version of an object that was moved, or edited directly in its database.
+        return item if earlier_import is None else replace(item, generation=max(item.generation, int(earlier_import.state) + 1))
 
     async def put_versions(self, versions: Sequence[tuple[ImportedObject, Version]]) -> None:
         """Write earlier generations of objects that were just written."""
@@ -175,60 +192,63 @@ class Target:
         )
         await self._connection.execute(_sql.write_versions, *map(list, columns))
 
-    async def put_rules(self, subject: Subject, levels: dict[Grantee, int]) -> None:
-        """Write the rules of an object that has no list of its own here."""
-        namespace = namespace_of(subject.org_id)
-        if subject.org_id in self.refused.get("org", ()):
+    async def put_rules(self, protected_object: ProtectedObject, levels: dict[Grantee, int]) -> None:
+        """Write the access rules of an object that has no rules here."""
+        namespace = namespace_of(protected_object.org_id)
+        if protected_object.org_id in self.refused_ids.get("org", ()):
             return
-        uid = await self._connection.fetchval(_sql.write_list, namespace, subject.resource, subject.name)
+        uid = await self._connection.fetchval(_sql.write_list, namespace, protected_object.resource, protected_object.name)
         if uid is None:
             self._report.count("access", Outcome.UNCHANGED)
             return
         for grantee, level in levels.items():
-            if grantee.user_id in self.refused.get("user", ()) or grantee.team_id in self.refused.get("team", ()):
+            if grantee.user_id in self.refused_ids.get("user", ()) or grantee.team_id in self.refused_ids.get("team", ()):
                 continue
             await self._connection.execute(_sql.write_rule, uid, *grantee, level)
         self._report.count("access", Outcome.IMPORTED)
 
-    async def pass_numbers(self) -> None:
-        """Move the sequences past the imported numbers."""
-        await self._connection.execute(_sql.pass_numbers)
+    async def advance_sequences(self) -> None:
+        """Advance the sequences of ids past the imported ids."""
+        await self._connection.execute(_sql.advance_sequences)
 
-    async def _earlier(self, origin: str) -> dict[str, _EarlierImport]:
-        if origin not in self._known:
-            rows = await self._connection.fetch(_sql.known, origin)
-            self._known[origin] = {row["key"]: _EarlierImport(row["digest"], row["state"]) for row in rows}
-        return self._known[origin]
+    async def _earlier_imports(self, table: str) -> dict[str, _EarlierImport]:
+        if table not in self._imports_by_table:
+            rows = await self._connection.fetch(_sql.earlier_imports, table)
+            self._imports_by_table[table] = {row["key"]: _EarlierImport(row["digest"], row["state"]) for row in rows}
+        return self._imports_by_table[table]
 
 
 @cache
-def _statement(table: str, columns: tuple[str, ...]) -> str:
-    """Return the statement that inserts a row from JSON, or updates it if its last change is as known.
+def _upsert_statement(table: str, columns: tuple[str, ...]) -> str:
+    """Return the statement that writes a row from JSON ($1). It returns no row if it writes nothing.
 
-    Table and column names are constants of this module, never names from the source.
+    If $2 is null, the row is inserted unless its key exists. Otherwise the row is updated if its last change here was at $2.
+    Table and column names come from the code, never from the source database, so that they need no escaping.
     """
-    key = _KEYS.get(table, ("id",))
-    listed = ", ".join(f'"{name}"' for name in columns)
-    changed = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in key) or f'"{key[0]}" = excluded."{key[0]}"'
-    same = " and ".join(f't."{name}" = r."{name}"' for name in key)
-    at = "true" if table in _WITHOUT_TIME else "t.updated = $2"
+    key = _KEY_COLUMNS.get(table, ("id",))
+    column_list = ", ".join(f'"{name}"' for name in columns)
+    # A table with key columns only still needs an assignment: with ``do nothing`` no row would be returned.
+    assignments = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in key) or f'"{key[0]}" = excluded."{key[0]}"'
+    same_key = " and ".join(f't."{name}" = r."{name}"' for name in key)
+    is_unchanged = "true" if table in _TABLES_WITHOUT_TIME else "t.updated = $2"
     return f"""
-        insert into "{table}" as t ({listed})
-        select {listed} from jsonb_populate_record(null::"{table}", $1::jsonb) as r
-        where $2::timestamptz is null or exists (select from "{table}" t where {same})
-        on conflict ({", ".join(key)}) do update set {changed} where $2::timestamptz is not null and {at}
+        insert into "{table}" as t ({column_list})
+        select {column_list} from jsonb_populate_record(null::"{table}", $1::jsonb) as r
+        where $2::timestamptz is null or exists (select from "{table}" t where {same_key})
+        on conflict ({", ".join(key)}) do update set {assignments} where $2::timestamptz is not null and {is_unchanged}
         returning 1
     """  # noqa: S608 - see above
 
 
-def _digest(item: ImportedObject) -> bytes:
-    head = orjson.dumps([item.folder, item.generation, item.body.stored_version])
-    return hashlib.sha256(head + item.body.spec.encode()).digest()
+def _object_digest(item: ImportedObject) -> bytes:
+    metadata = orjson.dumps([item.folder, item.generation, item.body.stored_version])
+    return hashlib.sha256(metadata + item.body.spec.encode()).digest()
 
 
 def _facts_row(item: ImportedObject, note: VersionNote) -> tuple[Any, ...]:
+    """Return a row of the temporary table ``facts``: the values that an ordinary write generates and an import keeps."""
     kind = item.kind
     return (
-        *(kind.group, kind.plural, item.name, item.uid, item.number, item.generation, item.created, item.created_by),
+        *(kind.group, kind.plural, item.name, item.uid, item.numeric_id, item.generation, item.created, item.created_by),
         *(item.updated, item.updated_by, note.message, note.parent, note.restored_from),
     )

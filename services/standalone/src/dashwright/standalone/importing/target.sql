@@ -1,4 +1,4 @@
--- name: prepare
+-- name: configure_transaction
 -- Settings of the transaction: it may take long, and dashwright.bulk makes it send one notification for all changes of rights.
 select set_config('statement_timeout', '0', true), set_config('lock_timeout', '60s', true),
        set_config('idle_in_transaction_session_timeout', '0', true), set_config('dashwright.bulk', 'on', true)
@@ -8,38 +8,38 @@ select set_config('statement_timeout', '0', true), set_config('lock_timeout', '6
 select not exists (select from "user" where id <> 1) and not exists (select from org where id <> 1)
    and not exists (select from resource) and not exists (select from imported)
 
--- name: forget_first_user
+-- name: delete_first_user
 delete from "user" where id = 1
 
--- name: forget_first_org
+-- name: delete_first_org
 delete from org where id = 1
 
--- name: known
+-- name: earlier_imports
 select key, digest, state from imported where origin = $1
 
--- name: note
+-- name: record_import
 insert into imported (origin, key, digest, state) values ($1, $2, $3, $4)
 on conflict (origin, key) do update set digest = excluded.digest, state = excluded.state
 
--- name: note_all
+-- name: record_imports
 insert into imported (origin, key, digest, state)
-select $1, key, digest, state from unnest($2::text[], $3::bytea[], $4::text[]) as wanted(key, digest, state)
+select $1, key, digest, state from unnest($2::text[], $3::bytea[], $4::text[]) as imports(key, digest, state)
 on conflict (origin, key) do update set digest = excluded.digest, state = excluded.state
 
--- name: create_facts
--- Facts on the staged objects that only an import knows, such as times and authors.
+-- name: create_facts_table
+-- Values of the staged objects that only an import sets, such as times and authors.
 create temporary table facts (
     api_group text, resource text, name text, uid uuid, number bigint, generation bigint, created_at timestamptz, created_by text,
     updated_at timestamptz, updated_by text, message text, parent bigint, restored bigint
 ) on commit drop
 
--- name: empty
+-- name: truncate_staging
 truncate staged, facts
 
--- name: present
+-- name: existing_objects
 select resource, name, uid, generation from resource where namespace = $1 and resource = any($2::text[]) and name = any($3::text[])
 
--- name: write
+-- name: write_objects
 -- Inserts the staged objects, or updates objects of an earlier import to a newer generation.
 with written as (
     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype,
@@ -93,8 +93,8 @@ select $1, $2, $3, $4, $5
 where ($2::bigint is null or exists (select from "user" where id = $2)) and ($3::bigint is null or exists (select from team where id = $3))
 on conflict do nothing
 
--- name: pass_numbers
--- Moves the sequences past the imported numbers.
+-- name: advance_sequences
+-- Moves the sequences past the imported ids.
 select setval(pg_get_serial_sequence('"user"', 'id'), greatest((select max(id) from "user"), 1)),
        setval(pg_get_serial_sequence('org', 'id'), greatest((select max(id) from org), 1)),
        setval(pg_get_serial_sequence('api_key', 'id'), greatest((select max(id) from api_key), 1)),

@@ -1,138 +1,155 @@
-"""The job commands: list, follow, cancel, and request a sync."""
+"""The commands ``dashwright jobs``: list, read, submit, follow and cancel jobs."""
 
 import asyncio
-import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Annotated, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, Final
 
-import orjson
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dashwright.common.errors import DashwrightError
+from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.models.provisioning import State
-from dashwright.standalone.jobs import following
-from dashwright.standalone.jobs.client import Job, JobsClient, Login
-from dashwright.standalone.terminal import plain
+from dashwright.standalone.documents import read_document
+from dashwright.standalone.jobs.client import Job, JobsClient
+from dashwright.standalone.jobs.following import print_result, show_until_end
+from dashwright.standalone.remote.client import ServerClient
+from dashwright.standalone.remote.command import FAILED, NOT_DONE, report, run_command
+from dashwright.standalone.remote.login import DEFAULT_SERVER, ServerOptions
+from dashwright.standalone.remote.output import AsJson, Output
+from dashwright.standalone.terminal import error_line, printable_line
 
-FAILED, NOT_DONE, INTERRUPTED = 1, 2, 130
-_PIPED_WIDTH: Final = 200
+_PROGRAM: Final = "dashwright jobs"
+_COLUMNS: Final = ("name", "repository", "action", "state", "progress", "created", "message")
+_STYLES: Final = {State.PENDING: "dim", State.WORKING: "cyan", State.SUCCESS: "green", State.ERROR: "red"}
 
 app = App(name="jobs")
 
-
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
-    """The server and the credentials.
-
-    Credentials should be given in the environment: all users of this machine can see arguments.
-    """
-
-    url: Annotated[str, Parameter(env_var="DASHWRIGHT_URL")] = "http://127.0.0.1:3000"
-    "The server's address."
-    token: Annotated[str, Parameter(env_var="DASHWRIGHT_TOKEN", show_default=False)] = ""
-    "A service account's token."
-    user: Annotated[str, Parameter(env_var="DASHWRIGHT_USER", show_default=False)] = ""
-    "A user, as name:password, if there is no token."
-    namespace: Annotated[str, Parameter(env_var="DASHWRIGHT_NAMESPACE")] = "default"
-    "The namespace of the organization."
-
-    @property
-    def login(self) -> Login:
-        """The options as a login."""
-        return Login(self.url, self.namespace, self.token, self.user)
-
-
-DEFAULT_SERVER: Final = ServerOptions()
-AsJson = Annotated[bool, Parameter(name="--json", negative="")]
-
-_STYLES: Final = {State.PENDING: "dim", State.WORKING: "cyan", State.SUCCESS: "green", State.ERROR: "red"}
+States = Annotated[list[State] | None, Parameter(name="--state", negative="")]
+Timeout = Annotated[float | None, Parameter(name="--timeout")]
 
 
 @app.command(name="list")
-def list_(*, repository: str = "", as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
-    """List pending, running and ended jobs.
+def list_(*, repository: str = "", states: States = None, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
+    """List pending, running and ended jobs, the newest first.
 
-    The exit status is 0, 1 if the repository does not exist, or 2 if the jobs cannot be read.
+    The exit status is 0, or 2 if the jobs cannot be read or the repository does not exist.
 
     Parameters
     ----------
     repository
         Only jobs of this repository.
+    states
+        Only jobs in this state; may be repeated.
     as_json
         Print a JSON list of Job objects.
     """
 
-    async def run(server: JobsClient, console: Console) -> int:
-        found = [job async for job in server.jobs(repository)]
-        if repository and not found and not await server.has_repository(repository):
-            sys.stderr.write(f"dashwright jobs: repository {plain(repository)} not found\n")
-            return FAILED
-        found.sort(key=lambda job: (job.created, job.name), reverse=True)
-        if as_json:
-            _print_json([job.document for job in found])
-            return 0
-        table = Table("name", "repository", "action", "state", "progress", "created", "message", box=None, pad_edge=False)
-        for job in found:
-            table.add_row(*_row(job))
-        console.print(table if found else "no jobs")
+    async def run(client: JobsClient, output: Output) -> int:
+        jobs = await _selected_jobs(client, repository, states)
+        jobs.sort(key=lambda job: (job.created, job.name), reverse=True)
+        output.print_json([job.document for job in jobs])
+        table = Table(*_COLUMNS, box=None, pad_edge=False)
+        for job in jobs:
+            table.add_row(*_table_row(job))
+        output.console.print(table if jobs else "no jobs")
         return 0
 
-    return _run(options, run)
+    return _run(options, run, as_json=as_json)
 
 
 @app.command
-def follow(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
-    """Show the progress of a job until it ends.
+def get(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
+    """Show a job with its errors and results.
 
-    The exit status is 0 if the job succeeded, 1 if it failed, 2 if it cannot be read.
+    The exit status is 0, or 2 if the job cannot be read.
 
     Parameters
     ----------
     as_json
-        Print nothing until the job ends, then the Job object as JSON.
+        Print the Job object as JSON.
     """
 
-    async def run(server: JobsClient, console: Console) -> int:
-        return await _followed(server, console, name, as_json=as_json)
+    async def run(client: JobsClient, output: Output) -> int:
+        job = await client.job(name)
+        output.print_json(job.document)
+        print_result(output.console, job)
+        return 0
 
-    return _run(options, run)
+    return _run(options, run, as_json=as_json)
 
 
-@app.command
-def cancel(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
-    """Cancel a pending or running job; changes that it has not stored yet are lost.
+@app.command(alias="follow")
+def wait(names: list[str], /, *, timeout_seconds: Timeout = None, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
+    """Show the progress of jobs until all have ended.
 
-    The exit status is 0, or 2 if the job does not exist or has already ended.
+    The exit status is 0 if all jobs succeeded, 1 if one failed, 2 if one cannot be read or the time is over.
 
     Parameters
     ----------
+    names
+        The names of the jobs.
+    timeout_seconds
+        The longest time to wait, in seconds. The jobs continue after it.
     as_json
-        Print the Job object from before as JSON.
+        Print the Job object at its end as JSON, or a JSON list if there are several names.
     """
 
-    async def run(server: JobsClient, console: Console) -> int:
-        job = await server.job(name)
-        if job.has_ended:
-            sys.stderr.write(f"dashwright jobs: {plain(name)} has already ended ({job.status.state.value})\n")
-            return NOT_DONE
-        await server.cancel(job)
-        if as_json:
-            _print_json(job.document)
-        else:
-            console.print(f"{plain(name)} cancelled", markup=False)
-        return 0
+    async def run(client: JobsClient, output: Output) -> int:
+        return await _wait(client, output, names, timeout_seconds, is_list=len(names) > 1)
 
-    return _run(options, run)
+    return _run(options, run, as_json=as_json)
+
+
+@app.command
+def submit(
+    repository: str,
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    wait: bool = False,
+    timeout_seconds: Timeout = None,
+    as_json: AsJson = False,
+    options: ServerOptions = DEFAULT_SERVER,
+) -> int:
+    """Submit a job, or a list of jobs, of a repository.
+
+    The exit status is 0 if the jobs were accepted, 2 if they were not. With --wait it is that of dashwright jobs wait.
+
+    Parameters
+    ----------
+    file
+        A JobSpec, a Job, or a list of JobSpecs; JSON, or YAML by its extension; - for standard input.
+    wait
+        Wait for the end, and show the progress.
+    timeout_seconds
+        The longest time to wait, in seconds.
+    as_json
+        Print the Job object, or for a list the JSON list of them: as submitted, or with --wait at the end.
+    """
+
+    async def run(client: JobsClient, output: Output) -> int:
+        try:
+            submission = read_document(file)
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadRequest(error_line(error)) from error
+        return await _submitted(
+            client, output, await client.submit(repository, submission), wait, timeout_seconds, is_list=isinstance(submission, list)
+        )
+
+    return _run(options, run, as_json=as_json)
 
 
 @app.command
 def sync(
-    repository: str, /, *, incremental: bool = False, wait: bool = True, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER
+    repository: str,
+    /,
+    *,
+    incremental: bool = False,
+    wait: bool = True,
+    timeout_seconds: Timeout = None,
+    as_json: AsJson = False,
+    options: ServerOptions = DEFAULT_SERVER,
 ) -> int:
     """Request a sync of a repository, and show its progress until it ends.
 
@@ -144,54 +161,127 @@ def sync(
         Only read files that differ from the stored commit.
     wait
         Wait for the end; with --no-wait only the job's name is printed.
+    timeout_seconds
+        The longest time to wait, in seconds. The sync continues after it.
     as_json
         Print the Job object as JSON: at its end, or with ``--no-wait`` as submitted.
     """
 
-    async def run(server: JobsClient, console: Console) -> int:
-        job = await server.sync(repository, incremental=incremental)
-        if wait:
-            return await _followed(server, console, job.name, as_json=as_json)
-        if as_json:
-            _print_json(job.document)
-        else:
-            console.print(plain(job.name), markup=False)
+    async def run(client: JobsClient, output: Output) -> int:
+        job = await client.sync(repository, incremental=incremental)
+        return await _submitted(client, output, [job], wait, timeout_seconds, is_list=False)
+
+    return _run(options, run, as_json=as_json)
+
+
+@app.command
+def cancel(
+    names: list[str] | None = None,
+    /,
+    *,
+    repository: str = "",
+    states: States = None,
+    as_json: AsJson = False,
+    options: ServerOptions = DEFAULT_SERVER,
+) -> int:
+    """Cancel pending or running jobs; changes that they have not stored yet are lost.
+
+    The exit status is 0, or 2 if a named job does not exist or has already ended.
+
+    Parameters
+    ----------
+    names
+        The names of the jobs.
+    repository
+        Instead of names: all jobs of this repository that have not ended.
+    states
+        Together with a repository: only jobs in this state, pending or working.
+    as_json
+        Print the Job object from before as JSON, or a JSON list unless there is exactly one name.
+    """
+
+    async def run(client: JobsClient, output: Output) -> int:
+        if bool(names) == bool(repository) or (names and states):
+            raise BadRequest("give either the names of jobs, or --repository, which --state may restrict")
+        selected_names = names or [job.name for job in await _selected_jobs(client, repository, states) if not job.has_ended]
+        cancelled_jobs: list[Job] = []
+        status = 0
+        for name in selected_names:
+            try:
+                job = await client.cancel(name)
+            except NotFound as error:
+                status = _report_unless_selected(error.message, names)
+                continue
+            if job.has_ended:
+                status = _report_unless_selected(f"{name} has already ended ({job.status.state.value})", names)
+                continue
+            cancelled_jobs.append(job)
+            output.print_line(f"{name} cancelled")
+        if not selected_names:
+            output.print_line("no jobs")
+        _print_documents(output, cancelled_jobs, is_list=len(names or ()) != 1)
+        return status
+
+    return _run(options, run, as_json=as_json)
+
+
+def _report_unless_selected(message: str, names: Sequence[str] | None) -> int:
+    """Report a named job that could not be cancelled. A selected job may end before its cancellation, so it is not reported."""
+    if names is None:
         return 0
+    report(_PROGRAM, message)
+    return NOT_DONE
 
-    return _run(options, run)
+
+async def _selected_jobs(client: JobsClient, repository: str, states: Sequence[State] | None) -> list[Job]:
+    """Return the jobs of a repository, unless that is empty, in some states. Raises NotFound for an unknown repository."""
+    jobs = [job async for job in client.jobs(repository)]
+    if repository and not jobs and not await client.has_repository(repository):
+        raise NotFound(f"repository {repository} not found")
+    return [job for job in jobs if not states or job.status.state in states]
 
 
-def _row(job: Job) -> list[Text]:
+async def _submitted(
+    client: JobsClient, output: Output, jobs: Sequence[Job], wait: bool, timeout_seconds: float | None, *, is_list: bool
+) -> int:
+    if wait:
+        return await _wait(client, output, [job.name for job in jobs], timeout_seconds, is_list=is_list)
+    for job in jobs:
+        output.print_line(job.name)
+    _print_documents(output, jobs, is_list=is_list)
+    return 0
+
+
+async def _wait(client: JobsClient, output: Output, names: Sequence[str], timeout_seconds: float | None, *, is_list: bool) -> int:
+    # A list may have been submitted as fewer jobs than it has items.
+    names = list(dict.fromkeys(names))
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            jobs = await show_until_end(output.console, client, names)
+    except TimeoutError:
+        report(_PROGRAM, f"not all jobs have ended within {timeout_seconds:g} seconds; they continue")
+        return NOT_DONE
+    _print_documents(output, jobs, is_list=is_list)
+    return 0 if all(job.status.state is State.SUCCESS for job in jobs) else FAILED
+
+
+def _print_documents(output: Output, jobs: Sequence[Job], *, is_list: bool) -> None:
+    documents: list[Any] = [job.document for job in jobs]
+    if is_list or documents:
+        output.print_json(documents if is_list else documents[0])
+
+
+def _table_row(job: Job) -> list[Text]:
     status = job.status
     progress = "" if status.progress is None else f"{status.progress:.0f} %"
-    texts = (job.name, job.spec.repository, job.spec.action.value, status.state.value, progress, job.created, status.message or "")
-    row = [Text(plain(text)) for text in texts]
-    row[3].stylize(_STYLES[status.state])
-    return row
+    values = (job.name, job.spec.repository, job.spec.action.value, status.state.value, progress, job.created, status.message or "")
+    cells = [Text(printable_line(value)) for value in values]
+    cells[_COLUMNS.index("state")].stylize(_STYLES[status.state])
+    return cells
 
 
-def _print_json(document: object) -> None:
-    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+def _run(options: ServerOptions, command: Callable[[JobsClient, Output], Awaitable[int]], *, as_json: bool) -> int:
+    async def run(client: ServerClient, output: Output) -> int:
+        return await command(JobsClient(client), output)
 
-
-async def _followed(server: JobsClient, console: Console, name: str, *, as_json: bool) -> int:
-    if as_json:
-        job = await following.end_of(server, name)
-        _print_json(job.document)
-    else:
-        job = await following.show(console, server, name)
-    return 0 if job.status.state is State.SUCCESS else FAILED
-
-
-def _run(options: ServerOptions, command: Callable[[JobsClient, Console], Awaitable[int]]) -> int:
-    async def run() -> int:
-        async with JobsClient(options.login) as server:
-            return await command(server, Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False))
-
-    try:
-        return asyncio.run(run())
-    except DashwrightError as error:
-        sys.stderr.write(f"dashwright jobs: {plain(error.message)}\n")
-        return NOT_DONE
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return run_command(_PROGRAM, options, run, as_json=as_json)

@@ -1,91 +1,50 @@
-"""Following a job to its end, across lost connections, and showing its progress."""
+"""Display of jobs until they end."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dashwright.common.errors import SourceFailed
 from dashwright.standalone.jobs.client import Job, JobsClient
-from dashwright.standalone.terminal import plain
+from dashwright.standalone.remote.progress import ProgressDisplay
+from dashwright.standalone.terminal import printable_line
 
-_ATTEMPTS: Final = 5
-_COUNTS: Final = ("create", "update", "delete", "noop", "error")
+_COUNT_COLUMNS: Final = ("create", "update", "delete", "noop", "error")
 
 
-async def follow(server: JobsClient, name: str) -> AsyncIterator[Job]:
-    """Yield the job as it is, then after each change, until it ends.
+async def show_until_end(console: Console, client: JobsClient, names: Sequence[str]) -> list[Job]:
+    """Show the progress of jobs and return them at their ends, in the order of ``names``.
 
-    Raises NotFound if the job does not exist or is deleted.
+    A terminal shows a progress bar for each job; other output has a line for each change of the state, message or progress.
     """
-    failures = 0
-    while True:
-        try:
-            job = await server.job(name)
-            failures = 0
-            yield job
-            if job.has_ended:
-                return
-            async for changed in server.changes(job):
-                yield changed
-                if changed.has_ended:
-                    return
-        except SourceFailed:
-            failures += 1
-            if failures == _ATTEMPTS:
-                raise
-            # Wait longer after each failure in a row; a successful read resets the count.
-            await asyncio.sleep(failures)
+    with ProgressDisplay(console) as display:
+        return await asyncio.gather(*(_show_one(console, display, client, name) for name in names))
 
 
-async def end_of(server: JobsClient, name: str) -> Job:
-    """Return the job once it has ended."""
-    async for job in follow(server, name):
-        last = job
-    return last
-
-
-async def show(console: Console, server: JobsClient, name: str) -> Job:
-    """Return the job at its end. Shows a progress bar on a terminal, else a line for each relevant change."""
-    shown = _bar if console.is_terminal else _lines
-    job = await shown(console, follow(server, name))
-    _show_end(console, job)
+async def _show_one(console: Console, display: ProgressDisplay, client: JobsClient, name: str) -> Job:
+    async for job in client.follow(name):
+        if not job.has_ended:
+            display.update(name, status_line(job), job.status.progress)
+    display.remove(name)
+    print_result(console, job)
     return job
 
 
-async def _bar(console: Console, jobs: AsyncIterator[Job]) -> Job:
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("", total=100)
-        async for job in jobs:
-            progress.update(bar, description=_what(job), completed=job.status.progress or 0)
-    return job
+def status_line(job: Job) -> str:
+    """Return the name, state and message of a job."""
+    return printable_line(f"{job.name} {job.status.state.value}" + (f": {job.status.message}" if job.status.message else ""))
 
 
-async def _lines(console: Console, jobs: AsyncIterator[Job]) -> Job:
-    before = ""
-    async for job in jobs:
-        line = _what(job) + (f" {job.status.progress:.0f} %" if job.status.progress and not job.has_ended else "")
-        if line != before and not job.has_ended:
-            console.print(line, markup=False)
-        before = line
-    return job
-
-
-def _what(job: Job) -> str:
-    return plain(f"{job.name} {job.status.state.value}" + (f": {job.status.message}" if job.status.message else ""))
-
-
-def _show_end(console: Console, job: Job) -> None:
-    console.print(_what(job), markup=False)
+def print_result(console: Console, job: Job) -> None:
+    """Print the state of a job, its errors, and the number of objects that it changed."""
+    console.print(status_line(job), markup=False)
     for error in job.status.errors or ():
         if error != job.status.message:
-            console.print(f"  {plain(error)}", markup=False)
+            console.print(f"  {printable_line(error)}", markup=False)
     if job.status.summary:
-        table = Table("kind", *_COUNTS, box=None, pad_edge=False)
-        for row in job.status.summary:
-            table.add_row(plain(row.resource or ""), *(str(getattr(row, name) or 0) for name in _COUNTS))
+        table = Table("kind", *_COUNT_COLUMNS, box=None, pad_edge=False)
+        for kind_summary in job.status.summary:
+            table.add_row(printable_line(kind_summary.resource or ""), *(str(getattr(kind_summary, name) or 0) for name in _COUNT_COLUMNS))
         console.print(table)

@@ -1,4 +1,4 @@
-"""``/api/annotations``: notes on moments and spans of time, of dashboards and of the organization."""
+"""``/api/annotations``: notes on times and time ranges of dashboards and of the organization."""
 
 from typing import Annotated, Any, Final
 
@@ -10,12 +10,12 @@ from dashwright.api.classic.annotations import (
     READ,
     WRITE,
     Annotations,
-    Place,
+    AnnotationTarget,
     annotation_error,
     check_content,
     normalized_tags,
 )
-from dashwright.api.classic.routes.exact_json import Number, parse_exact
+from dashwright.api.classic.routes.exact_json import Int64, parse_exact
 from dashwright.api.domain.urls import avatar_url
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
@@ -30,33 +30,33 @@ from dashwright.api.models.annotations import (
 )
 from dashwright.api.models.response import Message
 from dashwright.api.stores.annotations import Annotation, AnnotationContent, AnnotationQuery
-from dashwright.common.document import check_texts, write_json
 from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.json_documents import check_strings, write_json
 from dashwright.common.models.classic import ClassicBody, Text
 
 _TAG: Final = "annotations"
-_LIMIT: Final = 512 * 1024
-"""Bytes of a body: a text and its data with each character escaped."""
+_BODY_LIMIT: Final = 512 * 1024
+"""Limit on the bytes of a body. It suffices for the longest text and data with every character escaped."""
 
-_PAGE: Final = 100
-_LARGEST_PAGE: Final = 1000
+_PAGE_SIZE: Final = 100
+_MAX_PAGE_SIZE: Final = 1000
 _NOT_SAVED: Final = "Failed to save annotation"
 _NOT_UPDATED: Final = "Failed to update annotation"
 _NO_GRAPHITE: Final = "Failed to save Graphite annotation"
-_QUERY: Final = {
+_QUERY_DESCRIPTIONS: Final = {
     "from": "Unix milliseconds; with to: annotations that end after this time",
     "to": "Unix milliseconds; with from: annotations that begin before this time",
-    "userId": "whose",
-    "alertId": "of an alert rule; matches nothing",
-    "dashboardUID": "of this dashboard",
-    "dashboardId": "the same by number",
-    "panelId": "of this panel",
-    "tags": "with this tag; may be repeated: with all of them",
-    "matchAny": "true: with one of the tags",
+    "userId": "the id of the creator",
+    "alertId": "the id of an alert rule, which matches nothing",
+    "dashboardUID": "the uid of the dashboard",
+    "dashboardId": "the id of the dashboard",
+    "panelId": "the id of the panel",
+    "tags": "a tag that annotations must have; may be repeated",
+    "matchAny": "true: annotations must have one of the tags instead of all",
     "type": "annotation, or alert, which matches nothing",
-    "limit": "at most 1000; 100",
+    "limit": "the limit of annotations, by default 100, at most 1000",
 }
-_NUMBERS: Final = ("from", "to", "userId", "alertId", "dashboardId", "panelId", "limit")
+_INTEGER_PARAMETERS: Final = ("from", "to", "userId", "alertId", "dashboardId", "panelId", "limit")
 
 _Data = dict[str, Any] | None
 
@@ -64,16 +64,16 @@ _Data = dict[str, Any] | None
 class PostAnnotationCommand(ClassicBody):
     """A new annotation. Without a dashboard it belongs to the organization.
 
-    Times are Unix milliseconds; without any it is now.
+    Times are Unix milliseconds. An annotation without times is at the present time.
     """
 
     dashboard_uid: Text = Field(default="", alias="dashboardUID")
-    dashboard_id: Number = 0
-    panel_id: Number = 0
-    #: Unix milliseconds; 0: that of ``time_end``, or now.
-    time: Number = 0
+    dashboard_id: Int64 = 0
+    panel_id: Int64 = 0
+    #: Unix milliseconds; 0: the value of ``time_end``, or the present time if that is 0, too.
+    time: Int64 = 0
     #: Unix milliseconds; 0: the same as ``time``.
-    time_end: Number = 0
+    time_end: Int64 = 0
     text: Text = ""
     tags: list[Text] = Field(default_factory=list)
     #: Any JSON object, stored with exact numbers.
@@ -81,11 +81,11 @@ class PostAnnotationCommand(ClassicBody):
 
 
 class AnnotationChange(ClassicBody):
-    """A change of an annotation. Times and ``data`` that are not given are kept."""
+    """A change of an annotation. Missing times and missing ``data`` keep their stored values."""
 
     #: Unix milliseconds; 0 keeps the stored time.
-    time: Number = 0
-    time_end: Number = 0
+    time: Int64 = 0
+    time_end: Int64 = 0
     text: Text = ""
     #: None keeps the stored tags in a PATCH and removes them in a PUT.
     tags: list[Text] | None = None
@@ -93,25 +93,25 @@ class AnnotationChange(ClassicBody):
 
 
 class GraphiteEvent(ClassicBody):
-    """An annotation as Graphite sends it. ``when`` is in Unix seconds; ``tags`` may be one text with blanks between tags."""
+    """An annotation as Graphite sends it. ``when`` is in Unix seconds; ``tags`` may be a string of tags separated by blanks."""
 
     what: Text = ""
     #: Unix seconds; 0: now.
-    when: Annotated[Number, Field(ge=-(2**53), le=2**53)] = 0
-    #: A list, or one text with blanks between tags.
+    when: Annotated[Int64, Field(ge=-(2**53), le=2**53)] = 0
+    #: A list of tags, or a string of tags separated by blanks.
     tags: list[Text] | Text | None = None
     #: Appended to the text.
     data: Text = ""
 
 
 class PanelOrOne(ClassicBody):
-    """The annotations to delete: all of a panel, or one."""
+    """The annotations to delete: all annotations of a panel, or a single one."""
 
     dashboard_uid: Text = Field(default="", alias="dashboardUID")
-    dashboard_id: Number = 0
-    panel_id: Number = 0
+    dashboard_id: Int64 = 0
+    panel_id: Int64 = 0
     #: Takes precedence over the panel.
-    annotation_id: Number = 0
+    annotation_id: Int64 = 0
 
 
 class _Handlers:
@@ -120,102 +120,102 @@ class _Handlers:
 
     async def list(self, call: Call) -> Response:
         query = call.query
-        given = {name: parse_integer(query.get(name, "")) or None for name in _NUMBERS}
-        if given["alertId"] or query.get("type") == "alert":
+        # Invalid values and 0 count as missing.
+        integers = {name: parse_integer(query.get(name, "")) or None for name in _INTEGER_PARAMETERS}
+        if integers["alertId"] or query.get("type") == "alert":
             return json_response([])
-        start, end, uid = given["from"] or 0, given["to"] or 0, query.get("dashboardUID") or None
+        start, end, dashboard_uid = integers["from"] or 0, integers["to"] or 0, query.get("dashboardUID") or None
         annotation_query = AnnotationQuery(
             call.identity.org_id,
-            span=(start, end) if start > 0 and end > 0 else None,
-            user_id=given["userId"],
-            dashboard=uid,
-            dashboard_number=None if uid else given["dashboardId"],
-            panel_id=given["panelId"],
+            time_range=(start, end) if start > 0 and end > 0 else None,
+            user_id=integers["userId"],
+            dashboard=dashboard_uid,
+            dashboard_number=None if dashboard_uid else integers["dashboardId"],
+            panel_id=integers["panelId"],
             tags=normalized_tags(query.getall("tags", [])),
-            any_tag=call.switch("matchAny"),
+            any_tag=call.query_flag("matchAny"),
         )
-        limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
-        found = await self._annotations.find(call.identity, annotation_query, limit=limit)
-        return Response(200, b"[" + b",".join(_encoded(annotation) for annotation in found) + b"]", may_compress=True)
+        limit = call.query_integer("limit", _PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE)
+        annotations = await self._annotations.find(call.identity, annotation_query, limit=limit)
+        return Response(200, b"[" + b",".join(_encode(annotation) for annotation in annotations) + b"]", may_compress=True)
 
     async def get(self, call: Call) -> Response:
-        return Response(200, _encoded(await self._annotations.get(call.identity, _number(call))))
+        return Response(200, _encode(await self._annotations.get(call.identity, _annotation_id(call))))
 
     async def tags(self, call: Call) -> Response:
-        limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
-        found = await self._annotations.tags(call.identity, call.query.get("tag", ""), limit=limit)
-        return json_response(
-            AnnotationTagsAnswer(result=AnnotationTags(tags=[AnnotationTag(tag=tag, count=count) for tag, count in found]))
-        )
+        limit = call.query_integer("limit", _PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE)
+        counts = await self._annotations.tags(call.identity, call.query.get("tag", ""), limit=limit)
+        tags = [AnnotationTag(tag=tag, count=count) for tag, count in counts]
+        return json_response(AnnotationTagsAnswer(result=AnnotationTags(tags=tags)))
 
     async def create(self, call: Call) -> Response:
-        given = parse_exact(await call.body(), PostAnnotationCommand)
-        if not given.text:
+        body = parse_exact(await call.body(), PostAnnotationCommand)
+        if not body.text:
             raise annotation_error(_NOT_SAVED, "the text must not be empty")
-        content = _content(given.time, given.time_end, given.text, given.tags, given.data, fault=_NOT_SAVED)
-        place = Place(given.dashboard_uid, given.dashboard_id, given.panel_id)
-        return await self._added_response(call, place, content, "Annotation added")
+        content = _content(body.time, body.time_end, body.text, body.tags, body.data, message=_NOT_SAVED)
+        target = AnnotationTarget(body.dashboard_uid, body.dashboard_id, body.panel_id)
+        return await self._added_response(call, target, content, "Annotation added")
 
     async def graphite(self, call: Call) -> Response:
-        given = parse_exact(await call.body(), GraphiteEvent)
-        if not given.what:
+        body = parse_exact(await call.body(), GraphiteEvent)
+        if not body.what:
             raise annotation_error(_NO_GRAPHITE, "what must not be empty")
-        if given.tags is None:
-            raise annotation_error(_NO_GRAPHITE, "tags must be a list of texts, or one text with blanks between")
-        tags = given.tags.split(" ") if isinstance(given.tags, str) else given.tags
-        text = f"{given.what}\n{given.data}" if given.data else given.what
-        content = _content(given.when * 1000, 0, text, tags, None, fault=_NO_GRAPHITE)
-        return await self._added_response(call, Place(), content, "Graphite annotation added")
+        if body.tags is None:
+            raise annotation_error(_NO_GRAPHITE, "tags must be a list of strings, or a string of tags separated by blanks")
+        tags = body.tags.split(" ") if isinstance(body.tags, str) else body.tags
+        text = f"{body.what}\n{body.data}" if body.data else body.what
+        content = _content(body.when * 1000, 0, text, tags, None, message=_NO_GRAPHITE)
+        return await self._added_response(call, AnnotationTarget(), content, "Graphite annotation added")
 
     async def replace(self, call: Call) -> Response:
-        number, given = _number(call), parse_exact(await call.body(), AnnotationChange)
-        content = _content(given.time, given.time_end, given.text, given.tags or [], given.data, fault=_NOT_UPDATED)
-        await self._annotations.change(call.actor, call.identity, number, content)
+        annotation_id, body = _annotation_id(call), parse_exact(await call.body(), AnnotationChange)
+        content = _content(body.time, body.time_end, body.text, body.tags or [], body.data, message=_NOT_UPDATED)
+        await self._annotations.change(call.actor, call.identity, annotation_id, content)
         return message_response("Annotation updated")
 
     async def change(self, call: Call) -> Response:
-        number, given = _number(call), parse_exact(await call.body(), AnnotationChange)
-        content = _content(given.time, given.time_end, given.text or None, given.tags, given.data, fault=_NOT_UPDATED)
-        await self._annotations.change(call.actor, call.identity, number, content)
+        annotation_id, body = _annotation_id(call), parse_exact(await call.body(), AnnotationChange)
+        content = _content(body.time, body.time_end, body.text or None, body.tags, body.data, message=_NOT_UPDATED)
+        await self._annotations.change(call.actor, call.identity, annotation_id, content)
         return message_response("Annotation patched")
 
     async def delete(self, call: Call) -> Response:
-        await self._annotations.delete(call.actor, call.identity, _number(call))
+        await self._annotations.delete(call.actor, call.identity, _annotation_id(call))
         return message_response("Annotation deleted")
 
     async def delete_many(self, call: Call) -> Response:
-        given = parse_exact(await call.body(), PanelOrOne)
-        if given.annotation_id:
-            await self._annotations.delete(call.actor, call.identity, given.annotation_id)
-        elif given.panel_id and (given.dashboard_uid or given.dashboard_id):
-            place = Place(given.dashboard_uid, given.dashboard_id, given.panel_id)
-            await self._annotations.delete_of_panel(call.actor, call.identity, place)
+        body = parse_exact(await call.body(), PanelOrOne)
+        if body.annotation_id:
+            await self._annotations.delete(call.actor, call.identity, body.annotation_id)
+        elif body.panel_id and (body.dashboard_uid or body.dashboard_id):
+            target = AnnotationTarget(body.dashboard_uid, body.dashboard_id, body.panel_id)
+            await self._annotations.delete_of_panel(call.actor, call.identity, target)
         else:
-            raise annotation_error("bad request data", "give a dashboard and a panel of it, or the number of an annotation")
+            raise annotation_error("bad request data", "give a dashboard and a panel of it, or the id of an annotation")
         return message_response("Annotations deleted")
 
-    async def _added_response(self, call: Call, place: Place, content: AnnotationContent, message: str) -> Response:
-        number = await self._annotations.create(call.actor, call.identity, place, content)
-        return json_response(AnnotationAdded(id=number, message=message))
+    async def _added_response(self, call: Call, target: AnnotationTarget, content: AnnotationContent, message: str) -> Response:
+        annotation_id = await self._annotations.create(call.actor, call.identity, target, content)
+        return json_response(AnnotationAdded(id=annotation_id, message=message))
 
 
-def _number(call: Call) -> int:
-    return call.integer("annotation_id", "annotationId is invalid")
+def _annotation_id(call: Call) -> int:
+    return call.path_integer("annotation_id", "annotationId is invalid")
 
 
-def _content(time: int, time_end: int, text: str | None, tags: list[str] | None, data: _Data, *, fault: str) -> AnnotationContent:
+def _content(time: int, time_end: int, text: str | None, tags: list[str] | None, data: _Data, *, message: str) -> AnnotationContent:
     try:
-        check_texts(data)
-        written = None if data is None else write_json(data).decode()
+        check_strings(data)
+        encoded_data = None if data is None else write_json(data).decode()
     except Invalid as error:
-        raise BadRequest(fault, extra={"error": error.message}) from error
-    content = AnnotationContent(time or None, time_end or None, text, None if tags is None else normalized_tags(tags), written)
-    check_content(content, fault)
+        raise BadRequest(message, extra={"error": error.message}) from error
+    content = AnnotationContent(time or None, time_end or None, text, None if tags is None else normalized_tags(tags), encoded_data)
+    check_content(content, message)
     return content
 
 
-def _encoded(annotation: Annotation) -> bytes:
-    """Return an annotation as JSON, with its data as stored."""
+def _encode(annotation: Annotation) -> bytes:
+    """Return an annotation as JSON. Its data is included as it is stored, so that numbers in it remain exact."""
     head = AnnotationHead(
         id=annotation.id,
         dashboard_id=annotation.dashboard_number,
@@ -239,31 +239,34 @@ def routes(annotations: Annotations) -> list[Route]:
     """Return the routes of annotations."""
     handlers = _Handlers(annotations)
     path = "/api/annotations"
-    one = f"{path}/{{annotation_id}}"
-    read, create, write, delete = (Permission(action, by_object=True) for action in (READ, CREATE, WRITE, DELETE))
-    integers = dict.fromkeys(_NUMBERS, int)
+    annotation_path = f"{path}/{{annotation_id}}"
+    read, create, write, delete = (Permission(action, object_rules_suffice=True) for action in (READ, CREATE, WRITE, DELETE))
 
     listing = Operation(
         "getAnnotations",
         "annotations, the newest first",
         _TAG,
         responses={200: list[AnnotationShape]},
-        query=_QUERY,
-        parameters={**integers, "matchAny": bool, "tags": list[str]},
+        query=_QUERY_DESCRIPTIONS,
+        parameters={**dict.fromkeys(_INTEGER_PARAMETERS, int), "matchAny": bool, "tags": list[str]},
     )
     tags = Operation(
         "getAnnotationTags",
-        "the tags of annotations, and how many have each",
+        "the tags of annotations, with the number of annotations that have each",
         _TAG,
         responses={200: AnnotationTagsAnswer},
-        query={"tag": "part of a tag", "limit": "at most 1000; 100"},
+        query={"tag": "part of a tag", "limit": "the limit of tags, by default 100, at most 1000"},
         parameters={"limit": int},
     )
-    number = {"annotation_id": int}
-    get = Operation("getAnnotationByID", "one annotation", _TAG, responses={200: AnnotationShape}, parameters=number, errors=(404,))
-    add = Operation("postAnnotation", "make an annotation", _TAG, PostAnnotationCommand, {200: AnnotationAdded})
+    id_parameter = {"annotation_id": int}
+    get = Operation("getAnnotationByID", "one annotation", _TAG, responses={200: AnnotationShape}, parameters=id_parameter, errors=(404,))
+    add = Operation("postAnnotation", "create an annotation", _TAG, PostAnnotationCommand, {200: AnnotationAdded})
     graphite = Operation(
-        "postGraphiteAnnotation", "make one of the organization, as Graphite does", _TAG, GraphiteEvent, {200: AnnotationAdded}
+        "postGraphiteAnnotation",
+        "create an annotation of the organization, in the format of Graphite",
+        _TAG,
+        GraphiteEvent,
+        {200: AnnotationAdded},
     )
     replace = Operation(
         "updateAnnotation",
@@ -271,22 +274,32 @@ def routes(annotations: Annotations) -> list[Route]:
         _TAG,
         AnnotationChange,
         {200: Message},
-        parameters=number,
+        parameters=id_parameter,
         errors=(404,),
     )
     change = Operation(
-        "patchAnnotation", "change what is given of an annotation", _TAG, AnnotationChange, {200: Message}, parameters=number, errors=(404,)
+        "patchAnnotation",
+        "change the members of an annotation that the body contains",
+        _TAG,
+        AnnotationChange,
+        {200: Message},
+        parameters=id_parameter,
+        errors=(404,),
     )
-    remove = Operation("deleteAnnotationByID", "remove an annotation", _TAG, responses={200: Message}, parameters=number, errors=(404,))
-    many = Operation("massDeleteAnnotations", "remove the annotations of a panel", _TAG, PanelOrOne, {200: Message}, errors=(404,))
+    remove = Operation(
+        "deleteAnnotationByID", "delete an annotation", _TAG, responses={200: Message}, parameters=id_parameter, errors=(404,)
+    )
+    delete_many = Operation(
+        "massDeleteAnnotations", "delete all annotations of a panel, or a single one", _TAG, PanelOrOne, {200: Message}, errors=(404,)
+    )
     return [
         Route("GET", path, handlers.list, read, listing),
-        Route("POST", path, handlers.create, create, add, body_limit=_LIMIT, audit="annotation.create"),
-        Route("POST", f"{path}/graphite", handlers.graphite, create, graphite, body_limit=_LIMIT, audit="annotation.create"),
-        Route("POST", f"{path}/mass-delete", handlers.delete_many, delete, many, audit="annotation.delete"),
+        Route("POST", path, handlers.create, create, add, body_limit=_BODY_LIMIT, audit="annotation.create"),
+        Route("POST", f"{path}/graphite", handlers.graphite, create, graphite, body_limit=_BODY_LIMIT, audit="annotation.create"),
+        Route("POST", f"{path}/mass-delete", handlers.delete_many, delete, delete_many, audit="annotation.delete"),
         Route("GET", f"{path}/tags", handlers.tags, read, tags),
-        Route("GET", one, handlers.get, read, get),
-        Route("PUT", one, handlers.replace, write, replace, body_limit=_LIMIT, audit="annotation.update"),
-        Route("PATCH", one, handlers.change, write, change, body_limit=_LIMIT, audit="annotation.update"),
-        Route("DELETE", one, handlers.delete, delete, remove, audit="annotation.delete"),
+        Route("GET", annotation_path, handlers.get, read, get),
+        Route("PUT", annotation_path, handlers.replace, write, replace, body_limit=_BODY_LIMIT, audit="annotation.update"),
+        Route("PATCH", annotation_path, handlers.change, write, change, body_limit=_BODY_LIMIT, audit="annotation.update"),
+        Route("DELETE", annotation_path, handlers.delete, delete, remove, audit="annotation.delete"),
     ]

@@ -1,4 +1,4 @@
-"""``/api/dashboards``: save a whole dashboard, read and delete one by its uid."""
+"""``/api/dashboards``: save a dashboard; read, delete and restore one by its uid."""
 
 from functools import partial
 from typing import Any, Final
@@ -6,26 +6,33 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic.common import MANAGER, VersionMismatch
+from dashwright.api.classic.common import FIELD_MANAGER, VersionMismatch
 from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, SaveRequest
-from dashwright.api.classic.routes.exact_json import Number, parse_exact
-from dashwright.api.classic.routes.provenance import provenance
+from dashwright.api.classic.routes.exact_json import Int64, parse_exact
+from dashwright.api.classic.routes.provenance import find_provenance
 from dashwright.api.domain.events import event_of
 from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.models.classic_objects import DashboardDeleted, DashboardMeta, DashboardSaved, DashboardShape, SaveRefused
-from dashwright.api.resources.subresources.dto import access
-from dashwright.api.resources.threads import run_sized
+from dashwright.api.models.classic_objects import (
+    DashboardDeleted,
+    DashboardMeta,
+    DashboardRestored,
+    DashboardSaved,
+    DashboardShape,
+    SaveRefused,
+)
+from dashwright.api.resources.subresources.dto import access_of
+from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.resources.writing.edits import is_editable
-from dashwright.api.routes.resources import OBJECT_LIMIT
+from dashwright.api.routes.resources import MAX_OBJECT_BYTES
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
-from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
-from dashwright.common.identity import Caller
+from dashwright.common.identity import CallerType
+from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY_MANAGER, SOURCE_PATH
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody, Text
@@ -33,28 +40,29 @@ from dashwright.common.stores.resources import StoredObject
 
 _TAG: Final = "dashboards"
 _PROVISIONERS: Final = frozenset({REPOSITORY_MANAGER, FROM_FILE})
+"""Kinds of managers whose dashboards are provisioned, in Grafana's terms."""
 
 
 class MetaBody(ClassicBody):
     """The folder in the ``meta`` member that a GET returned."""
 
-    #: Empty if not given.
+    #: Empty if it is missing.
     folder_uid: Text = ""
-    folder_id: Number | None = None
+    folder_id: Int64 | None = None
 
 
 class DashboardBody(ClassicBody):
     """A dashboard to save.
 
-    ``dashboard`` is its JSON, with ``uid`` or ``id`` and ``version`` to replace a stored one. The folder is the first that is
-    given of ``folder_uid``, ``folder_id`` and those of ``meta``.
+    ``dashboard`` is its JSON. To replace a stored dashboard, this JSON has ``uid`` or ``id``, and ``version``. The folder is
+    ``folder_uid``, else ``folder_id``, else the folder in ``meta``.
     """
 
     #: The dashboard's JSON, stored as it is sent.
     dashboard: dict[str, Any]
     #: Takes precedence over ``folder_id``.
     folder_uid: Text = ""
-    folder_id: Number | None = None
+    folder_id: Int64 | None = None
     meta: MetaBody = MetaBody()
     #: Refused: folders have routes of their own.
     is_folder: bool = False
@@ -64,21 +72,21 @@ class DashboardBody(ClassicBody):
     message: Text = ""
 
 
-class TakeBackBody(ClassicBody):
-    """The folder to restore into; without one, the previous folder."""
+class RestoreDeletedBody(ClassicBody):
+    """The folder to restore a deleted dashboard into, by default its previous folder."""
 
     #: None: the previous folder; empty: the root.
     folder_uid: Text | None = None
 
 
-class _Identity(ClassicBody):
-    """The identity in a dashboard's JSON."""
+class _DashboardReference(ClassicBody):
+    """The members of a dashboard's JSON that name the stored dashboard to replace."""
 
     uid: Text = ""
-    #: 0 if not given.
-    id: Number = 0
-    #: None if not given; then only ``overwrite`` replaces a stored dashboard.
-    version: Number | None = None
+    #: 0 if it is missing.
+    id: Int64 = 0
+    #: None if it is missing; then only ``overwrite`` replaces a stored dashboard.
+    version: Int64 | None = None
 
 
 class _Handlers:
@@ -89,59 +97,61 @@ class _Handlers:
 
     async def save(self, call: Call) -> Response:
         body = await call.body()
-        request = await run_sized(len(body), partial(_read, body))
+        request = await run_in_thread_if_large(len(body), partial(_parse_save_request, body))
         try:
-            stored = await self._dashboards.save(write_context(call), request)
+            dashboard = await self._dashboards.save(write_context(call), request)
         except VersionMismatch as error:
             return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
-        return saved_response(stored)
+        return saved_response(dashboard)
 
     async def get(self, call: Call) -> Response:
-        caller = call.identity
-        stored = await self._dashboards.get(caller, call.parameters["uid"])
-        meta = await self._meta(call, stored)
-        return Response(200, await run_sized(len(stored.spec), partial(_encode, meta, stored)), may_compress=True)
+        dashboard = await self._dashboards.get(call.identity, call.parameters["uid"])
+        meta = await self._meta(call, dashboard)
+        return Response(200, await run_in_thread_if_large(len(dashboard.spec), partial(_encode, meta, dashboard)), may_compress=True)
 
     async def delete(self, call: Call) -> Response:
-        stored = await self._dashboards.delete(write_context(call), call.parameters["uid"])
-        title = stored.title
-        return json_response(DashboardDeleted(title=title, message=f"Dashboard {title} deleted", uid=stored.name, id=stored.number))
+        dashboard = await self._dashboards.delete(write_context(call), call.parameters["uid"])
+        title = dashboard.title
+        return json_response(DashboardDeleted(title=title, message=f"Dashboard {title} deleted", uid=dashboard.name, id=dashboard.number))
 
     async def restore_deleted(self, call: Call) -> Response:
-        body = await call.fields(TakeBackBody, fault="bad request data")
-        stored = await self._dashboards.restore_deleted(write_context(call), call.parameters["uid"], body.folder_uid)
-        title = stored.title
-        return json_response(DashboardDeleted(title=title, message=f"Dashboard {title} restored", uid=stored.name, id=stored.number))
+        body = await call.model_or_400(RestoreDeletedBody, message="bad request data")
+        dashboard = await self._dashboards.restore_deleted(write_context(call), call.parameters["uid"], body.folder_uid)
+        title = dashboard.title
+        return json_response(DashboardRestored(title=title, message=f"Dashboard {title} restored", uid=dashboard.name, id=dashboard.number))
 
-    async def _meta(self, call: Call, stored: StoredObject) -> DashboardMeta:
-        caller, title = call.identity, stored.title
-        folder = await self._dashboards.folder_of(caller, stored)
-        origin = await provenance(self._database, stored)
+    async def _meta(self, call: Call, dashboard: StoredObject) -> DashboardMeta:
+        caller, title = call.identity, dashboard.title
+        folder = await self._dashboards.visible_folder(caller, dashboard)
+        provenance = await find_provenance(self._database, dashboard)
         async with self._database.connection() as connection:
-            can_change = await is_editable(connection, stored)
-            marks = await titles.marks(connection, caller.user_id if caller.kind is Caller.USER else 0, caller.org_id, stored)
-        can = access(await self._policy.view(caller, caller.namespace), caller, stored, is_editable=can_change)
-        folder_title = folder.title if folder is not None else "" if stored.folder else "General"
-        annotations = origin.annotations
+            is_dashboard_editable = await is_editable(connection, dashboard)
+            user_id = caller.user_id if caller.kind is CallerType.USER else 0
+            flags = await titles.dashboard_flags(connection, user_id, caller.org_id, dashboard)
+        abilities = access_of(await self._policy.view(caller, caller.namespace), caller, dashboard, allows_edits=is_dashboard_editable)
+        # Without ``folder``, the dashboard is at the root, which Grafana calls General, or the caller may not read its folder.
+        title_without_folder = "" if dashboard.folder else "General"
+        folder_title = title_without_folder if folder is None else folder.title
+        annotations = provenance.annotations
         return DashboardMeta(
-            can_save=can.can_save,
-            can_edit=can.can_edit,
-            can_admin=can.can_admin,
-            can_star=can.can_star,
-            can_delete=can.can_delete,
-            is_starred=marks.is_starred,
-            annotations_permissions=can.annotations_permissions,
+            can_save=abilities.can_save,
+            can_edit=abilities.can_edit,
+            can_admin=abilities.can_admin,
+            can_star=abilities.can_star,
+            can_delete=abilities.can_delete,
+            is_starred=flags.is_starred,
+            annotations_permissions=abilities.annotations_permissions,
             slug=slug_of(title),
-            url=dashboard_url(stored.name, title),
-            created=origin.created,
-            updated=origin.updated,
-            updated_by=origin.updated_by,
-            created_by=origin.created_by,
-            version=stored.generation,
-            has_acl=marks.has_rules,
-            api_version=stored.stored_version,
+            url=dashboard_url(dashboard.name, title),
+            created=provenance.created,
+            updated=provenance.updated,
+            updated_by=provenance.updated_by,
+            created_by=provenance.created_by,
+            version=dashboard.generation,
+            has_acl=flags.has_rules,
+            api_version=dashboard.stored_version,
             folder_id=0 if folder is None else folder.number,
-            folder_uid=stored.folder or "",
+            folder_uid=dashboard.folder or "",
             folder_title=folder_title,
             folder_url="" if folder is None else folder_url(folder.name, folder_title),
             provisioned=annotations.get(MANAGED_BY) in _PROVISIONERS,
@@ -152,10 +162,10 @@ class _Handlers:
 def routes(database: Database, policy: AccessPolicy, dashboards: Dashboards) -> list[Route]:
     """Return the routes that save, read, delete and restore dashboards."""
     handlers = _Handlers(database, policy, dashboards)
-    one = "/api/dashboards/uid/{uid}"
+    path = "/api/dashboards/uid/{uid}"
     save = Operation(
         "postDashboard",
-        "save a dashboard: make it, or replace it",
+        "save a dashboard: create it, or replace it",
         _TAG,
         DashboardBody,
         {200: DashboardSaved, 412: SaveRefused},
@@ -163,77 +173,76 @@ def routes(database: Database, policy: AccessPolicy, dashboards: Dashboards) -> 
         description="A new dashboard needs dashboards:create as well.",
     )
     get = Operation("getDashboardByUID", "one dashboard", _TAG, responses={200: DashboardShape}, errors=(404,))
-    delete = Operation("deleteDashboardByUID", "remove a dashboard", _TAG, responses={200: DashboardDeleted}, errors=(404,))
+    delete = Operation("deleteDashboardByUID", "delete a dashboard", _TAG, responses={200: DashboardDeleted}, errors=(404,))
     restore_deleted = Operation(
         "restoreDeletedDashboardByUID",
-        "make a deleted dashboard again, as it was",
+        "restore a deleted dashboard",
         _TAG,
-        TakeBackBody,
-        {200: DashboardDeleted},
+        RestoreDeletedBody,
+        {200: DashboardRestored},
         errors=(404, 409, 422),
     )
     return [
-        Route("POST", "/api/dashboards/db", handlers.save, _needs("update"), save, body_limit=OBJECT_LIMIT, audit=SAVE),
-        Route("GET", one, handlers.get, _needs("get"), get),
-        Route("DELETE", one, handlers.delete, _needs("delete"), delete, audit=event_of(DASHBOARD, "delete")),
-        Route("PATCH", f"{one}/trash", handlers.restore_deleted, _needs("create"), restore_deleted, audit=RESTORE),
+        Route("POST", "/api/dashboards/db", handlers.save, _permission("update"), save, body_limit=MAX_OBJECT_BYTES, audit=SAVE),
+        Route("GET", path, handlers.get, _permission("get"), get),
+        Route("DELETE", path, handlers.delete, _permission("delete"), delete, audit=event_of(DASHBOARD, "delete")),
+        Route("PATCH", f"{path}/trash", handlers.restore_deleted, _permission("create"), restore_deleted, audit=RESTORE),
     ]
 
 
 def write_context(call: Call) -> WriteContext:
     """Return the context of a write by this API."""
-    return WriteContext(call.identity, call.actor, manager=MANAGER, created=200)
+    return WriteContext(call.identity, call.actor, field_manager=FIELD_MANAGER, created_status=200)
 
 
-def saved_response(stored: StoredObject) -> Response:
+def saved_response(dashboard: StoredObject) -> Response:
     """Return the response to a save."""
     return json_response(
         DashboardSaved(
-            id=stored.number,
-            uid=stored.name,
-            url=dashboard_url(stored.name, stored.title),
+            id=dashboard.number,
+            uid=dashboard.name,
+            url=dashboard_url(dashboard.name, dashboard.title),
             status="success",
-            version=stored.generation,
-            slug=slug_of(stored.title),
-            folder_uid=stored.folder or "",
+            version=dashboard.generation,
+            slug=slug_of(dashboard.title),
+            folder_uid=dashboard.folder or "",
         )
     )
 
 
-def body_of(stored: StoredObject, spec: str, generation: int) -> bytes:
-    """Return the dashboard's JSON with ``id``, ``uid`` and ``version``, as this API shows it."""
-    known = {"id": stored.number, "uid": stored.name, "version": generation}
-    return write_json(read_json(spec) | known)
+def dashboard_json(dashboard: StoredObject, spec: str, generation: int) -> bytes:
+    """Return a spec of the dashboard as JSON, with the members ``id``, ``uid`` and ``version``."""
+    return write_json(read_json(spec) | {"id": dashboard.number, "uid": dashboard.name, "version": generation})
 
 
-def _needs(verb: str) -> Permission:
-    return Permission(DASHBOARD.actions[verb], by_object=True)
+def _permission(verb: str) -> Permission:
+    return Permission(DASHBOARD.actions[verb], object_rules_suffice=True)
 
 
-def _encode(meta: DashboardMeta, stored: StoredObject) -> bytes:
-    return b'{"meta":' + meta.to_json() + b',"dashboard":' + body_of(stored, stored.spec, stored.generation) + b"}"
+def _encode(meta: DashboardMeta, dashboard: StoredObject) -> bytes:
+    return b'{"meta":' + meta.to_json() + b',"dashboard":' + dashboard_json(dashboard, dashboard.spec, dashboard.generation) + b"}"
 
 
-def _read(body: bytes) -> SaveRequest:
-    """Return the dashboard to save. Raises BadRequest."""
-    given = parse_exact(body, DashboardBody)
-    if given.is_folder:
+def _parse_save_request(body: bytes) -> SaveRequest:
+    """Return the request to save a dashboard from its body. Raises BadRequest."""
+    form = parse_exact(body, DashboardBody)
+    if form.is_folder:
         raise BadRequest("a folder cannot be saved as a dashboard; use /api/folders")
     try:
-        itself = _Identity.model_validate({name: given.dashboard.get(name) for name in _Identity.model_fields})
+        reference = _DashboardReference.model_validate({name: form.dashboard.get(name) for name in _DashboardReference.model_fields})
     except ValidationError as error:
-        raise BadRequest("uid must be a text, id and version whole numbers") from error
-    # Grafana sends back the meta member of a GET; explicit members take precedence over it.
-    uids = [uid for uid in (given.folder_uid, None if given.folder_id is not None else given.meta.folder_uid) if uid]
-    numbers = [number for number in (given.folder_id, given.meta.folder_id) if number is not None]
+        raise BadRequest("uid must be a string, id and version whole numbers") from error
+    # Grafana's frontend sends back the ``meta`` of a GET; explicit members take precedence over it.
+    meta_uid = form.meta.folder_uid if form.folder_id is None else ""
+    folder_ids = [folder_id for folder_id in (form.folder_id, form.meta.folder_id) if folder_id is not None]
     return SaveRequest(
-        spec=given.dashboard,
-        uid=itself.uid,
-        number=itself.id,
-        version=itself.version,
-        folder_uid=uids[0] if uids else None,
-        folder_number=numbers[0] if numbers else None,
-        message=given.message,
-        overwrite=given.overwrite,
+        spec=form.dashboard,
+        uid=reference.uid,
+        dashboard_id=reference.id,
+        version=reference.version,
+        folder_uid=form.folder_uid or meta_uid or None,
+        folder_id=folder_ids[0] if folder_ids else None,
+        message=form.message,
+        overwrite=form.overwrite,
         size=len(body),
     )

@@ -8,9 +8,9 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.classic.common import VersionMismatch
 from dashwright.api.classic.folders import FolderDetails, Folders
-from dashwright.api.classic.routes.provenance import Provenance, abilities_on, provenances
+from dashwright.api.classic.routes.provenance import Provenance, abilities_on, find_provenances
 from dashwright.api.domain.access.object_scope import NOTHING
-from dashwright.api.domain.access.view import View, actions_of
+from dashwright.api.domain.access.view import AccessView, actions_of
 from dashwright.api.domain.events import event_of
 from dashwright.api.domain.urls import folder_url
 from dashwright.api.http.call import Call
@@ -27,10 +27,12 @@ from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.stores.resources import StoredObject
 
 _TAG: Final = "folders"
-_PAGE: Final = 1000
-_MOST_PAGES: Final = 1_000_000_000
+_PAGE_SIZE: Final = 1000
+_MAX_PAGE: Final = 1_000_000_000
+"""Limit on the number of a page, which keeps the offset within a bigint."""
 _BAD_BODY: Final = "bad request data"
-_VERBS: Final = {"": "get", "View": "get", "Edit": "update"}
+_VERBS_BY_PERMISSION: Final = {"": "get", "View": "get", "Edit": "update"}
+"""Verb that the caller must be allowed on each folder of a list, by the query parameter ``permission``."""
 MOVE: Final = event_of(FOLDER, "move")
 
 
@@ -44,7 +46,7 @@ class CreateFolderCommand(ClassicBody):
 
 
 class ChangedFolder(ClassicBody):
-    """A change of a folder. ``version`` is the one to replace; with ``overwrite`` any version is replaced."""
+    """A change of a folder. ``version`` must be the stored version, unless ``overwrite`` is set."""
 
     #: None keeps the stored title.
     title: Text | None = None
@@ -56,9 +58,9 @@ class ChangedFolder(ClassicBody):
 
 
 class MovedFolder(ClassicBody):
-    """The new parent of a folder; an empty text or ``general`` is the root."""
+    """The new parent of a folder."""
 
-    #: Empty or ``general`` is the root.
+    #: An empty string or ``general`` for the root.
     parent_uid: Text = ""
 
 
@@ -69,37 +71,40 @@ class _Handlers:
         self._folders = folders
 
     async def list(self, call: Call) -> Response:
-        limit = call.number("limit", _PAGE, least=1, most=_PAGE)
-        page = call.number("page", 1, least=1, most=_MOST_PAGES)
-        verb = _VERBS.get(call.query.get("permission", ""))
+        limit = call.query_integer("limit", _PAGE_SIZE, minimum=1, maximum=_PAGE_SIZE)
+        page = call.query_integer("page", 1, minimum=1, maximum=_MAX_PAGE)
+        verb = _VERBS_BY_PERMISSION.get(call.query.get("permission", ""))
         if verb is None:
             raise BadRequest("permission must be View or Edit")
         caller, parent = call.identity, call.query.get("parentUid", "")
         if parent:
             await self._folders.get(caller, parent)
         view = await self._policy.view(caller, caller.namespace)
-        search = titles.TitleQuery(caller.org_id, 0, dashboards=NOTHING, containers=view.scope(FOLDER, verb), folders=[parent])
+        query = titles.TitleQuery(
+            caller.org_id, 0, readable_dashboards=NOTHING, readable_folders=view.scope(FOLDER, verb), folders=[parent]
+        )
         async with self._database.connection() as connection:
-            found = await titles.search(connection, search, limit=limit, offset=(page - 1) * limit)
-        return json_response([FolderItem(id=item.number, uid=item.name, title=item.title, parent_uid=parent or None) for item in found])
+            matches = await titles.search(connection, query, limit=limit, offset=(page - 1) * limit)
+        items = [FolderItem(id=match.number, uid=match.name, title=match.title, parent_uid=parent or None) for match in matches]
+        return json_response(items)
 
     async def create(self, call: Call) -> Response:
-        body = await call.fields(CreateFolderCommand, fault=_BAD_BODY)
+        body = await call.model_or_400(CreateFolderCommand, message=_BAD_BODY)
         try:
-            stored = await self._folders.create(_write_context(call), body.uid, body.title, body.description, body.parent_uid)
+            folder = await self._folders.create(_write_context(call), body.uid, body.title, body.description, body.parent_uid)
         except VersionMismatch as error:
             return _mismatch_response(error)
-        return await self._written_response(call, stored.name)
+        return await self._written_response(call, folder.name)
 
     async def get(self, call: Call) -> Response:
         return await self._folder_response(call, await self._folders.get(call.identity, call.parameters["uid"]))
 
     async def get_by_id(self, call: Call) -> Response:
-        uid = await self._folders.name_of(call.identity, call.integer("id", "id is invalid"))
+        uid = await self._folders.uid_of(call.identity, call.path_integer("id", "id is invalid"))
         return await self._folder_response(call, await self._folders.get(call.identity, uid))
 
     async def change(self, call: Call) -> Response:
-        body, uid = await call.fields(ChangedFolder, fault=_BAD_BODY), call.parameters["uid"]
+        body, uid = await call.model_or_400(ChangedFolder, message=_BAD_BODY), call.parameters["uid"]
         try:
             await self._folders.change(
                 _write_context(call), uid, body.title, body.description, version=body.version, overwrite=body.overwrite
@@ -109,129 +114,165 @@ class _Handlers:
         return await self._written_response(call, uid)
 
     async def move(self, call: Call) -> Response:
-        body, uid = await call.fields(MovedFolder, fault=_BAD_BODY), call.parameters["uid"]
+        body, uid = await call.model_or_400(MovedFolder, message=_BAD_BODY), call.parameters["uid"]
         await self._folders.move(_write_context(call, MOVE), uid, body.parent_uid)
         return await self._written_response(call, uid)
 
     async def counts(self, call: Call) -> Response:
-        found = {each.plural: each.objects for each in await self._folders.counts(call.identity, call.parameters["uid"])}
-        folders, dashboards, panels = (found.get(kind.plural, 0) for kind in (FOLDER, DASHBOARD, LIBRARY_PANEL))
+        counts = {count.plural: count.object_count for count in await self._folders.counts(call.identity, call.parameters["uid"])}
+        folders, dashboards, panels = (counts.get(kind.plural, 0) for kind in (FOLDER, DASHBOARD, LIBRARY_PANEL))
         return json_response(FolderCounts(folder=folders, dashboard=dashboards, librarypanel=panels))
 
     async def delete(self, call: Call) -> Response:
-        stored = await self._folders.delete(_write_context(call), call.parameters["uid"])
-        title = stored.title
-        return json_response(FolderDeleted(id=stored.number, title=title, message=f"Folder {title} deleted"))
+        folder = await self._folders.delete(_write_context(call), call.parameters["uid"])
+        return json_response(FolderDeleted(id=folder.number, title=folder.title, message=f"Folder {folder.title} deleted"))
 
     async def _written_response(self, call: Call, uid: str) -> Response:
-        return await self._folder_response(call, await self._folders.details(call.identity, uid))
+        return await self._folder_response(call, await self._folders.get_unchecked(call.identity, uid))
 
     async def _folder_response(self, call: Call, details: FolderDetails) -> Response:
-        stored, org_id = details.stored, call.identity.org_id
-        *above, own = await provenances(self._database, [*details.above, stored])
-        folder = FolderShape(
-            **_members(details, stored, own, org_id),
-            parents=[FolderAbove(**_members(details, *parent, org_id)) for parent in zip(details.above, above, strict=True)] or None,
-            description=orjson.loads(stored.spec).get("description"),
-            managed_by=None if repository_of(own.annotations) is None else "repo",
-            access_control=_access_control(details.view, stored) if call.switch("accesscontrol") else None,
+        folder, org_id = details.folder, call.identity.org_id
+        *ancestor_provenances, provenance = await find_provenances(self._database, [*details.ancestors, folder])
+        parents = [
+            FolderAbove(**_common_members(details, ancestor, ancestor_provenance, org_id))
+            for ancestor, ancestor_provenance in zip(details.ancestors, ancestor_provenances, strict=True)
+        ]
+        response = FolderShape(
+            **_common_members(details, folder, provenance, org_id),
+            parents=parents or None,
+            description=orjson.loads(folder.spec).get("description"),
+            managed_by=None if repository_of(provenance.annotations) is None else "repo",
+            access_control=_access_control(details.view, folder) if call.query_flag("accesscontrol") else None,
         )
-        return json_response(folder)
+        return json_response(response)
 
 
 def routes(database: Database, policy: AccessPolicy, folders: Folders) -> list[Route]:
     """Return the routes of folders."""
     handlers = _Handlers(database, policy, folders)
-    every, one = "/api/folders", "/api/folders/{uid}"
-    shown, access = {200: FolderShape}, {"accesscontrol": "true: accessControl, what the caller may do with it"}
-    switch: dict[str, type] = {"accesscontrol": bool}
+    list_path, folder_path = "/api/folders", "/api/folders/{uid}"
+    folder_response = {200: FolderShape}
+    access_query = {"accesscontrol": "true: add accessControl, the caller's permissions on the folder"}
+    access_parameter: dict[str, type] = {"accesscontrol": bool}
     listing = Operation(
         "getFolders",
         "the folders in a folder, by title",
         _TAG,
         responses={200: list[FolderItem]},
         query={
-            "parentUid": "the folder; the root",
-            "limit": "at most 1000; 1000",
+            "parentUid": "the uid of the parent folder, by default the root",
+            "limit": "folders on a page, by default 1000, at most 1000",
             "page": "from 1",
-            "permission": "Edit: those that the caller may change",
+            "permission": "Edit: only folders that the caller may change",
         },
         parameters={"limit": int, "page": int},
         errors=(404,),
     )
-    refusable = {200: FolderShape, 412: SaveRefused}
+    write_responses = {200: FolderShape, 412: SaveRefused}
     create = Operation(
-        "createFolder", "make a folder", _TAG, CreateFolderCommand, refusable, query=access, parameters=switch, errors=(404,)
+        "createFolder",
+        "create a folder",
+        _TAG,
+        CreateFolderCommand,
+        write_responses,
+        query=access_query,
+        parameters=access_parameter,
+        errors=(404,),
     )
-    get = Operation("getFolderByUID", "one folder", _TAG, responses=shown, query=access, parameters=switch, errors=(404,))
+    get = Operation(
+        "getFolderByUID", "one folder", _TAG, responses=folder_response, query=access_query, parameters=access_parameter, errors=(404,)
+    )
     by_id = Operation(
-        "getFolderByID", "the same by number", _TAG, responses=shown, query=access, parameters={"id": int, **switch}, errors=(404,)
+        "getFolderByID",
+        "one folder, by its id",
+        _TAG,
+        responses=folder_response,
+        query=access_query,
+        parameters={"id": int, **access_parameter},
+        errors=(404,),
     )
     change = Operation(
-        "updateFolder", "rename a folder", _TAG, ChangedFolder, refusable, query=access, parameters=switch, errors=(404, 409)
+        "updateFolder",
+        "rename a folder",
+        _TAG,
+        ChangedFolder,
+        write_responses,
+        query=access_query,
+        parameters=access_parameter,
+        errors=(404, 409),
     )
     move = Operation(
-        "moveFolder", "put a folder into another", _TAG, MovedFolder, shown, query=access, parameters=switch, errors=(404, 409)
+        "moveFolder",
+        "move a folder into another folder or to the root",
+        _TAG,
+        MovedFolder,
+        folder_response,
+        query=access_query,
+        parameters=access_parameter,
+        errors=(404, 409),
     )
     counts = Operation("getFolderDescendantCounts", "the number of objects in a folder", _TAG, responses={200: FolderCounts}, errors=(404,))
     delete = Operation(
         "deleteFolder",
-        "remove a folder with everything inside",
+        "delete a folder with everything in it",
         _TAG,
         responses={200: FolderDeleted},
         query={"forceDeleteRules": "has no effect: there are no alert rules"},
         errors=(404,),
     )
-    reading, writing = _needs("get"), _needs("update")
+    read, write = _permission("get"), _permission("update")
     return [
-        Route("GET", every, handlers.list, reading, listing),
-        Route("POST", every, handlers.create, _needs("create"), create, audit=event_of(FOLDER, "create")),
-        Route("GET", one, handlers.get, reading, get),
-        Route("GET", "/api/folders/id/{id}", handlers.get_by_id, reading, by_id),
-        Route("PUT", one, handlers.change, writing, change, audit=event_of(FOLDER, "update")),
-        Route("POST", f"{one}/move", handlers.move, writing, move, audit=MOVE),
-        Route("GET", f"{one}/counts", handlers.counts, reading, counts),
-        Route("DELETE", one, handlers.delete, _needs("delete"), delete, audit=event_of(FOLDER, "delete")),
+        Route("GET", list_path, handlers.list, read, listing),
+        Route("POST", list_path, handlers.create, _permission("create"), create, audit=event_of(FOLDER, "create")),
+        Route("GET", folder_path, handlers.get, read, get),
+        Route("GET", "/api/folders/id/{id}", handlers.get_by_id, read, by_id),
+        Route("PUT", folder_path, handlers.change, write, change, audit=event_of(FOLDER, "update")),
+        Route("POST", f"{folder_path}/move", handlers.move, write, move, audit=MOVE),
+        Route("GET", f"{folder_path}/counts", handlers.counts, read, counts),
+        Route("DELETE", folder_path, handlers.delete, _permission("delete"), delete, audit=event_of(FOLDER, "delete")),
     ]
 
 
-def _needs(verb: str) -> Permission:
-    return Permission(FOLDER.actions[verb], by_object=True)
+def _permission(verb: str) -> Permission:
+    return Permission(FOLDER.actions[verb], object_rules_suffice=True)
 
 
 def _write_context(call: Call, event: str | None = None) -> WriteContext:
-    return WriteContext(call.identity, call.actor, common.MANAGER, event=event, created=200)
+    return WriteContext(call.identity, call.actor, common.FIELD_MANAGER, event=event, created_status=200)
 
 
 def _mismatch_response(error: VersionMismatch) -> Response:
     return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
 
 
-def _members(details: FolderDetails, stored: StoredObject, origin: Provenance, org_id: int) -> dict[str, Any]:
-    """Return the members that a folder and each folder above it have."""
-    can = abilities_on(details.view, stored, is_editable=repository_of(origin.annotations) is None)
+def _common_members(details: FolderDetails, folder: StoredObject, provenance: Provenance, org_id: int) -> dict[str, Any]:
+    """Return the members that FolderShape and FolderAbove have in common, for the folder of ``details`` or one above it."""
+    abilities = abilities_on(details.view, folder, is_editable=repository_of(provenance.annotations) is None)
+    readable_names = {ancestor.name for ancestor in details.ancestors}
     return {
-        "id": stored.number,
-        "uid": stored.name,
+        "id": folder.number,
+        "uid": folder.name,
         "org_id": org_id,
-        "title": stored.title,
-        "url": folder_url(stored.name, stored.title),
-        "has_acl": stored.uid in details.guarded,
-        "can_save": can.can_save,
-        "can_edit": can.can_save,
-        "can_admin": can.can_admin,
-        "can_delete": can.can_delete,
-        "created_by": origin.created_by,
-        "created": origin.created,
-        "updated_by": origin.updated_by,
-        "updated": origin.updated,
-        "version": stored.generation,
-        "parent_uid": next((parent.name for parent in details.above if parent.name == stored.folder), None),
+        "title": folder.title,
+        "url": folder_url(folder.name, folder.title),
+        "has_acl": folder.uid in details.uids_with_rules,
+        "can_save": abilities.can_save,
+        "can_edit": abilities.can_save,
+        "can_admin": abilities.can_admin,
+        "can_delete": abilities.can_delete,
+        "created_by": provenance.created_by,
+        "created": provenance.created,
+        "updated_by": provenance.updated_by,
+        "updated": provenance.updated,
+        "version": folder.generation,
+        "parent_uid": folder.folder if folder.folder in readable_names else None,
     }
 
 
-def _access_control(view: View, stored: StoredObject) -> dict[str, bool]:
-    """Return the actions that the caller may do on a folder and in it."""
-    on_it = {action for action in actions_of(FOLDER) if view.may(action, FOLDER, stored.name, stored.folder)}
-    inside = {action for kind in (DASHBOARD, LIBRARY_PANEL) for action in actions_of(kind) if view.may(action, kind, "", stored.name)}
-    return dict.fromkeys(sorted(on_it | inside), True)
+def _access_control(view: AccessView, folder: StoredObject) -> dict[str, bool]:
+    """Return the actions that the caller may do on a folder or on its content. Each action is a key with the value True."""
+    folder_actions = {action for action in actions_of(FOLDER) if view.may(action, FOLDER, folder.name, folder.folder)}
+    content_actions = {
+        action for kind in (DASHBOARD, LIBRARY_PANEL) for action in actions_of(kind) if view.may(action, kind, "", folder.name)
+    }
+    return dict.fromkeys(sorted(folder_actions | content_actions), True)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from dashwright.api.access.policy import AccessPolicy
+from dashwright.api.domain.times import ZERO_TIME
 from dashwright.api.domain.urls import dashboard_url
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
@@ -10,14 +11,11 @@ from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.models.classic_objects import DashboardMeta, DashboardShape, HomeShape
 from dashwright.api.stores import preferences
 from dashwright.common.database.pool import Database
-from dashwright.common.identity import Caller
+from dashwright.common.identity import CallerType
 from dashwright.common.kinds.registry import DASHBOARD
 
-# Go's zero time, which clients recognise as missing.
-_NEVER: Final = "0001-01-01T00:00:00Z"
 
-
-def _place(x: int, y: int, width: int, height: int) -> dict[str, int]:
+def _grid_position(x: int, y: int, width: int, height: int) -> dict[str, int]:
     return {"x": x, "y": y, "w": width, "h": height}
 
 
@@ -29,8 +27,8 @@ _META: Final = DashboardMeta(
     can_delete=False,
     slug="",
     url="",
-    created=_NEVER,
-    updated=_NEVER,
+    created=ZERO_TIME,
+    updated=ZERO_TIME,
     updated_by="",
     created_by="",
     version=0,
@@ -42,15 +40,22 @@ _META: Final = DashboardMeta(
     provisioned=False,
     provisioned_external_id="",
 )
-_WELCOME: Final = {"id": 1, "type": "welcome", "title": "", "transparent": False, "datasource": None, "gridPos": _place(0, 0, 24, 3)}
-_GETTING_STARTED: Final = {"id": 123123, "type": "gettingstarted", "gridPos": _place(0, 3, 24, 9)}
-_LIST: Final = {
+_WELCOME: Final = {
+    "id": 1,
+    "type": "welcome",
+    "title": "",
+    "transparent": False,
+    "datasource": None,
+    "gridPos": _grid_position(0, 0, 24, 3),
+}
+_GETTING_STARTED: Final = {"id": 123123, "type": "gettingstarted", "gridPos": _grid_position(0, 3, 24, 9)}
+_DASHBOARD_LIST: Final = {
     "id": 3,
     "type": "dashlist",
     "title": "Dashboards",
     "datasource": None,
     "folderId": 0,
-    "gridPos": _place(0, 12, 12, 15),
+    "gridPos": _grid_position(0, 12, 12, 15),
     "links": [],
     "options": {
         "folderId": 0,
@@ -68,16 +73,16 @@ _NEWS: Final = {
     "type": "news",
     "title": "News",
     "datasource": None,
-    "gridPos": _place(12, 12, 12, 15),
+    "gridPos": _grid_position(12, 12, 12, 15),
     "links": [],
-    # Without a feed no browser connects to another site.
+    # Without a feed URL, browsers do not connect to another site.
     "options": {"feedUrl": ""},
 }
 _DASHBOARD: Final = {
     "title": "Home",
     "editable": False,
     "links": [],
-    "panels": [_WELCOME, _LIST, _NEWS, _GETTING_STARTED],
+    "panels": [_WELCOME, _DASHBOARD_LIST, _NEWS, _GETTING_STARTED],
     "schemaVersion": 22,
     "tags": [],
     "templating": {"list": []},
@@ -90,26 +95,26 @@ _DASHBOARD: Final = {
     "timezone": "browser",
 }
 BUILT_IN: Final = {"meta": {**_META.model_dump(by_alias=True, exclude_none=True), "annotationsPermissions": None}, "dashboard": _DASHBOARD}
-"""The home of a caller without a chosen one: panels that clients draw without a data source."""
+"""The home dashboard of a caller who has not chosen one. Clients draw its panels without a data source."""
 
 
 def routes(database: Database, policy: AccessPolicy) -> list[Route]:
-    """Return the route of the home dashboard."""
+    """Return the route of the home dashboard: the first one in the preferences that the caller may read, or the built-in one."""
 
     async def home(call: Call) -> Response:
         caller = call.identity
-        user_id = caller.user_id if caller.kind is Caller.USER else 0
+        user_id = caller.user_id if caller.kind is CallerType.USER else 0
         view = await policy.view(caller, caller.namespace)
         async with database.connection() as connection:
-            chosen = await preferences.home_dashboards(connection, caller.org_id, user_id)
-        for found in chosen:
-            if view.may(DASHBOARD.actions["get"], DASHBOARD, found.name, found.folder):
-                return json_response(HomeShape(redirect_uri=dashboard_url(found.name, found.title)))
+            candidates = await preferences.home_dashboards(connection, caller.org_id, user_id)
+        for dashboard in candidates:
+            if view.may(DASHBOARD.actions["get"], DASHBOARD, dashboard.name, dashboard.folder):
+                return json_response(HomeShape(redirect_uri=dashboard_url(dashboard.name, dashboard.title)))
         return json_response(BUILT_IN)
 
     operation = Operation(
         "getHomeDashboard",
-        "the address of the dashboard that the caller, one of its teams or the organization chose, or a built-in dashboard",
+        "the address of the home dashboard in the preferences of the caller, a team or the organization, or else a built-in dashboard",
         "dashboards",
         responses={200: HomeShape | DashboardShape},
     )

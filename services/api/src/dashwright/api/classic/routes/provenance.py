@@ -1,4 +1,4 @@
-"""Metadata of stored objects in the classic API: authors, times and the caller's rights."""
+"""Authors and times of stored objects in the classic API, and the rights of callers on them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.times import format_time
 from dashwright.api.resources.metadata import annotations_of
 from dashwright.api.stores import titles
@@ -26,15 +26,15 @@ class Provenance:
     created_by: str
     updated: str
     updated_by: str
-    #: The annotations that this was read from.
+    #: The annotations of the object.
     annotations: dict[str, str]
 
 
 class Author(NamedTuple):
-    """The author of a change. ``number`` is 0 for an unknown one."""
+    """The author of a change."""
 
     #: 0 for an unknown author.
-    number: int
+    account_id: int
     #: The login, or the name in the store of an unknown author.
     login: str
     email: str
@@ -50,9 +50,9 @@ class Abilities:
     can_admin: bool
 
 
-def abilities_on(view: View, stored: StoredObject, *, is_editable: bool) -> Abilities:
-    """Return the rights that a view gives on one object. Without ``is_editable`` it cannot be changed here."""
-    kind, name, folder = stored.kind, stored.name, stored.folder
+def abilities_on(view: AccessView, stored_object: StoredObject, *, is_editable: bool) -> Abilities:
+    """Return the rights that a view gives on one object. An object that is not editable can be neither saved nor deleted."""
+    kind, name, folder = stored_object.kind, stored_object.name, stored_object.folder
     return Abilities(
         is_editable and view.may(kind.actions["update"], kind, name, folder),
         is_editable and view.may(kind.actions["delete"], kind, name, folder),
@@ -60,46 +60,57 @@ def abilities_on(view: View, stored: StoredObject, *, is_editable: bool) -> Abil
     )
 
 
-async def authors(database: Database, names: Collection[str]) -> dict[str, Author]:
-    """Return authors by their names in the store (``user:1``).
+async def find_authors(database: Database, names: Collection[str]) -> dict[str, Author]:
+    """Return the authors by their names in the store, such as ``user:1``.
 
-    A name that is not that of a user or service account becomes the login.
+    Names of the queue, of repositories and of deleted accounts are used as login.
     """
-    # Names of the queue, of repositories and of deleted accounts have no row.
-    numbers = {name: number for name in names if (number := _number(name)) is not None}
-    known: dict[int, titles.AccountName] = {}
-    if numbers:
+    account_ids = {name: account_id for name in names if (account_id := _account_id(name)) is not None}
+    accounts: dict[int, titles.AccountName] = {}
+    if account_ids:
         async with database.connection() as connection:
-            known = await titles.account_names(connection, set(numbers.values()))
-    return {name: Author(number, *known[number]) if (number := numbers.get(name, 0)) in known else Author(0, name, "") for name in names}
+            accounts = await titles.account_names(connection, set(account_ids.values()))
+    authors_by_name: dict[str, Author] = {}
+    for name in names:
+        account_id = account_ids.get(name, 0)
+        account = accounts.get(account_id)
+        authors_by_name[name] = Author(0, name, "") if account is None else Author(account_id, *account)
+    return authors_by_name
 
 
-async def provenance(database: Database, stored: StoredObject) -> Provenance:
+async def find_provenance(database: Database, stored_object: StoredObject) -> Provenance:
     """Return the provenance of one object."""
-    return (await provenances(database, [stored]))[0]
+    return (await find_provenances(database, [stored_object]))[0]
 
 
-async def provenances(database: Database, objects: Sequence[StoredObject]) -> Sequence[Provenance]:
+async def find_provenances(database: Database, objects: Sequence[StoredObject]) -> Sequence[Provenance]:
     """Return the provenance of each object, in the same order."""
-    names = {name for stored in objects for name in _author_names(annotations_of(stored))}
-    known = await authors(database, names)
-    return [_provenance(stored, known) for stored in objects]
+    names = {name for stored_object in objects for name in _author_names(annotations_of(stored_object))}
+    authors_by_name = await find_authors(database, names)
+    return [_provenance(stored_object, authors_by_name) for stored_object in objects]
 
 
 def _author_names(annotations: Mapping[str, str]) -> tuple[str, str]:
     """Return the names in the store of the authors who created and last changed an object."""
-    maker = annotations.get(CREATED_BY, "")
-    return maker, annotations.get(UPDATED_BY, maker)
+    creator = annotations.get(CREATED_BY, "")
+    return creator, annotations.get(UPDATED_BY, creator)
 
 
-def _provenance(stored: StoredObject, known: Mapping[str, Author]) -> Provenance:
-    annotations = annotations_of(stored)
-    maker, changer = _author_names(annotations)
-    made = datetime.fromisoformat(orjson.loads(stored.metadata)["creationTimestamp"])
-    changed = datetime.fromisoformat(annotations[UPDATED_AT]) if UPDATED_AT in annotations else made
-    return Provenance(format_time(made), known[maker].login, format_time(changed), known[changer].login, annotations)
+def _provenance(stored_object: StoredObject, authors_by_name: Mapping[str, Author]) -> Provenance:
+    annotations = annotations_of(stored_object)
+    creator, last_editor = _author_names(annotations)
+    created = datetime.fromisoformat(orjson.loads(stored_object.metadata)["creationTimestamp"])
+    updated = datetime.fromisoformat(annotations[UPDATED_AT]) if UPDATED_AT in annotations else created
+    return Provenance(
+        created=format_time(created),
+        created_by=authors_by_name[creator].login,
+        updated=format_time(updated),
+        updated_by=authors_by_name[last_editor].login,
+        annotations=annotations,
+    )
 
 
-def _number(uid: str) -> int | None:
-    kind, _, number = uid.partition(":")
-    return int(number) if kind in ("user", "service-account") and number.isascii() and number.isdigit() else None
+def _account_id(name: str) -> int | None:
+    """Return the account id in an author's name in the store, or None if the author is not an account."""
+    prefix, _, digits = name.partition(":")
+    return int(digits) if prefix in ("user", "service-account") and digits.isascii() and digits.isdigit() else None

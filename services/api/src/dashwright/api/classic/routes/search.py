@@ -6,8 +6,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, create_model
 
 from dashwright.api.access.policy import AccessPolicy
+from dashwright.api.classic.common import ROOT_NAMES
 from dashwright.api.domain.access.object_scope import NOTHING
-from dashwright.api.domain.access.view import deleter_of
+from dashwright.api.domain.access.view import deleted_by_filter
 from dashwright.api.domain.times import format_time
 from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
 from dashwright.api.http.call import Call, parse_integer
@@ -17,33 +18,32 @@ from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOpt
 from dashwright.api.models.response import Message
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
-from dashwright.common.identity import Caller
+from dashwright.common.identity import CallerType
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.classic import ClassicBody, Text
 
-_PAGE: Final = 1000
-_LARGEST_PAGE: Final = 5000
-_MOST_PAGES: Final = 1_000_000_000
-"""Pages; keeps the offset within a bigint."""
-_DASHBOARDS: Final = "dash-db"
-_FOLDERS: Final = "dash-folder"
-_TYPES: Final = frozenset({_DASHBOARDS, _FOLDERS})
-_ROOT: Final = frozenset({"general", ""})
-_QUERY: Final = {
+_PAGE_SIZE: Final = 1000
+_MAX_PAGE_SIZE: Final = 5000
+_MAX_PAGE: Final = 1_000_000_000
+"""Limit on the number of a page, which keeps the offset within a bigint."""
+_DASHBOARD_TYPE: Final = "dash-db"  # In Grafana's terms, the type of a result.
+_FOLDER_TYPE: Final = "dash-folder"
+_TYPES: Final = frozenset({_DASHBOARD_TYPE, _FOLDER_TYPE})
+_QUERY_DESCRIPTIONS: Final = {
     "query": "part of the title",
     "tag": "a tag that dashboards must have; may be repeated",
     "type": "dash-db or dash-folder",
-    "dashboardUIDs": "only these; may be repeated",
-    "dashboardIds": "only these; may be repeated",
-    "folderUIDs": "only objects in these folders, general is the root; may be repeated",
-    "folderIds": "the same by number, 0 is the root; where only folders are asked for, also these folders themselves; may be repeated",
+    "dashboardUIDs": "the uid of a dashboard; may be repeated",
+    "dashboardIds": "the id of a dashboard; may be repeated",
+    "folderUIDs": "the uid of a folder that contains the objects, general for the root; may be repeated",
+    "folderIds": "the id of such a folder, 0 for the root; if type is only dash-folder, also the id of a folder to find; may be repeated",
     "starred": "only the caller's starred dashboards",
-    "deleted": "dashboards in the trash instead, for others than Admins their own; of the others query, dashboardUIDs and folderUIDs count",
-    "sort": "alpha-asc, or alpha-desc: by title from the end",
-    "limit": "at most 5000; 1000",
+    "deleted": "search the trash; callers who are not Admins find only what they deleted. Only query, dashboardUIDs and folderUIDs apply",
+    "sort": "alpha-asc, or alpha-desc: by title in descending order",
+    "limit": "results on a page, by default 1000, at most 5000",
     "page": "from 1",
 }
-_PARAMETERS: Final = {
+_PARAMETER_TYPES: Final = {
     "tag": list[str],
     "dashboardUIDs": list[str],
     "dashboardIds": list[int],
@@ -54,17 +54,17 @@ _PARAMETERS: Final = {
     "limit": int,
     "page": int,
 }
-_ORDERS: Final = (("alpha-asc", "A\N{EN DASH}Z", "ascending"), ("alpha-desc", "Z\N{EN DASH}A", "descending"))
-_SORTING: Final = SortOptions(
+_SORT_ORDERS: Final = (("alpha-asc", "A\N{EN DASH}Z", "ascending"), ("alpha-desc", "Z\N{EN DASH}A", "descending"))
+_SORT_OPTIONS: Final = SortOptions(
     sort_options=[
-        SortOption(name=name, display_name=f"Alphabetically ({span})", description=f"Sort results in an alphabetically {order} order")
-        for name, span, order in _ORDERS
+        SortOption(name=name, display_name=f"Alphabetically ({letters})", description=f"Sort results in an alphabetically {order} order")
+        for name, letters, order in _SORT_ORDERS
     ]
 )
-_MANY: Final = Field(max_length=10_000)
+_AT_MOST_10_000_ITEMS: Final = Field(max_length=10_000)
 
-Numbers = Annotated[list[Annotated[int, Field(ge=-(2**63), lt=2**63)]], _MANY]
-Texts = Annotated[list[Text], _MANY]
+Integers = Annotated[list[Annotated[int, Field(ge=-(2**63), lt=2**63)]], _AT_MOST_10_000_ITEMS]
+Strings = Annotated[list[Text], _AT_MOST_10_000_ITEMS]
 
 
 class SearchQuery(ClassicBody):
@@ -72,20 +72,20 @@ class SearchQuery(ClassicBody):
 
     query: Text = ""
     #: Dashboards must have all of these tags.
-    tag: Texts = Field(default_factory=list)
+    tag: Strings = Field(default_factory=list)
     #: ``dash-db``, ``dash-folder`` or both.
-    type: Texts = Field(default_factory=list)
-    dashboard_uids: Texts = Field(default_factory=list, alias="dashboardUIDs")
-    dashboard_ids: Numbers = Field(default_factory=list)
-    folder_uids: Texts = Field(default_factory=list, alias="folderUIDs")
+    type: Strings = Field(default_factory=list)
+    dashboard_uids: Strings = Field(default_factory=list, alias="dashboardUIDs")
+    dashboard_ids: Integers = Field(default_factory=list)
+    folder_uids: Strings = Field(default_factory=list, alias="folderUIDs")
     #: 0 is the root.
-    folder_ids: Numbers = Field(default_factory=list)
+    folder_ids: Integers = Field(default_factory=list)
     starred: bool = False
     #: Search the trash instead.
     deleted: bool = False
     sort: Literal["", "alpha-asc", "alpha-desc"] = ""
     #: Results of a page.
-    limit: int = _PAGE
+    limit: int = _PAGE_SIZE
     #: Counted from 1.
     page: int = 1
 
@@ -95,87 +95,90 @@ _SEARCH_BODY: Final = create_model("Asked", __base__=SearchQuery, __doc__=Search
 
 
 class _Handlers:
-    def __init__(self, database: Database, policy: AccessPolicy, kept: timedelta) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, trash_lifetime: timedelta) -> None:
         self._database = database
         self._policy = policy
-        self._kept = kept
+        self._trash_lifetime = trash_lifetime
 
     async def by_query(self, call: Call) -> Response:
         return await self._search(call, _search_query(call))
 
     async def by_body(self, call: Call) -> Response:
-        return await self._search(call, await call.fields(SearchQuery, fault="bad request data"))
+        return await self._search(call, await call.model_or_400(SearchQuery, message="bad request data"))
 
     async def sorting(self, _: Call) -> Response:
-        return json_response(_SORTING)
+        return json_response(_SORT_OPTIONS)
 
     async def _search(self, call: Call, query: SearchQuery) -> Response:
         if not _TYPES.issuperset(query.type):
-            return legacy_500_response(f"Search failed: type must be {_DASHBOARDS} or {_FOLDERS}")
+            return legacy_500_response(f"Search failed: type must be {_DASHBOARD_TYPE} or {_FOLDER_TYPE}")
         caller = call.identity
         view = await self._policy.view(caller, caller.namespace)
         types = frozenset(query.type) or _TYPES
-        search = titles.TitleQuery(
+        title_query = titles.TitleQuery(
             caller.org_id,
-            caller.user_id if caller.kind is Caller.USER else 0,
-            dashboards=view.scope(DASHBOARD) if _DASHBOARDS in types else NOTHING,
-            containers=view.scope(FOLDER),
-            folders_too=_FOLDERS in types,
+            caller.user_id if caller.kind is CallerType.USER else 0,
+            readable_dashboards=view.scope(DASHBOARD) if _DASHBOARD_TYPE in types else NOTHING,
+            readable_folders=view.scope(FOLDER),
+            include_folders=_FOLDER_TYPE in types,
             containing=query.query,
             names=query.dashboard_uids,
             numbers=query.dashboard_ids,
-            folders=["" if uid in _ROOT else uid for uid in query.folder_uids],
+            folders=["" if uid in ROOT_NAMES else uid for uid in query.folder_uids],
             folder_numbers=query.folder_ids,
-            by_own_number=types == {_FOLDERS},
+            include_numbered_folders=types == {_FOLDER_TYPE},
             tags=query.tag,
-            starred=query.starred,
+            only_starred=query.starred,
             descending=query.sort == "alpha-desc",
-            deleted_by=deleter_of(caller),
+            deleted_by=deleted_by_filter(caller),
         )
-        limit = min(query.limit, _LARGEST_PAGE) if query.limit > 0 else _PAGE
-        offset = (min(max(query.page, 1), _MOST_PAGES) - 1) * limit
+        limit = min(query.limit, _MAX_PAGE_SIZE) if query.limit > 0 else _PAGE_SIZE
+        offset = (min(max(query.page, 1), _MAX_PAGE) - 1) * limit
         async with self._database.connection() as connection:
-            found = await (titles.deleted if query.deleted else titles.search)(connection, search, limit=limit, offset=offset)
-        return json_response([self._found_item(item, caller.org_id) for item in found])
+            search = titles.search_deleted if query.deleted else titles.search
+            matches = await search(connection, title_query, limit=limit, offset=offset)
+        return json_response([self._found_item(match, caller.org_id) for match in matches])
 
-    def _found_item(self, item: titles.TitleMatch, org_id: int) -> FoundItem:
-        address = folder_url if item.is_folder else dashboard_url
-        found = FoundItem(
-            id=item.number,
-            uid=item.name,
+    def _found_item(self, match: titles.TitleMatch, org_id: int) -> FoundItem:
+        url_of = folder_url if match.is_folder else dashboard_url
+        item = FoundItem(
+            id=match.number,
+            uid=match.name,
             org_id=org_id,
-            title=item.title,
-            uri=f"db/{slug_of(item.title)}",
-            url=address(item.name, item.title),
-            type="dash-folder" if item.is_folder else "dash-db",
-            tags=list(item.tags),
-            is_starred=item.is_starred,
+            title=match.title,
+            uri=f"db/{slug_of(match.title)}",
+            url=url_of(match.name, match.title),
+            type=_FOLDER_TYPE if match.is_folder else _DASHBOARD_TYPE,
+            tags=list(match.tags),
+            is_starred=match.is_starred,
         )
-        if item.folder is not None and item.folder_number is not None and item.folder_title is not None:
-            found.folder_id = item.folder_number
-            found.folder_uid = item.folder
-            found.folder_title = item.folder_title
-            found.folder_url = folder_url(item.folder, item.folder_title)
-        if item.deleted_at is not None:
-            found.is_deleted = True
-            found.permanently_delete_date = format_time(item.deleted_at + self._kept)
-        return found
+        if match.folder is not None and match.folder_number is not None and match.folder_title is not None:
+            item.folder_id = match.folder_number
+            item.folder_uid = match.folder
+            item.folder_title = match.folder_title
+            item.folder_url = folder_url(match.folder, match.folder_title)
+        if match.deleted_at is not None:
+            item.is_deleted = True
+            item.permanently_delete_date = format_time(match.deleted_at + self._trash_lifetime)
+        return item
 
 
 def routes(database: Database, policy: AccessPolicy, *, trash_days: int) -> list[Route]:
     """Return the routes of the search."""
     handlers = _Handlers(database, policy, timedelta(days=trash_days))
-    answers = {200: list[FoundItem], 500: Message}
+    responses = {200: list[FoundItem], 500: Message}
     search = Operation(
         "search",
         "dashboards and folders, by title",
         "search",
-        responses=answers,
-        query=_QUERY,
-        parameters=_PARAMETERS,
+        responses=responses,
+        query=_QUERY_DESCRIPTIONS,
+        parameters=_PARAMETER_TYPES,
     )
-    post = Operation("searchByBody", "the same, for more names than an address holds", "search", _SEARCH_BODY, answers)
-    sorting = Operation("listSortOptions", "the orders that sort takes", "search", responses={200: SortOptions})
+    post = Operation(
+        "searchByBody", "the search with its parameters in the body, which may be longer than an address", "search", _SEARCH_BODY, responses
+    )
+    sorting = Operation("listSortOptions", "the values of the parameter sort", "search", responses={200: SortOptions})
     return [
         Route("GET", "/api/search/sorting", handlers.sorting, SIGNED_IN, sorting),
         Route("GET", "/api/search", handlers.by_query, SIGNED_IN, search),
@@ -184,28 +187,29 @@ def routes(database: Database, policy: AccessPolicy, *, trash_days: int) -> list
 
 
 def _search_query(call: Call) -> SearchQuery:
-    def texts(name: str) -> list[str]:
+    def strings(name: str) -> list[str]:
         return call.query.getall(name, [])
 
-    def numbers(name: str) -> list[int]:
-        """Return the valid numbers, as Grafana does. If none is valid, the result matches no object."""
-        given = texts(name)
-        return [number for text in given if (number := parse_integer(text)) is not None] or ([-1] if given else [])
+    def integers(name: str) -> list[int]:
+        """Return the valid integers, as Grafana does. If all are invalid, return an id that no object has."""
+        values = strings(name)
+        valid_integers = [integer for value in values if (integer := parse_integer(value)) is not None]
+        return valid_integers if valid_integers or not values else [-1]
 
     sort = call.query.get("sort", "")
     return SearchQuery(
         query=call.query.get("query", ""),
-        tag=texts("tag"),
-        type=texts("type"),
-        dashboardUIDs=texts("dashboardUIDs") or texts("dashboardUID"),
-        dashboardIds=numbers("dashboardIds"),
-        folderUIDs=texts("folderUIDs"),
-        folderIds=numbers("folderIds"),
-        starred=call.switch("starred"),
-        deleted=call.switch("deleted"),
+        tag=strings("tag"),
+        type=strings("type"),
+        dashboardUIDs=strings("dashboardUIDs") or strings("dashboardUID"),
+        dashboardIds=integers("dashboardIds"),
+        folderUIDs=strings("folderUIDs"),
+        folderIds=integers("folderIds"),
+        starred=call.query_flag("starred"),
+        deleted=call.query_flag("deleted"),
         sort="alpha-desc" if sort == "alpha-desc" else "",
-        limit=call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE),
-        page=call.number("page", 1, least=1, most=_MOST_PAGES),
+        limit=call.query_integer("limit", _PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE),
+        page=call.query_integer("page", 1, minimum=1, maximum=_MAX_PAGE),
     )
 
 
@@ -216,10 +220,13 @@ def tag_routes(database: Database, policy: AccessPolicy) -> list[Route]:
         caller = call.identity
         scope = (await policy.view(caller, caller.namespace)).scope(DASHBOARD)
         async with database.connection() as connection:
-            found = await titles.tags(connection, caller.org_id, scope)
-        return json_response([TagCount(term=term, count=count) for term, count in found])
+            counts = await titles.tags(connection, caller.org_id, scope)
+        return json_response([TagCount(term=tag, count=count) for tag, count in counts])
 
     operation = Operation(
-        "getDashboardTags", "the tags of dashboards, and how many have each", "dashboards", responses={200: list[TagCount]}
+        "getDashboardTags",
+        "the tags of dashboards, with the number of dashboards that have each",
+        "dashboards",
+        responses={200: list[TagCount]},
     )
     return [Route("GET", "/api/dashboards/tags", tags, SIGNED_IN, operation)]

@@ -1,41 +1,42 @@
-"""Limits of assignment: no caller gives a role above the own one or a permission not held, or takes over an account with more rights."""
+"""Limits of assignment: callers cannot give a role or permission that they lack, or change an account with more permissions."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from dashwright.api.domain.access.scopes import Grant, is_by_folder
+from dashwright.api.domain.access.scopes import Grant, depends_on_folders
 from dashwright.common.identity import Identity, Role, covers
 
-Reach: TypeAlias = Mapping[int, Mapping[str, frozenset[str]]]
-"""Scopes by action by organization id. Id 0 holds what applies globally and in all other organizations."""
+ScopesByOrganization: TypeAlias = Mapping[int, Mapping[str, frozenset[str]]]
+"""Scopes by action by organization id. Id 0 has the global scopes, which also apply in organizations without an entry."""
 
 
 def may_assign(caller: Identity, role: Role) -> bool:
-    """Return whether ``caller``, in the view of the organization, may give ``role``. Server admins may give every role."""
-    return caller.is_server_admin or caller.role.holds(role)
+    """Return whether ``caller``, an identity in the organization, may give ``role`` to others. Server admins may give every role."""
+    return caller.is_server_admin or caller.role.includes(role)
 
 
-def not_assignable(caller: Identity, grants: Iterable[Grant]) -> tuple[Grant, ...]:
-    """Return the grants that ``caller`` does not hold on their whole scope, and so may not give.
+def unassignable_grants(caller: Identity, grants: Iterable[Grant]) -> tuple[Grant, ...]:
+    """Return the grants that ``caller`` may not give, because the caller does not have them on their whole scope.
 
-    Access rules narrow what a role allows on folders and their content, so only Admins may give those actions.
+    Access rules may narrow what a role allows on folders and their contents. A caller who is not an Admin may therefore give
+    actions on them only on scopes of the caller's own explicit grants.
     """
     is_admin = caller.is_server_admin or caller.role is Role.ADMIN
 
-    def holds(grant: Grant) -> bool:
-        if is_admin or not is_by_folder(grant.action):
+    def is_assignable(grant: Grant) -> bool:
+        if is_admin or not depends_on_folders(grant.action):
             return caller.may(grant.action, grant.scope)
-        return any(covers(granted, grant.scope) for granted in caller.granted.get(grant.action, ()))
+        return any(covers(scope, grant.scope) for scope in caller.granted.get(grant.action, ()))
 
-    return tuple(grant for grant in grants if not holds(grant))
+    return tuple(grant for grant in grants if not is_assignable(grant))
 
 
-def first_missing(caller: Reach, other: Reach) -> Grant | None:
-    """Return the first permission of ``other`` that ``caller`` does not hold on its whole scope, or None."""
-    for org_id, held in sorted(other.items()):
-        own = caller.get(org_id, caller[0])
-        for action, scopes in sorted(held.items()):
-            for scope in sorted(scopes):
-                if not any(covers(granted, scope) for granted in own.get(action, ())):
+def first_missing_grant(caller_permissions: ScopesByOrganization, required_permissions: ScopesByOrganization) -> Grant | None:
+    """Return the first required permission that the caller does not have on its whole scope, or None."""
+    for org_id, required_scopes_by_action in sorted(required_permissions.items()):
+        caller_scopes_by_action = caller_permissions.get(org_id, caller_permissions[0])
+        for action, required_scopes in sorted(required_scopes_by_action.items()):
+            for scope in sorted(required_scopes):
+                if not any(covers(caller_scope, scope) for caller_scope in caller_scopes_by_action.get(action, ())):
                     return Grant(action, scope)
     return None

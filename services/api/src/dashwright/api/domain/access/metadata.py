@@ -5,8 +5,8 @@ from enum import Enum
 from dashwright.common.identity import Identity
 
 
-class Subject(Enum):
-    """Objects with the member: the prefix of their scopes and their actions, in the order of the response."""
+class ScopedType(Enum):
+    """A type of objects with ``accessControl``: the prefix of their scopes, and their actions in the order of the response."""
 
     API_KEY = ("apikeys:id:", ("apikeys:read", "apikeys:delete"))
     SERVICE_ACCOUNT = (
@@ -46,10 +46,10 @@ class Subject(Enum):
         self.actions = actions
 
 
-def access_control(caller: Identity, subject: Subject, key: int | str) -> dict[str, bool] | None:
-    """Return the member for the object with this number or uid; None if the caller may do nothing with it.
+def access_control(caller: Identity, scoped_type: ScopedType, id_or_uid: int | str) -> dict[str, bool] | None:
+    """Return ``accessControl`` of the object with this id or uid, or None if the caller may do nothing with it.
 
     ``caller`` is the identity within the organization of the object.
     """
-    scope = f"{subject.prefix}{key}"
-    return {action: True for action in subject.actions if caller.may(action, scope)} or None
+    scope = f"{scoped_type.prefix}{id_or_uid}"
+    return {action: True for action in scoped_type.actions if caller.may(action, scope)} or None

@@ -6,26 +6,28 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """A set of objects: those that at least one member includes. The folder of a folder is its parent."""
+class ObjectScope:
+    """A set of objects: all objects that at least one field includes. The folder of a folder is its parent."""
 
-    #: All objects of the kind.
-    everything: bool = False
-    #: All objects directly in these folders.
+    #: The set has all objects of the kind.
+    includes_everything: bool = False
+    #: The set has all objects directly in these folders.
     folders: Sequence[str] = ()
-    #: All objects at the root, except ``hidden``.
-    root: bool = False
-    #: Objects at the root with rules that exclude the caller.
-    hidden: Sequence[str] = ()
-    #: Single objects.
+    #: The set has all objects at the root, except ``hidden_names``.
+    includes_root: bool = False
+    #: Names of objects at the root whose access rules exclude the caller.
+    hidden_names: Sequence[str] = ()
+    #: Names of single objects in the set.
     names: Sequence[str] = ()
 
-    def holds(self, name: str, folder: str | None) -> bool:
-        """Return whether an object is in the set. At the root it has no ``folder``."""
-        if self.everything or name in self.names:
+    def includes(self, name: str, folder: str | None) -> bool:
+        """Return whether an object is in the set. An object at the root has no ``folder``."""
+        if self.includes_everything or name in self.names:
             return True
-        return folder in self.folders if folder is not None else self.root and name not in self.hidden
+        if folder is None:
+            return self.includes_root and name not in self.hidden_names
+        return folder in self.folders
 
 
-EVERYTHING: Final = Scope(everything=True)
-NOTHING: Final = Scope()
+EVERYTHING: Final = ObjectScope(includes_everything=True)
+NOTHING: Final = ObjectScope()

@@ -1,22 +1,22 @@
-"""Permissions of roles. Existing clients and their documentation use the same names of actions."""
+"""Permissions of roles. The names of actions are those of Grafana, which clients already use."""
 
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from dashwright.common.identity import Caller, Identity, Role, namespace_of
+from dashwright.common.identity import CallerType, Identity, Role, namespace_of
 from dashwright.common.kinds.registry import KINDS
 
-ALL: Final = frozenset({"*"})
+ALL_SCOPES: Final = frozenset({"*"})
 
 
 def _kind_actions(role: Role) -> frozenset[str]:
-    """Return the actions on resource kinds that ``role`` is the least role for."""
-    found = {action for kind in KINDS for action, least in kind.roles.items() if least is role}
+    """Return the actions on objects of all kinds for which ``role`` is the minimum role."""
+    actions = {action for kind in KINDS for action, minimum_role in kind.roles.items() if minimum_role is role}
     if role is Role.ADMIN:
-        found |= {f"{kind.area}.permissions:{verb}" for kind in KINDS if kind.has_access_rules for verb in ("read", "write")}
-    return frozenset(found)
+        actions |= {f"{kind.area}.permissions:{verb}" for kind in KINDS if kind.has_access_rules for verb in ("read", "write")}
+    return frozenset(actions)
 
 
 _VIEWER: Final = _kind_actions(Role.VIEWER) | {"annotations:read", "datasources:query"}
@@ -78,7 +78,7 @@ _SERVER_ADMIN: Final = _ADMIN | {
     "settings:read",
     "server.stats:read",
 }
-_BY_ROLE: Final[Mapping[Role, frozenset[str]]] = {
+_ACTIONS_BY_ROLE: Final[Mapping[Role, frozenset[str]]] = {
     Role.NONE: frozenset(),
     Role.VIEWER: _VIEWER,
     Role.EDITOR: _EDITOR,
@@ -88,19 +88,19 @@ _BY_ROLE: Final[Mapping[Role, frozenset[str]]] = {
 
 @cache
 def permissions_of(role: Role, *, is_server_admin: bool = False) -> Mapping[str, frozenset[str]]:
-    """Return each action of the role, on every object of the organization. Server admins may do everything, whatever their role."""
-    actions = _SERVER_ADMIN if is_server_admin else _BY_ROLE[role]
-    return MappingProxyType(dict.fromkeys(sorted(actions), ALL))
+    """Return the scopes by action of a role. Each scope is ``*``, all objects of the organization. Server admins may do every action."""
+    actions = _SERVER_ADMIN if is_server_admin else _ACTIONS_BY_ROLE[role]
+    return MappingProxyType(dict.fromkeys(sorted(actions), ALL_SCOPES))
 
 
 def queue_identity(org_id: int) -> Identity:
-    """Return the identity of a message without credentials. Publishers to the broker may submit jobs and nothing else."""
+    """Return the identity of a queue message that has no credentials. It may only submit jobs, alone or in batches."""
     uid = f"queue:{namespace_of(org_id)}"
     return Identity(
         uid=uid,
         login=uid,
         org_id=org_id,
         role=Role.NONE,
-        kind=Caller.QUEUE,
-        permissions=MappingProxyType({"jobs:create": ALL}),
+        kind=CallerType.QUEUE,
+        permissions=MappingProxyType(dict.fromkeys(("jobs:create", "batches:create", "batches:write"), ALL_SCOPES)),
     )

@@ -1,4 +1,4 @@
-"""Possible grants: every action, the scopes it can be granted on, and older names of both."""
+"""The grants that can be given: every action, the scopes that it can be granted on, and older names of actions and scopes."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,33 +10,33 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Role
 from dashwright.common.kinds.registry import KINDS
 
-LONGEST: Final = 210
-"""Characters of a scope."""
+MAX_SCOPE_LENGTH: Final = 210
+"""Limit on the characters of a scope."""
 
 ORGANIZATION_ANNOTATIONS: Final = "annotations:type:organization"
 """The scope of annotations without a dashboard."""
 
 
 class Grant(NamedTuple):
-    """An action on a scope, by the names that are stored, shown and used in errors."""
+    """A permission to do an action on a scope, with the canonical names of both."""
 
     action: str
     scope: str
 
 
-KNOWN: Final = frozenset(permissions_of(Role.ADMIN, is_server_admin=True))
+ACTIONS: Final = frozenset(permissions_of(Role.ADMIN, is_server_admin=True))
 """Every action. Server admins may do all of them."""
 
 # Names of older versions of Grafana, which stored grants and clients still use.
-_ACTIONS: Final[Mapping[str, str]] = {
+_RENAMED_ACTIONS: Final[Mapping[str, str]] = {
     "users.quotas:read": "users.quotas:list",
     "users.quotas:write": "users.quotas:update",
     "users.password:update": "users.password:write",
     "users.permissions:update": "users.permissions:write",
     "users.logout": "users:logout",
 }
-_PREFIXES: Final[Mapping[str, str]] = {"orgs:id:": "org:id:", "global.users:id:": "global.users:"}
-_WHOLE: Final[Mapping[str, str]] = {
+_RENAMED_PREFIXES: Final[Mapping[str, str]] = {"orgs:id:": "org:id:", "global.users:id:": "global.users:"}
+_RENAMED_WILDCARDS: Final[Mapping[str, str]] = {
     "orgs:*": "org:*",
     "org:id:*": "org:*",
     "orgs:id:*": "org:*",
@@ -51,8 +51,8 @@ _WHOLE: Final[Mapping[str, str]] = {
     "annotations:type:dashboard": "dashboards:*",
     **{f"{kind.area}:uid:*": f"{kind.area}:*" for kind in KINDS if kind.in_folder},
 }
-# Prefix of an object's number or uid in a scope, by the part of the action before its colon. Other actions are granted on * only.
-_PREFIX_OF: Final[Mapping[str, str]] = {
+# Prefix of an object's id or uid in a scope, by the part of the action before its colon. Other actions are granted on * only.
+_PREFIX_BY_AREA: Final[Mapping[str, str]] = {
     "orgs": "org:id:",
     "orgs.quotas": "org:id:",
     "orgs.preferences": "org:id:",
@@ -69,7 +69,7 @@ _PREFIX_OF: Final[Mapping[str, str]] = {
     "datasources": "datasources:uid:",
 }
 # Objects in folders are granted by their own uid or by that of a folder above them.
-_BY_FOLDER: Final[Mapping[str, tuple[str, ...]]] = {
+_FOLDER_PREFIXES_BY_AREA: Final[Mapping[str, tuple[str, ...]]] = {
     **{
         area: tuple(dict.fromkeys((f"{kind.area}:uid:", "folders:uid:")))
         for kind in KINDS
@@ -78,93 +78,95 @@ _BY_FOLDER: Final[Mapping[str, tuple[str, ...]]] = {
     },
     "annotations": ("dashboards:uid:", "folders:uid:"),
 }
-# Objects outside of folders are granted by one name for all of them.
-_APART: Final = {"annotations": ORGANIZATION_ANNOTATIONS}
+# Objects outside of folders share one scope.
+_SCOPE_OUTSIDE_FOLDERS: Final = {"annotations": ORGANIZATION_ANNOTATIONS}
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_DATA_SOURCE: Final = "datasources:uid:"
+_DATA_SOURCE_UID: Final = "datasources:uid:"
 _DATA_SOURCE_ID: Final = "datasources:id:"
 _DATA_SOURCE_NAME: Final = "datasources:name:"
 
 
-def normalise(action: str, scope: str) -> Grant:
-    """Return the grant under its canonical names. A missing scope is ``*``. ``alias_of`` resolves data sources by name.
+def canonical_grant(action: str, scope: str) -> Grant:
+    """Return the grant with its canonical names. An empty scope is ``*``. A data source scope by id or name is kept as it is.
 
     Raises BadRequest for an unknown action, or a scope on which the action cannot be granted.
     """
-    known = _ACTIONS.get(action, action)
-    if known not in KNOWN:
-        raise BadRequest(f"There is no action {action[:LONGEST]!r} to grant")
-    canonical = _canonical(scope or "*")
-    prefixes = _prefixes_of(known)
-    apart = _APART.get(known.rpartition(":")[0], "*")
-    fits = len(scope) <= LONGEST
-    if canonical in ("*", apart) or (fits and any(canonical == _all_of(prefix) or _names_one(canonical, prefix) for prefix in prefixes)):
-        return Grant(known, canonical)
-    alike = (f"{_all_of(prefix)}, {prefix}{'UID' if prefix.endswith(':uid:') else 'N'}" for prefix in prefixes)
-    scopes = ", ".join(dict.fromkeys(("*", *alike, apart)))
-    raise BadRequest(f"{known} cannot be granted on the scope {scope[:LONGEST]!r}; it is granted on {scopes}")
+    canonical_action = _RENAMED_ACTIONS.get(action, action)
+    if canonical_action not in ACTIONS:
+        raise BadRequest(f"There is no action {action[:MAX_SCOPE_LENGTH]!r} to grant")
+    canonical_scope = _canonical_scope(scope or "*")
+    prefixes = _object_prefixes(canonical_action)
+    scope_outside_folders = _SCOPE_OUTSIDE_FOLDERS.get(canonical_action.rpartition(":")[0], "*")
+    if canonical_scope in ("*", scope_outside_folders):
+        return Grant(canonical_action, canonical_scope)
+    if len(scope) <= MAX_SCOPE_LENGTH:
+        for prefix in prefixes:
+            if canonical_scope == _wildcard(prefix) or _is_single_object(canonical_scope, prefix):
+                return Grant(canonical_action, canonical_scope)
+    patterns = (f"{_wildcard(prefix)}, {prefix}{'UID' if prefix.endswith(':uid:') else 'N'}" for prefix in prefixes)
+    valid_scopes = ", ".join(dict.fromkeys(("*", *patterns, scope_outside_folders)))
+    raise BadRequest(f"{canonical_action} cannot be granted on the scope {scope[:MAX_SCOPE_LENGTH]!r}; it is granted on {valid_scopes}")
 
 
-def is_by_folder(action: str) -> bool:
-    """Return whether an action concerns folders or their content."""
-    return action.rpartition(":")[0] in _BY_FOLDER
+def depends_on_folders(action: str) -> bool:
+    """Return whether an action is done on folders, or on objects in folders."""
+    return action.rpartition(":")[0] in _FOLDER_PREFIXES_BY_AREA
 
 
-def alias_of(scope: str) -> tuple[int | None, str | None]:
-    """Return the number or the name of the data source in a scope that does not use its uid; else (None, None)."""
+def data_source_alias(scope: str) -> tuple[int | None, str | None]:
+    """Return (id, None) for a data source scope by id, (None, name) for one by name, and (None, None) for other scopes."""
     if scope.startswith(_DATA_SOURCE_ID):
         return int(scope.removeprefix(_DATA_SOURCE_ID)), None
     return None, scope.removeprefix(_DATA_SOURCE_NAME) if scope.startswith(_DATA_SOURCE_NAME) else None
 
 
-def grants_of(rows: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
-    """Return the scopes by action of rows (action, scope). Rows with unknown actions are ignored."""
-    found: dict[str, set[str]] = {}
+def scopes_by_action(rows: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
+    """Return the scopes by action of stored rows (action, scope). Rows with unknown actions are ignored."""
+    canonical_scopes: dict[str, set[str]] = {}
     for action, scope in rows:
-        known = _ACTIONS.get(action, action)
-        if known in KNOWN:
-            found.setdefault(known, set()).add(_canonical(scope))
-    return MappingProxyType({action: frozenset(scopes) for action, scopes in found.items()})
+        canonical_action = _RENAMED_ACTIONS.get(action, action)
+        if canonical_action in ACTIONS:
+            canonical_scopes.setdefault(canonical_action, set()).add(_canonical_scope(scope))
+    return MappingProxyType({action: frozenset(scopes) for action, scopes in canonical_scopes.items()})
 
 
-def with_grants(permissions: Mapping[str, frozenset[str]], granted: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
-    """Return ``permissions`` with explicit grants added."""
-    if not granted:
+def with_grants(permissions: Mapping[str, frozenset[str]], grants: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
+    """Return ``permissions`` with explicit grants added. Both are scopes by action."""
+    if not grants:
         return permissions
-    return MappingProxyType(
-        {**permissions, **{action: permissions.get(action, frozenset()) | scopes for action, scopes in granted.items()}}
-    )
+    granted_actions = {action: permissions.get(action, frozenset()) | scopes for action, scopes in grants.items()}
+    return MappingProxyType({**permissions, **granted_actions})
 
 
-def _prefixes_of(action: str) -> tuple[str, ...]:
-    """Return the prefixes of a number or uid in the scopes of an action; none if it is granted on ``*`` only."""
+def _object_prefixes(action: str) -> tuple[str, ...]:
+    """Return the prefixes of an id or uid in the scopes of an action; empty if the action is granted on ``*`` only."""
     area = action.rpartition(":")[0]
-    return _BY_FOLDER.get(area) or ((_PREFIX_OF[area],) if area in _PREFIX_OF else ())
+    return _FOLDER_PREFIXES_BY_AREA.get(area) or ((_PREFIX_BY_AREA[area],) if area in _PREFIX_BY_AREA else ())
 
 
-def _canonical(scope: str) -> str:
-    if scope in _WHOLE:
-        return _WHOLE[scope]
-    for prefix, canonical in _PREFIXES.items():
+def _canonical_scope(scope: str) -> str:
+    if scope in _RENAMED_WILDCARDS:
+        return _RENAMED_WILDCARDS[scope]
+    for prefix, canonical_prefix in _RENAMED_PREFIXES.items():
         if scope.startswith(prefix):
-            return canonical + scope.removeprefix(prefix)
+            return canonical_prefix + scope.removeprefix(prefix)
     return scope
 
 
-def _all_of(prefix: str) -> str:
+def _wildcard(prefix: str) -> str:
     return f"{prefix.partition(':')[0]}:*"
 
 
-def _names_one(scope: str, prefix: str) -> bool:
+def _is_single_object(scope: str, prefix: str) -> bool:
     if not prefix.endswith(":uid:"):
-        return _has_number(scope, prefix)
-    by_uid = scope.startswith(prefix) and _UID.fullmatch(scope.removeprefix(prefix)) is not None
-    if prefix != _DATA_SOURCE:
-        return by_uid
-    by_name = scope.startswith(_DATA_SOURCE_NAME) and scope != _DATA_SOURCE_NAME
-    return by_uid or by_name or _has_number(scope, _DATA_SOURCE_ID)
+        return _has_id(scope, prefix)
+    has_uid = scope.startswith(prefix) and _UID.fullmatch(scope.removeprefix(prefix)) is not None
+    if prefix != _DATA_SOURCE_UID:
+        return has_uid
+    has_name = scope.startswith(_DATA_SOURCE_NAME) and scope != _DATA_SOURCE_NAME
+    return has_uid or has_name or _has_id(scope, _DATA_SOURCE_ID)
 
 
-def _has_number(scope: str, prefix: str) -> bool:
-    number = scope.removeprefix(prefix)
-    return scope.startswith(prefix) and number.isascii() and number.isdigit() and number[0] != "0" and int(number) < 2**63
+def _has_id(scope: str, prefix: str) -> bool:
+    object_id = scope.removeprefix(prefix)
+    return scope.startswith(prefix) and object_id.isascii() and object_id.isdigit() and object_id[0] != "0" and int(object_id) < 2**63

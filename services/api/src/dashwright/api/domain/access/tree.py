@@ -11,7 +11,7 @@ from dashwright.common.identity import Identity, Role
 
 
 class Level(IntEnum):
-    """The level of a rule; each includes the lower ones."""
+    """The access level of a rule; each level includes the lower ones. The values are those of Grafana."""
 
     NONE = 0
     VIEW = 1
@@ -20,18 +20,21 @@ class Level(IntEnum):
 
 
 class Rule(NamedTuple):
-    """The level of one user, one team, or all users with at least a role. The other two members are 0 or None."""
+    """An access rule: the level of one user, one team, or all users with at least a role.
 
-    #: NONE takes nothing away: the highest level of all rules counts.
+    Exactly one of ``user_id``, ``team_id`` and ``role`` is set; the others are 0 or None.
+    """
+
+    #: NONE does not lower the level that other rules give: the highest level of all rules counts.
     level: Level
     user_id: int = 0
     team_id: int = 0
     role: Role | None = None
 
-    def is_about(self, identity: Identity) -> bool:
+    def applies_to(self, identity: Identity) -> bool:
         """Return whether the rule applies to an identity."""
         if self.role is not None:
-            return identity.role.holds(self.role)
+            return identity.role.includes(self.role)
         return self.team_id in identity.teams if self.team_id else self.user_id == identity.user_id != 0
 
 
@@ -39,75 +42,80 @@ Rules: TypeAlias = Sequence[Rule]
 ObjectKey: TypeAlias = tuple[str, str]
 """The plural of a kind and the name of one of its objects."""
 
-_NONE: Final[Mapping[str, None]] = MappingProxyType({})
-_NO_LISTS: Final[Mapping[ObjectKey, Rules]] = MappingProxyType({})
+_NO_PARENTS: Final[Mapping[str, None]] = MappingProxyType({})
+_NO_RULES: Final[Mapping[ObjectKey, Rules]] = MappingProxyType({})
 
 
-class Tree:
+class AccessTree:
     """Folders and access rules of one namespace.
 
-    ``parents`` maps every folder to its parent, None at the root. ``lists`` has the objects with rules of their own, even if
-    their list is empty.
+    ``parents`` maps every folder to its parent, or to None at the root. ``rules_by_object`` has the objects with rules of their own,
+    even if their list of rules is empty.
     """
 
-    def __init__(self, parents: Mapping[str, str | None] = _NONE, lists: Mapping[ObjectKey, Rules] = _NO_LISTS) -> None:
+    def __init__(self, parents: Mapping[str, str | None] = _NO_PARENTS, rules_by_object: Mapping[ObjectKey, Rules] = _NO_RULES) -> None:
         self.parents = parents
-        self.lists = lists
-        self._compared: tuple[Tree, bool] | None = None
+        self.rules_by_object = rules_by_object
+        self._last_comparison: tuple[AccessTree, bool] | None = None
 
     def __len__(self) -> int:
-        return len(self.parents) + len(self.lists)
+        return len(self.parents) + len(self.rules_by_object)
 
     def path(self, folder: str) -> Sequence[str]:
-        """Return the folder and those above it up to the root; empty if the path does not end there."""
-        found: dict[str, None] = {}
-        at: str | None = folder
-        while at is not None:
-            # A circle or a missing folder: no right follows from such a path.
-            if at in found or at not in self.parents:
+        """Return the folder and its ancestors, the top-level folder last; () if one of them is missing or contains itself."""
+        path: dict[str, None] = {}
+        current: str | None = folder
+        while current is not None:
+            # No permission follows from a path with a cycle or a missing folder.
+            if current in path or current not in self.parents:
                 return ()
-            found[at] = None
-            at = self.parents[at]
-        return tuple(found)
+            path[current] = None
+            current = self.parents[current]
+        return tuple(path)
 
     @cached_property
-    def downwards(self) -> Sequence[str]:
+    def folders_top_down(self) -> Sequence[str]:
         """The folders that are reachable from the root, each after its parent."""
         children: defaultdict[str | None, list[str]] = defaultdict(list)
         for name, parent in self.parents.items():
             children[parent].append(name)
-        found = list(children[None])
-        for name in found:
-            found.extend(children.get(name, ()))
-        return found
+        folders = list(children[None])
+        # The list grows during the iteration, so each level is appended after its parents.
+        for name in folders:
+            folders.extend(children.get(name, ()))
+        return folders
 
-    def below(self, tops: Collection[str]) -> frozenset[str]:
-        """Return the existing folders of ``tops`` and all folders below them."""
-        found: set[str] = set()
-        if not tops:
+    def subtree(self, roots: Collection[str]) -> frozenset[str]:
+        """Return the existing folders of ``roots``, and all folders below them."""
+        if not roots:
             return frozenset()
-        for name in self.downwards:
-            if name in tops or self.parents[name] in found:
-                found.add(name)
-        return frozenset(found)
+        folders: set[str] = set()
+        for name in self.folders_top_down:
+            if name in roots or self.parents[name] in folders:
+                folders.add(name)
+        return frozenset(folders)
 
-    def is_like(self, other: "Tree") -> bool:
-        """Return whether both trees have the same rules and every common folder is at the same place. The last result is cached."""
+    def has_same_access(self, other: "AccessTree") -> bool:
+        """Return whether both trees have the same rules, and the same parent for every folder that both have.
+
+        That parent must exist in both trees or be missing in both. The last result is cached.
+        """
         if self is other:
             return True
-        if self._compared is None or self._compared[0] is not other:
-            self._compared = other, self._is_like(other)
-        return self._compared[1]
+        if self._last_comparison is None or self._last_comparison[0] is not other:
+            self._last_comparison = other, self._has_same_access(other)
+        return self._last_comparison[1]
 
-    def _is_like(self, other: "Tree") -> bool:
-        if self.lists != other.lists:
+    def _has_same_access(self, other: "AccessTree") -> bool:
+        if self.rules_by_object != other.rules_by_object:
             return False
-        mine, theirs = self.parents, other.parents
+        own_parents, other_parents = self.parents, other.parents
         return all(
-            theirs[name] == parent and (parent is None or (parent in mine) is (parent in theirs))
-            for name, parent in mine.items()
-            if name in theirs
+            other_parents[name] == parent and (parent is None or (parent in own_parents) is (parent in other_parents))
+            for name, parent in own_parents.items()
+            if name in other_parents
         )
 
 
-EMPTY: Final = Tree()
+EMPTY_TREE: Final = AccessTree()
+"""The tree of a namespace without folders and rules."""

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Final
 
-from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING, Scope
-from dashwright.api.domain.access.tree import EMPTY, Level, Rules, Tree
+from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING, ObjectScope
+from dashwright.api.domain.access.tree import EMPTY_TREE, AccessTree, Level, Rules
 from dashwright.common.errors import Forbidden
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.kind import Kind
@@ -13,181 +13,200 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, KINDS
 KINDS_WITH_RULES: Final = tuple(sorted((kind for kind in KINDS if kind.has_access_rules), key=lambda kind: not kind.is_tree))
 """The kinds whose objects may have access rules of their own; folders first."""
 
-_AT_ROOT: Final[Mapping[Role, Level]] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT, Role.ADMIN: Level.ADMIN}
-_FOLDERS: Final = "folders:uid:"
-_ALL_FOLDERS: Final = "folders:*"
-_ROOT: Final = "folders:uid:general"
-_PERMISSIONS: Final = ".permissions"
-_RULED_AS: Final = {"annotations": DASHBOARD.plural}
-"""Areas of actions that follow the rules of another kind."""
+_LEVELS_BY_ROLE: Final[Mapping[Role, Level]] = {
+    Role.NONE: Level.NONE,
+    Role.VIEWER: Level.VIEW,
+    Role.EDITOR: Level.EDIT,
+    Role.ADMIN: Level.ADMIN,
+}
+_FOLDER_PREFIX: Final = "folders:uid:"
+_ALL_FOLDERS_SCOPE: Final = "folders:*"
+_ROOT_SCOPE: Final = "folders:uid:general"
+_PERMISSIONS_SUFFIX: Final = ".permissions"
+_PROTECTED_PLURAL_BY_AREA: Final = {"annotations": DASHBOARD.plural}
+"""The plural of the kind whose access rules apply to actions of another area, by the part of the action before its colon."""
 
 
-class View:
+class AccessView:
     """A caller's rights in one namespace, from role, access rules and explicit grants.
 
-    At the root, objects without rules follow the role: Viewers read, Editors change. Rules of an object replace that at the
-    root; below, they add to the rules of the folders above, and the highest level counts. Each explicit grant adds its action.
-    Admins may do everything. For kinds outside of folders only permissions count.
+    - Admins may do everything.
+    - At the root, an object without rules follows the role: Viewers read, Editors change. Rules of the object replace this.
+    - In a folder, the highest level from the rules of the object and of all folders above it counts.
+    - Each explicit grant adds its action.
+    - For kinds outside of folders, only permissions count.
     """
 
-    def __init__(self, identity: Identity, tree: Tree = EMPTY) -> None:
+    def __init__(self, identity: Identity, tree: AccessTree = EMPTY_TREE) -> None:
         self.tree = tree
         self._identity = identity
-        self._is_admin = is_above_rules(identity)
-        self._default = _AT_ROOT[identity.role]
-        self._granted = identity.granted
-        # Computed once for a view: every page of a list asks for the same scope.
-        self._scopes: dict[tuple[str, str], Scope] = {}
-        self._opened: dict[Level, frozenset[str]] = {}
+        self._is_admin = bypasses_rules(identity)
+        self._role_level = _LEVELS_BY_ROLE[identity.role]
+        self._grants = identity.granted
+        # Cached, because every page of a list needs the same scope.
+        self._scopes_by_action: dict[tuple[str, str], ObjectScope] = {}
+        self._folders_by_level: dict[Level, frozenset[str]] = {}
 
     def level(self, kind: Kind, name: str, folder: str | None) -> Level:
-        """Return the highest level of role and rules on an object; ADMIN or NONE for kinds outside of folders."""
+        """Return the highest level that role and rules give on an object; ADMIN or NONE for kinds outside of folders."""
         if self._is_admin:
             return Level.ADMIN
         if not kind.in_folder:
             return Level.ADMIN if self._identity.may(kind.actions["update"]) else Level.NONE
-        if not self.tree.lists:
-            return self._default
-        own = self.tree.lists.get((kind.plural, name))
+        if not self.tree.rules_by_object:
+            return self._role_level
+        own_rules = self.tree.rules_by_object.get((kind.plural, name))
         if folder is None:
-            return self._default if own is None else self._of(own)
+            return self._role_level if own_rules is None else self._level_from(own_rules)
         path = self.tree.path(folder)
+        # If a folder above the object is missing, only the rules of the object count.
         if not path:
-            return Level.NONE if own is None else self._of(own)
-        lists = [self.tree.lists.get((FOLDER.plural, above)) for above in path]
-        top = self._default if lists[-1] is None else Level.NONE
-        return max(top, *(self._of(rules) for rules in (own, *lists) if rules is not None), Level.NONE)
+            return Level.NONE if own_rules is None else self._level_from(own_rules)
+        folder_rules = [self.tree.rules_by_object.get((FOLDER.plural, ancestor)) for ancestor in path]
+        levels = [self._level_from(rules) for rules in (own_rules, *folder_rules) if rules is not None]
+        # A top-level folder without rules of its own is an object at the root, so the role counts.
+        if folder_rules[-1] is None:
+            levels.append(self._role_level)
+        return max(levels, default=Level.NONE)
 
     def may(self, action: str, kind: Kind, name: str, folder: str | None) -> bool:
-        """Return whether the caller may do ``action`` on an object. For a create, the name is empty and the folder is the target."""
+        """Return whether the caller may do ``action`` on an object. To create one, pass an empty name and the target folder."""
         if self._is_admin:
             return True
         if not kind.in_folder:
             return self._identity.may(action)
-        return self._is_granted(action, kind, name, folder) or self.level(kind, name, folder) >= _needed(action)
+        return self._is_granted(action, kind, name, folder) or self.level(kind, name, folder) >= _required_level(action)
 
-    def holds(self, action: str) -> bool:
-        """Return whether the caller may do ``action`` on any object, including future ones."""
-        if self._is_admin or self._granted.get(action) or self._default >= _needed(action):
+    def may_on_any(self, action: str) -> bool:
+        """Return whether the caller may do ``action`` on at least one object, even if the object does not exist yet."""
+        if self._is_admin or self._grants.get(action) or self._role_level >= _required_level(action):
             return True
-        area = _area(action)
-        plurals = {FOLDER.plural, _RULED_AS.get(area, area)}
-        return any(plural in plurals and self._of(rules) >= _needed(action) for (plural, _), rules in self.tree.lists.items())
-
-    def knows(self, folder: str) -> bool:
-        """Return whether the folder existed when the view was made, or does not matter because there are no rules."""
-        return not self.tree.lists or folder in self.tree.parents
-
-    def scope(self, kind: Kind, verb: str = "get") -> Scope:
-        """Return the objects of a kind on which the caller may do a verb, by default read."""
-        return self.scope_of(kind, kind.actions[verb])
-
-    def scope_of(self, kind: Kind, action: str) -> Scope:
-        """Return the objects of a kind on which the caller may do ``action``."""
-        key = kind.key, action
-        found = self._scopes.get(key)
-        if found is None:
-            found = self._scopes[key] = self._scope(kind, action)
-        return found
-
-    def agrees(self, other: "View") -> bool:
-        """Return whether both views show the same objects, as far as folders and rules decide it. May be False although they do.
-
-        Objects in folders that only one view knows are ignored, unless this view opened a folder that was deleted since: its
-        objects would vanish unnoticed.
-        """
-        # The other view does not see objects of folders deleted since, so their delete events would be lost.
-        gone = self.tree.parents.keys() - other.tree.parents.keys()
-        if any(not gone.isdisjoint(self.scope(kind).folders) for kind in KINDS if gone and kind.in_folder):
-            return False
-        if self.tree.is_like(other.tree):
-            return True
-        known = self.tree.parents.keys() & other.tree.parents.keys()
-        return all(_as_known(self.scope(kind), known) == _as_known(other.scope(kind), known) for kind in KINDS if kind.in_folder)
-
-    def _scope(self, kind: Kind, action: str) -> Scope:
-        if not kind.in_folder:
-            return EVERYTHING if self._identity.may(action) else NOTHING
-        granted, needed = self._granted.get(action, frozenset()), _needed(action)
-        is_default = self._default >= needed
-        if self._is_admin or _covers_all(granted, kind) or (is_default and not self.tree.lists):
-            return EVERYTHING
-        by_name = {scope.removeprefix(f"{kind.area}:uid:") for scope in granted if scope.startswith(f"{kind.area}:uid:")}
-        listed = {name: self._of(rules) >= needed for (plural, name), rules in self.tree.lists.items() if plural == kind.plural}
-        is_root_granted = _ROOT in granted
-        return Scope(
-            folders=tuple(self._open(needed) | self.tree.below({scope.removeprefix(_FOLDERS) for scope in granted if _FOLDERS in scope})),
-            root=is_default or is_root_granted,
-            hidden=tuple(name for name, is_open in listed.items() if not is_open) if is_default and not is_root_granted else (),
-            names=tuple(by_name | {name for name, is_open in listed.items() if is_open}),
+        area, required_level = _area(action), _required_level(action)
+        plurals = {FOLDER.plural, _PROTECTED_PLURAL_BY_AREA.get(area, area)}
+        return any(
+            plural in plurals and self._level_from(rules) >= required_level for (plural, _), rules in self.tree.rules_by_object.items()
         )
 
-    def _open(self, needed: Level) -> frozenset[str]:
-        """Return the folders on which role and rules give at least a level."""
-        if needed not in self._opened:
-            found: set[str] = set()
-            for name in self.tree.downwards:
-                parent, own = self.tree.parents[name], self.tree.lists.get((FOLDER.plural, name))
-                is_given = parent in found if parent is not None else own is None and self._default >= needed
-                if is_given or (own is not None and self._of(own) >= needed):
-                    found.add(name)
-            self._opened[needed] = frozenset(found)
-        return self._opened[needed]
+    def knows_folder(self, folder: str) -> bool:
+        """Return whether the folder existed when the view was created; also True if there are no rules that depend on folders."""
+        return not self.tree.rules_by_object or folder in self.tree.parents
 
-    def _of(self, rules: Rules) -> Level:
-        return max((rule.level for rule in rules if rule.is_about(self._identity)), default=Level.NONE)
+    def scope(self, kind: Kind, verb: str = "get") -> ObjectScope:
+        """Return the objects of a kind on which the caller may do ``verb``, a key of ``kind.actions``."""
+        return self.scope_for_action(kind, kind.actions[verb])
+
+    def scope_for_action(self, kind: Kind, action: str) -> ObjectScope:
+        """Return the objects of a kind on which the caller may do ``action``."""
+        key = kind.key, action
+        scope = self._scopes_by_action.get(key)
+        if scope is None:
+            scope = self._scopes_by_action[key] = self._compute_scope(kind, action)
+        return scope
+
+    def shows_same_objects(self, newer: "AccessView") -> bool:
+        """Return True if folders and rules show the same objects in this view and in a newer view; False if this is not certain.
+
+        Folders that only one view has are ignored, and so are the objects in them. The exception are deleted folders whose objects this
+        view shows: the result is then False.
+        """
+        # The newer view does not show objects in deleted folders, so their delete events would be lost.
+        deleted_folders = self.tree.parents.keys() - newer.tree.parents.keys()
+        if any(not deleted_folders.isdisjoint(self.scope(kind).folders) for kind in KINDS if deleted_folders and kind.in_folder):
+            return False
+        if self.tree.has_same_access(newer.tree):
+            return True
+        folders = self.tree.parents.keys() & newer.tree.parents.keys()
+        return all(
+            _scope_within(self.scope(kind), folders) == _scope_within(newer.scope(kind), folders) for kind in KINDS if kind.in_folder
+        )
+
+    def _compute_scope(self, kind: Kind, action: str) -> ObjectScope:
+        if not kind.in_folder:
+            return EVERYTHING if self._identity.may(action) else NOTHING
+        scopes, required_level = self._grants.get(action, frozenset()), _required_level(action)
+        role_suffices = self._role_level >= required_level
+        if self._is_admin or _covers_all(scopes, kind) or (role_suffices and not self.tree.rules_by_object):
+            return EVERYTHING
+        granted_folders = {scope.removeprefix(_FOLDER_PREFIX) for scope in scopes if _FOLDER_PREFIX in scope}
+        granted_names = {scope.removeprefix(f"{kind.area}:uid:") for scope in scopes if scope.startswith(f"{kind.area}:uid:")}
+        is_root_granted = _ROOT_SCOPE in scopes
+        rules_by_name = {name: rules for (plural, name), rules in self.tree.rules_by_object.items() if plural == kind.plural}
+        allowed_names = {name for name, rules in rules_by_name.items() if self._level_from(rules) >= required_level}
+        denied_names = [name for name in rules_by_name if name not in allowed_names]
+        return ObjectScope(
+            folders=tuple(self._folders_with_level(required_level) | self.tree.subtree(granted_folders)),
+            includes_root=role_suffices or is_root_granted,
+            hidden_names=tuple(denied_names) if role_suffices and not is_root_granted else (),
+            names=tuple(granted_names | allowed_names),
+        )
+
+    def _folders_with_level(self, required_level: Level) -> frozenset[str]:
+        """Return the folders on which role and rules, including rules of folders above, give at least a level."""
+        if required_level not in self._folders_by_level:
+            folders: set[str] = set()
+            for name in self.tree.folders_top_down:
+                parent, own_rules = self.tree.parents[name], self.tree.rules_by_object.get((FOLDER.plural, name))
+                role_suffices = own_rules is None and self._role_level >= required_level
+                has_level_from_above = parent in folders if parent is not None else role_suffices
+                if has_level_from_above or (own_rules is not None and self._level_from(own_rules) >= required_level):
+                    folders.add(name)
+            self._folders_by_level[required_level] = frozenset(folders)
+        return self._folders_by_level[required_level]
+
+    def _level_from(self, rules: Rules) -> Level:
+        return max((rule.level for rule in rules if rule.applies_to(self._identity)), default=Level.NONE)
 
     def _is_granted(self, action: str, kind: Kind, name: str, folder: str | None) -> bool:
-        granted = self._granted.get(action)
-        if not granted:
+        scopes = self._grants.get(action)
+        if not scopes:
             return False
-        if _covers_all(granted, kind) or f"{kind.area}:uid:{name}" in granted:
+        if _covers_all(scopes, kind) or f"{kind.area}:uid:{name}" in scopes:
             return True
         if folder is None:
-            return _ROOT in granted
-        return any(f"{_FOLDERS}{above}" in granted for above in self.tree.path(folder))
+            return _ROOT_SCOPE in scopes
+        return any(f"{_FOLDER_PREFIX}{ancestor}" in scopes for ancestor in self.tree.path(folder))
 
 
-def is_above_rules(identity: Identity) -> bool:
-    """Return whether the caller may do everything in the organization, whatever the access rules say."""
+def bypasses_rules(identity: Identity) -> bool:
+    """Return whether the caller may do everything in the organization, regardless of access rules."""
     return identity.is_server_admin or identity.role is Role.ADMIN
 
 
-def deleter_of(identity: Identity) -> str | None:
-    """Return the uid whose deletions the caller finds in the trash; None for those of all users."""
-    return None if is_above_rules(identity) else identity.uid
+def deleted_by_filter(identity: Identity) -> str | None:
+    """Return the uid of the user whose deleted objects the caller sees in the trash; None for those of all users."""
+    return None if bypasses_rules(identity) else identity.uid
 
 
-def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *, login: str) -> None:
+def demand(view: AccessView, action: str, kind: Kind, name: str, folder: str | None, *, login: str) -> None:
     """Raise Forbidden if the view does not allow ``action`` on the object."""
     if not view.may(action, kind, name, folder):
-        what = f'{kind.key} "{name}"' if name else kind.key
-        raise Forbidden(f"{what} is forbidden: {login} needs {action}", details=kind.details(name))
+        object_name = f'{kind.key} "{name}"' if name else kind.key
+        raise Forbidden(f"{object_name} is forbidden: {login} needs {action}", details=kind.details(name))
 
 
 def actions_of(kind: Kind, level: Level = Level.ADMIN) -> Sequence[str]:
-    """Return the actions of a level on an object of a kind, and on its rules if it may have some."""
-    on_it = [f"{kind.area}:{verb}" for verb in ("read", "create", "write", "delete")]
-    on_rules = [f"{kind.area}{_PERMISSIONS}:{verb}" for verb in ("read", "write")] if kind in KINDS_WITH_RULES else []
-    return [action for action in (*on_it, *on_rules) if _needed(action) <= level]
+    """Return the actions that a level allows on an object of a kind, and on its access rules if the kind has them."""
+    object_actions = [f"{kind.area}:{verb}" for verb in ("read", "create", "write", "delete")]
+    rule_actions = [f"{kind.area}{_PERMISSIONS_SUFFIX}:{verb}" for verb in ("read", "write")] if kind in KINDS_WITH_RULES else []
+    return [action for action in (*object_actions, *rule_actions) if _required_level(action) <= level]
 
 
 def _area(action: str) -> str:
-    return action.rpartition(":")[0].removesuffix(_PERMISSIONS)
+    return action.rpartition(":")[0].removesuffix(_PERMISSIONS_SUFFIX)
 
 
-def _needed(action: str) -> Level:
+def _required_level(action: str) -> Level:
     area, _, verb = action.rpartition(":")
-    if area.endswith(_PERMISSIONS):
+    if area.endswith(_PERMISSIONS_SUFFIX):
         return Level.ADMIN
     return Level.VIEW if verb == "read" else Level.EDIT
 
 
-def _covers_all(granted: Collection[str], kind: Kind) -> bool:
-    return "*" in granted or _ALL_FOLDERS in granted or f"{kind.area}:*" in granted
+def _covers_all(scopes: Collection[str], kind: Kind) -> bool:
+    return "*" in scopes or _ALL_FOLDERS_SCOPE in scopes or f"{kind.area}:*" in scopes
 
 
-def _as_known(scope: Scope, known: Set[str]) -> tuple[object, ...]:
-    """Return what a scope says about the folders ``known``, the root and single objects, in a comparable form."""
-    folders = known if scope.everything else known & frozenset(scope.folders)
-    return folders, scope.everything or scope.root, frozenset(scope.hidden), frozenset(scope.names)
+def _scope_within(scope: ObjectScope, folders: Set[str]) -> tuple[object, ...]:
+    """Return a tuple that is equal for two scopes with the same objects in ``folders`` and at the root."""
+    scope_folders = folders if scope.includes_everything else folders & frozenset(scope.folders)
+    return scope_folders, scope.includes_everything or scope.includes_root, frozenset(scope.hidden_names), frozenset(scope.names)

@@ -1,27 +1,44 @@
-"""Entries of ``metadata.managedFields``: the fields of each manager and the time of its last change."""
+"""Entries of ``metadata.managedFields``: the fields that each manager owns and the time of its last change."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from dashwright.api.domain.fields.sets import FieldSet, union
-from dashwright.common.document import write_json
 from dashwright.common.errors import TooLarge
+from dashwright.common.json_documents import write_json
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The owner of fields that existed before the first apply and had no known owner."""
 
 ANCIENT_CHANGES = "ancient-changes"
-"""The owner of the fields of the oldest managers, if there are too many of them."""
+"""The manager of the entry that replaces the oldest entries if there are too many."""
 
-MOST_ENTRIES = 200
-MOST_UPDATERS = 20
-MOST_APPLIERS = MOST_ENTRIES - MOST_UPDATERS
-LARGEST_ENTRY = 50 * 1024
-"""Characters of one entry's fields as JSON. Larger sets are stored in less detail."""
-LARGEST_TOGETHER = 1024 * 1024
+MAX_ENTRIES = 200
+"""Limit on the entries of one object."""
 
-_MEMBER, _ITEM, _ITSELF = "f:", "v:", "."
+MAX_UPDATERS = 20
+"""Limit on the entries of updates. Beyond it, the oldest of these entries are merged."""
+
+MAX_APPLIERS = MAX_ENTRIES - MAX_UPDATERS
+"""Limit on the entries of applies."""
+
+MAX_ENTRY_LENGTH = 50 * 1024
+"""Limit on the characters of one entry's fields as JSON. Larger sets are stored in less detail."""
+
+MAX_TOTAL_LENGTH = 1024 * 1024
+"""Limit on the characters of the fields of all entries as JSON."""
+
+_MAX_STRING_LENGTH = 256
+"""Limit on the characters of a manager, version, time or sub-resource. An entry with a longer string is invalid."""
+
+_DETAILED_DEPTH = 8
+"""The depth at which the fields of a too large entry are cut first. Each further cut is one level higher."""
+
+_MEMBER_PREFIX = "f:"
+_ITEM_PREFIX = "v:"
+_OBJECT_MARKER = "."
+"""The name by which other servers mark an object itself as owned, in addition to its members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,55 +55,55 @@ class ManagedFieldsEntry:
     #: The sub-resource that was written through.
     subresource: str = ""
 
-    def is_of(self, other: "ManagedFieldsEntry") -> bool:
-        """Return whether both entries have the same manager and way of writing."""
+    def has_same_writer(self, other: "ManagedFieldsEntry") -> bool:
+        """Return whether both entries have the same manager, operation and sub-resource."""
         return (self.manager, self.operation, self.subresource) == (other.manager, other.operation, other.subresource)
 
 
-def managers_of(stored: object, sent: object = None) -> tuple[ManagedFieldsEntry, ...]:
-    """Return the entries that a write starts from: the sent ones, else the stored ones. ``[{}]`` clears them.
+def parse_managed_fields(stored_entries: object, sent_entries: object = None) -> tuple[ManagedFieldsEntry, ...]:
+    """Return the sent entries if there are any and all are valid; else the stored entries on the same condition; else none.
 
-    Unreadable entries count as not sent.
+    Sent entries of ``[{}]`` clear the owners, so the result is empty.
     """
     # Kubernetes' convention to clear all owners.
-    if sent == [{}]:
+    if sent_entries == [{}]:
         return ()
-    return _read(sent) or _read(stored)
+    return _parse_entries(sent_entries) or _parse_entries(stored_entries)
 
 
-def _read(entries: object) -> tuple[ManagedFieldsEntry, ...]:
+def _parse_entries(entries: object) -> tuple[ManagedFieldsEntry, ...]:
     if not isinstance(entries, list):
         return ()
-    found = [_entry(item) for item in entries]
-    return tuple(entry for entry in found if entry is not None) if all(found) else ()
+    parsed_entries = [_parse_entry(entry) for entry in entries]
+    return tuple(entry for entry in parsed_entries if entry is not None) if all(parsed_entries) else ()
 
 
-def _entry(item: object) -> ManagedFieldsEntry | None:
-    if not isinstance(item, Mapping) or item.get("fieldsType") != "FieldsV1" or not _is_set(item.get("fieldsV1")):
+def _parse_entry(entry: object) -> ManagedFieldsEntry | None:
+    if not isinstance(entry, Mapping) or entry.get("fieldsType") != "FieldsV1" or not _is_field_set(entry.get("fieldsV1")):
         return None
-    operation = item.get("operation")
-    texts = [item.get(name, "") for name in ("manager", "apiVersion", "time", "subresource")]
-    if operation not in ("Apply", "Update") or not all(isinstance(text, str) and len(text) <= 256 for text in texts):
+    operation = entry.get("operation")
+    values = [entry.get(name, "") for name in ("manager", "apiVersion", "time", "subresource")]
+    if operation not in ("Apply", "Update") or not all(isinstance(value, str) and len(value) <= _MAX_STRING_LENGTH for value in values):
         return None
-    manager, version, time, subresource = texts
-    return ManagedFieldsEntry(manager, operation, version, time, _without_itself(item["fieldsV1"]), subresource)
+    manager, version, time, subresource = values
+    return ManagedFieldsEntry(manager, operation, version, time, _without_markers(entry["fieldsV1"]), subresource)
 
 
-def _is_set(fields: object) -> bool:
-    return isinstance(fields, Mapping) and all(_is_name(name) and _is_set(below) for name, below in fields.items())
+def _is_field_set(fields: object) -> bool:
+    return isinstance(fields, Mapping) and all(_is_name(name) and _is_field_set(children) for name, children in fields.items())
 
 
 def _is_name(name: object) -> bool:
-    return isinstance(name, str) and (name == _ITSELF or name.startswith((_MEMBER, _ITEM)))
+    return isinstance(name, str) and (name == _OBJECT_MARKER or name.startswith((_MEMBER_PREFIX, _ITEM_PREFIX)))
 
 
-def _without_itself(fields: Mapping[str, Any]) -> FieldSet:
-    """Return fields without the marker of the object itself. Other servers set it; here objects belong to the owners of their fields."""
-    return {name: _without_itself(below) for name, below in fields.items() if name != _ITSELF}
+def _without_markers(fields: Mapping[str, Any]) -> FieldSet:
+    """Return fields without the markers of objects. In this server only the fields of an object have owners."""
+    return {name: _without_markers(children) for name, children in fields.items() if name != _OBJECT_MARKER}
 
 
 def managed_fields_json(entries: Iterable[ManagedFieldsEntry]) -> list[dict[str, Any]]:
-    """Return ``managedFields`` of entries. Entries without fields are left out."""
+    """Return the JSON of ``managedFields``. Entries without fields are left out."""
     return [_entry_json(entry) for entry in entries if entry.fields]
 
 
@@ -97,56 +114,56 @@ def _entry_json(entry: ManagedFieldsEntry) -> dict[str, Any]:
         "apiVersion": entry.version,
         "time": entry.time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": _in_order(entry.fields),
+        "fieldsV1": _sorted_fields(entry.fields),
     }
     return members | {"subresource": entry.subresource} if entry.subresource else members
 
 
-def _in_order(fields: FieldSet) -> FieldSet:
-    return {name: _in_order(fields[name]) for name in sorted(fields)}
+def _sorted_fields(fields: FieldSet) -> FieldSet:
+    return {name: _sorted_fields(fields[name]) for name in sorted(fields)}
 
 
-def is_same_ownership(one: Iterable[ManagedFieldsEntry], other: Iterable[ManagedFieldsEntry]) -> bool:
-    """Return whether both sets of entries are equal except for their times."""
-    return _timeless(one) == _timeless(other)
+def is_same_ownership(first: Iterable[ManagedFieldsEntry], second: Iterable[ManagedFieldsEntry]) -> bool:
+    """Return whether both lists of entries are equal, except for their order, their times, and entries without fields."""
+    return _without_times(first) == _without_times(second)
 
 
-def _timeless(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
-    known = [replace(entry, time="") for entry in entries if entry.fields]
-    return sorted(known, key=lambda entry: (entry.manager, entry.operation, entry.subresource))
+def _without_times(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
+    owned_entries = [replace(entry, time="") for entry in entries if entry.fields]
+    return sorted(owned_entries, key=lambda entry: (entry.manager, entry.operation, entry.subresource))
 
 
-def bound(entries: Sequence[ManagedFieldsEntry]) -> tuple[ManagedFieldsEntry, ...]:
-    """Return entries within the limits: the oldest updaters are merged, and large sets are shortened.
+def limit_entries(entries: Sequence[ManagedFieldsEntry]) -> tuple[ManagedFieldsEntry, ...]:
+    """Return the entries within the limits: the oldest entries of updates are merged, and large sets are shortened.
 
     Raises TooLarge for too many appliers and for too many fields in total.
     """
-    # Merging the oldest updaters loses only who they were. Appliers are never merged: the next apply of each needs its own set.
-    updaters = sorted((entry for entry in entries if entry.operation == "Update"), key=lambda entry: entry.time)
-    surplus = updaters[: len(updaters) - MOST_UPDATERS + 1] if len(updaters) > MOST_UPDATERS else []
-    left_out = {id(entry) for entry in surplus}
-    kept = [entry for entry in entries if id(entry) not in left_out]
-    if sum(entry.operation == "Apply" for entry in kept) > MOST_APPLIERS:
-        raise TooLarge(f"more than {MOST_APPLIERS} managers apply to the object; apply as one of them, or drop all by managedFields [{{}}]")
-    if surplus:
+    # Merging entries of updates loses only the managers' names. Entries of applies are not merged: the next apply needs its own set.
+    updates = sorted((entry for entry in entries if entry.operation == "Update"), key=lambda entry: entry.time)
+    oldest_entries = updates[: len(updates) - MAX_UPDATERS + 1] if len(updates) > MAX_UPDATERS else []
+    merged_ids = {id(entry) for entry in oldest_entries}
+    remaining_entries = [entry for entry in entries if id(entry) not in merged_ids]
+    if sum(entry.operation == "Apply" for entry in remaining_entries) > MAX_APPLIERS:
+        raise TooLarge(f"more than {MAX_APPLIERS} managers apply to the object; apply as one of them, or drop all by managedFields [{{}}]")
+    if oldest_entries:
         fields: FieldSet = {}
-        for old in surplus:
-            fields = union(fields, old.fields)
-        kept.insert(0, replace(surplus[-1], manager=ANCIENT_CHANGES, fields=fields))
-    bounded = tuple(replace(entry, fields=_shortened(entry.fields)) for entry in kept)
-    if sum(len(write_json(entry.fields)) for entry in bounded) > LARGEST_TOGETHER:
-        raise TooLarge(f"the fields of all managers take more than {LARGEST_TOGETHER} characters; let fewer managers own the object")
-    return bounded
+        for entry in oldest_entries:
+            fields = union(fields, entry.fields)
+        remaining_entries.insert(0, replace(oldest_entries[-1], manager=ANCIENT_CHANGES, fields=fields))
+    limited_entries = tuple(replace(entry, fields=_shorten(entry.fields)) for entry in remaining_entries)
+    if sum(len(write_json(entry.fields)) for entry in limited_entries) > MAX_TOTAL_LENGTH:
+        raise TooLarge(f"the fields of all managers take more than {MAX_TOTAL_LENGTH} characters; let fewer managers own the object")
+    return limited_entries
 
 
-def _shortened(fields: FieldSet) -> FieldSet:
-    """Return the set, or a shallower one that owns whole objects instead of their members."""
-    depth = 8
-    while depth and len(write_json(fields)) > LARGEST_ENTRY:
-        fields = _cut(fields, depth)
+def _shorten(fields: FieldSet) -> FieldSet:
+    """Return the set, or for a set above ``MAX_ENTRY_LENGTH`` a shallower one, which has objects instead of their members."""
+    depth = _DETAILED_DEPTH
+    while depth and len(write_json(fields)) > MAX_ENTRY_LENGTH:
+        fields = _truncate(fields, depth)
         depth -= 1
     return fields
 
 
-def _cut(fields: FieldSet, depth: int) -> FieldSet:
-    return {name: _cut(below, depth - 1) for name, below in fields.items()} if depth else {}
+def _truncate(fields: FieldSet, depth: int) -> FieldSet:
+    return {name: _truncate(children, depth - 1) for name, children in fields.items()} if depth else {}

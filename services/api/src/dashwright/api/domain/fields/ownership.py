@@ -1,7 +1,7 @@
 """Fields and owners of an object after an update or an apply.
 
-Trees are results of ``tracked_fields``. Entries of other sub-resources are kept unchanged, because their fields are elsewhere.
-Results have to be passed to ``settle`` before they are stored or compared with stored entries.
+Trees are results of ``tracked_fields``. Entries of other sub-resources are returned unchanged, because a write does not reach
+their fields. Pass the resulting entries to ``settle`` before you store them or compare them with stored entries.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,188 +10,209 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from dashwright.api.domain.fields.managers import BEFORE_FIRST_APPLY, ManagedFieldsEntry, bound
+from dashwright.api.domain.fields.managers import BEFORE_FIRST_APPLY, ManagedFieldsEntry, limit_entries
 from dashwright.api.domain.fields.sets import (
     Atom,
+    FieldSet,
     Node,
     Path,
-    common,
+    changed_fields,
     covered_by,
-    difference,
+    expand,
+    intersection,
     leaves,
     merge,
-    minus,
     paths,
+    remove_fields,
+    subtract,
     to_node,
     to_tree,
     union,
-    within,
-    without,
 )
 from dashwright.common.errors import Cause, Conflict
-from dashwright.common.kinds.annotations import GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, SET_BY_STORE
+from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL, GRANT_PERMISSIONS, MESSAGE, SET_BY_STORE
 
 Tree = dict[str, Any]
+"""The tracked fields of an object: a JSON object with ``metadata`` and ``spec``."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    """The manager of a write."""
+    """The program that sent a write, as field manager."""
 
-    manager: str
+    name: str
     #: Group and version of the object that was sent.
     version: str
-    #: RFC 3339.
-    now: str
+    #: The time of the write in RFC 3339.
+    time: str
     subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldConflict:
-    """A field that an apply would change and another manager's entry owns."""
+    """A field that an apply would change and that another manager's entry owns."""
 
     owner: ManagedFieldsEntry
     path: str
 
 
 class ApplyResult(NamedTuple):
-    """The tree and the entries after an apply."""
+    """The object's tree and its entries after an apply."""
 
     tree: Tree
-    managers: tuple[ManagedFieldsEntry, ...]
+    entries: tuple[ManagedFieldsEntry, ...]
+
+
+class _Partition(NamedTuple):
+    """The entries before a write. Fields of the sub-resource that is written are expanded to leaves."""
+
+    #: The entry of the field manager that writes; without fields if it is new.
+    own: ManagedFieldsEntry
+    #: Entries of other managers of the same sub-resource.
+    others: list[ManagedFieldsEntry]
+    #: Entries of other sub-resources, which the write does not change.
+    unrelated: list[ManagedFieldsEntry]
 
 
 def update(
-    old: Tree, new: Tree, managers: Sequence[ManagedFieldsEntry], writer: FieldManager, set_lists: Collection[Path] = ()
+    old: Tree, new: Tree, entries: Sequence[ManagedFieldsEntry], field_manager: FieldManager, set_lists: Collection[Path] = ()
 ) -> tuple[ManagedFieldsEntry, ...]:
-    """Return the entries after a write other than an apply: changed fields belong to the writer alone.
+    """Return the entries after a write other than an apply: changed fields belong to the field manager alone.
 
     ``old`` is ``{}`` for a new object.
     """
     before, after = to_node(old, set_lists), to_node(new, set_lists)
-    own = ManagedFieldsEntry(writer.manager, "Update", writer.version, writer.now, {}, writer.subresource)
-    ours, others, elsewhere = _partition(managers, own, before)
-    places = difference(before, after)
-    if not places:
-        return (*elsewhere, *others, ours)
-    gained = covered_by(leaves(after), places)
-    own_entry = replace(own, fields=union(minus(ours.fields, places), gained))
-    lost = [replace(entry, fields=minus(entry.fields, places)) for entry in others]
-    return (*elsewhere, *lost, own_entry)
+    new_entry = ManagedFieldsEntry(field_manager.name, "Update", field_manager.version, field_manager.time, {}, field_manager.subresource)
+    own, others, unrelated = _partition(entries, new_entry, before)
+    changes = changed_fields(before, after)
+    if not changes:
+        return (*unrelated, *others, own)
+    gained_fields = covered_by(leaves(after), changes)
+    own_entry = replace(new_entry, fields=union(subtract(own.fields, changes), gained_fields))
+    return (*unrelated, *_without_fields(others, changes), own_entry)
 
 
 def apply(
     live: Tree | None,
     config: Tree,
-    managers: Sequence[ManagedFieldsEntry],
-    writer: FieldManager,
+    entries: Sequence[ManagedFieldsEntry],
+    field_manager: FieldManager,
     set_lists: Collection[Path] = (),
     *,
     force: bool = False,
-    yielded: Tree | None = None,
+    last_applied: Tree | None = None,
 ) -> ApplyResult:
-    """Return the tree after an apply, and its entries: every field in ``config`` belongs to the writer.
+    """Return the tree after an apply, and its entries: every field in ``config`` belongs to the field manager.
 
-    Fields that the writer applied earlier are removed if ``config`` no longer has them and no other manager owns them. Without
-    ``live`` there is no object yet. Raises Conflict if other managers own changed fields. With ``force``, or if all contested
-    fields are as in ``yielded``, they lose them instead.
+    A new object has no ``live`` tree. Fields that the field manager applied earlier are removed if ``config`` no longer has them and no
+    other manager owns them. Raises Conflict if other managers own changed fields. With ``force``, the other managers lose these
+    fields instead. They also lose them if ``last_applied``, the last configuration that the field manager applied, has the same values as
+    ``live`` in all fields in conflict.
     """
-    applied, before = to_node(config, set_lists), to_node(live or {}, set_lists)
-    own = ManagedFieldsEntry(writer.manager, "Apply", writer.version, writer.now, {}, writer.subresource)
+    config_node, live_node = to_node(config, set_lists), to_node(live or {}, set_lists)
+    new_entry = ManagedFieldsEntry(field_manager.name, "Apply", field_manager.version, field_manager.time, {}, field_manager.subresource)
     # Fields from before the first apply get an owner, so that the apply does not remove them silently.
-    if isinstance(before, dict) and not any(entry.subresource == writer.subresource for entry in managers):
-        first = ManagedFieldsEntry(BEFORE_FIRST_APPLY, "Update", writer.version, writer.now, leaves(before), writer.subresource)
-        managers = [*managers, first]
-    ours, others, elsewhere = _partition(managers, own, before)
-    joined = merge(before, applied)
-    places = difference(before, joined)
-    contested = [FieldConflict(entry, path) for entry in others for path in paths(covered_by(entry.fields, places))]
-    if contested and not force and not _all_yielded(contested, to_node(yielded or {}, set_lists), before):
-        raise conflict_error(contested)
-    kept = common(leaves(applied), leaves(joined))
-    # Applied before and missing now: removed, unless another manager owns it, too.
-    removed = minus(ours.fields, kept)
+    if isinstance(live_node, dict) and not any(entry.subresource == field_manager.subresource for entry in entries):
+        first_entry = ManagedFieldsEntry(
+            BEFORE_FIRST_APPLY, "Update", field_manager.version, field_manager.time, leaves(live_node), field_manager.subresource
+        )
+        entries = [*entries, first_entry]
+    own, others, unrelated = _partition(entries, new_entry, live_node)
+    merged = merge(live_node, config_node)
+    changes = changed_fields(live_node, merged)
+    conflicts = [FieldConflict(entry, path) for entry in others for path in paths(covered_by(entry.fields, changes))]
+    if conflicts and not force and not _have_equal_values(conflicts, to_node(last_applied or {}, set_lists), live_node):
+        raise conflict_error(conflicts)
+    # Fields that the field manager applied before and does not apply now are removed, unless another manager owns them.
+    removed_fields = subtract(own.fields, intersection(leaves(config_node), leaves(merged)))
     for entry in others:
-        removed = minus(removed, entry.fields)
-    after = merge(without(before, removed) or Atom({}), applied) if removed else joined
-    own_entry = replace(own, fields=common(leaves(applied), leaves(after)))
-    if own_entry.fields == ours.fields and not places and not removed:
-        return ApplyResult(to_tree(after), (*elsewhere, *others, ours))
-    lost = [replace(entry, fields=minus(entry.fields, places)) for entry in others]
-    return ApplyResult(to_tree(after), (*elsewhere, *lost, own_entry))
+        removed_fields = subtract(removed_fields, entry.fields)
+    after = merge(remove_fields(live_node, removed_fields) or Atom({}), config_node) if removed_fields else merged
+    own_entry = replace(new_entry, fields=intersection(leaves(config_node), leaves(after)))
+    if own_entry.fields == own.fields and not changes and not removed_fields:
+        return ApplyResult(to_tree(after), (*unrelated, *others, own))
+    return ApplyResult(to_tree(after), (*unrelated, *_without_fields(others, changes), own_entry))
 
 
 def settle(
-    managers: Sequence[ManagedFieldsEntry], tree: Tree, set_lists: Collection[Path] = (), subresource: str = ""
+    entries: Sequence[ManagedFieldsEntry], tree: Tree, set_lists: Collection[Path] = (), subresource: str = ""
 ) -> tuple[ManagedFieldsEntry, ...]:
-    """Return entries as they are stored with a tree: without fields that the model dropped, and within the limits. Raises TooLarge."""
-    found = leaves(to_node(tree, set_lists))
-    here = [replace(entry, fields=common(entry.fields, found)) for entry in managers if entry.subresource == subresource]
-    return bound([*(entry for entry in managers if entry.subresource != subresource), *here])
+    """Return entries as they are stored with a tree: without fields that the tree lacks, and within the limits. Raises TooLarge."""
+    existing_fields = leaves(to_node(tree, set_lists))
+    unrelated = [entry for entry in entries if entry.subresource != subresource]
+    related = [replace(entry, fields=intersection(entry.fields, existing_fields)) for entry in entries if entry.subresource == subresource]
+    return limit_entries([*unrelated, *related])
 
 
-def _partition(
-    managers: Sequence[ManagedFieldsEntry], own: ManagedFieldsEntry, before: Node
-) -> tuple[ManagedFieldsEntry, list[ManagedFieldsEntry], list[ManagedFieldsEntry]]:
-    """Return the writer's entry, the others of its sub-resource, and those of other sub-resources."""
-    elsewhere = [entry for entry in managers if entry.subresource != own.subresource]
-    here = [replace(entry, fields=within(entry.fields, before)) for entry in managers if entry.subresource == own.subresource]
-    ours = next((entry for entry in here if entry.is_of(own)), own)
-    others = sorted((entry for entry in here if not entry.is_of(own)), key=lambda entry: (entry.manager, entry.operation))
-    return ours, others, elsewhere
+def _partition(entries: Sequence[ManagedFieldsEntry], new_entry: ManagedFieldsEntry, before: Node) -> _Partition:
+    """Return the entry with the manager, operation and sub-resource of ``new_entry``, and the other entries."""
+    unrelated = [entry for entry in entries if entry.subresource != new_entry.subresource]
+    related = [replace(entry, fields=expand(entry.fields, before)) for entry in entries if entry.subresource == new_entry.subresource]
+    own = next((entry for entry in related if entry.has_same_writer(new_entry)), new_entry)
+    others = [entry for entry in related if not entry.has_same_writer(new_entry)]
+    return _Partition(own, sorted(others, key=lambda entry: (entry.manager, entry.operation)), unrelated)
 
 
-def _all_yielded(contested: Sequence[FieldConflict], yielded: Node, live: Node) -> bool:
-    """Return whether each contested field is still as in ``yielded``."""
-    given = set(paths(minus(leaves(yielded), difference(yielded, live))))
-    return all(each.path in given for each in contested)
+def _without_fields(entries: Sequence[ManagedFieldsEntry], fields: FieldSet) -> list[ManagedFieldsEntry]:
+    return [replace(entry, fields=subtract(entry.fields, fields)) for entry in entries]
 
 
-_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
-CONSUMED = frozenset({MESSAGE, GRANT_PERMISSIONS})
+def _have_equal_values(conflicts: Sequence[FieldConflict], last_applied: Node, live: Node) -> bool:
+    """Return whether each field in conflict has the same value in both nodes."""
+    equal_paths = set(paths(subtract(leaves(last_applied), changed_fields(last_applied, live))))
+    return all(conflict.path in equal_paths for conflict in conflicts)
+
+
+_OWNED_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+CHANGE_ANNOTATIONS = frozenset({MESSAGE, GRANT_PERMISSIONS})
 """Annotations that describe a change instead of the object."""
 
-_UNOWNED = {"annotations": SET_BY_STORE | CONSUMED, "labels": frozenset({NUMBER_LABEL})}
+_UNOWNED_KEYS = {"annotations": SET_BY_STORE | CHANGE_ANNOTATIONS, "labels": frozenset({CLASSIC_ID_LABEL})}
 
 FINALIZERS = ("metadata", "finalizers")
+"""The path of the finalizers, a list that is a set: each finalizer has its own owner."""
 
 
 def tracked_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``{"metadata": …, "spec": …}`` of an object: the members that managers can own."""
     metadata = value.get("metadata")
-    owned = {field: _owned_part(field, metadata.get(field)) for field in _METADATA} if isinstance(metadata, Mapping) else {}
-    kept = {field: value for field, value in owned.items() if value}
-    tree: dict[str, Any] = {"metadata": kept} if kept else {}
+    tree: dict[str, Any] = {}
+    if isinstance(metadata, Mapping):
+        members = {field: _without_unowned_keys(field, metadata.get(field)) for field in _OWNED_METADATA}
+        if non_empty_members := {field: member for field, member in members.items() if member}:
+            tree["metadata"] = non_empty_members
     if "spec" in value:
         tree["spec"] = value["spec"]
     return tree
 
 
-def _owned_part(field: str, value: Any) -> Any:
-    unowned = _UNOWNED.get(field)
-    return {key: text for key, text in value.items() if key not in unowned} if unowned and isinstance(value, Mapping) else value
+def _without_unowned_keys(field: str, value: Any) -> Any:
+    unowned_keys = _UNOWNED_KEYS.get(field)
+    if not unowned_keys or not isinstance(value, Mapping):
+        return value
+    return {key: item for key, item in value.items() if key not in unowned_keys}
 
 
-def conflict_error(contested: Sequence[FieldConflict]) -> Conflict:
-    """Return the error of an apply without ``force``, in the words of Kubernetes, which its clients parse. It has one cause per field."""
-    causes = [Cause(each.path, "FieldManagerConflict", f"conflict with {_owner_text(each.owner)}") for each in contested]
-    if len(contested) == 1:
+def conflict_error(conflicts: Sequence[FieldConflict]) -> Conflict:
+    """Return the error of an apply without ``force``, with one cause for each field. Clients parse its messages, as in Kubernetes."""
+    causes = [Cause(conflict.path, "FieldManagerConflict", f"conflict with {_owner_description(conflict.owner)}") for conflict in conflicts]
+    if len(conflicts) == 1:
         return Conflict(f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}", causes=causes)
     lines: list[str] = []
     owner: ManagedFieldsEntry | None = None
-    for each in contested:
-        if each.owner is not owner:
-            owner = each.owner
-            lines.append(f"conflicts with {_owner_text(owner)}:")
-        lines.append(f"- {each.path}")
-    return Conflict(f"Apply failed with {len(contested)} conflicts: " + "\n".join(lines), causes=causes)
+    for conflict in conflicts:
+        if conflict.owner is not owner:
+            owner = conflict.owner
+            lines.append(f"conflicts with {_owner_description(owner)}:")
+        lines.append(f"- {conflict.path}")
+    return Conflict(f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines), causes=causes)
 
 
-def _owner_text(owner: ManagedFieldsEntry) -> str:
-    text = orjson.dumps(owner.manager).decode()
+def _owner_description(owner: ManagedFieldsEntry) -> str:
+    description = orjson.dumps(owner.manager).decode()
     if owner.subresource:
-        text += f" with subresource {orjson.dumps(owner.subresource).decode()}"
+        description += f" with subresource {orjson.dumps(owner.subresource).decode()}"
     if owner.operation == "Update":
-        text += f" using {owner.version}"
-        text += f" at {owner.time}" if owner.time else ""
-    return text
+        description += f" using {owner.version}"
+        description += f" at {owner.time}" if owner.time else ""
+    return description

@@ -1,4 +1,4 @@
-"""Decisions on webhook deliveries: a sync after a push, a ``pr`` job for a pull request, or nothing. Pure."""
+"""Decisions on webhook deliveries: a sync after a push, a ``pr`` job for a pull request, or no job."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,16 +10,18 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.models.provisioning import Action, Integer32, JobSpec, PullRequestJobOptions, RepositorySpec, SyncJobOptions
 
 PING: Final = "ping"
-_BRANCHES: Final = "refs/heads/"
-_LOOKED_AT: Final = frozenset({"opened", "reopened", "synchronize"})
+_BRANCH_PREFIX: Final = "refs/heads/"
+_RELEVANT_PULL_REQUEST_ACTIONS: Final = frozenset({"opened", "reopened", "synchronize"})
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The response to a delivery, and the job to queue."""
+    """The response to a delivery, and the job to submit."""
 
+    #: The HTTP status.
     code: int
     message: str
+    #: None if the delivery needs no job.
     job: JobSpec | None = None
 
 
@@ -28,7 +30,7 @@ class _Repository(BaseModel):
     default_branch: str = ""
 
 
-class _Side(BaseModel):
+class _PullRequestBranch(BaseModel):
     ref: str
     sha: str = ""
 
@@ -36,8 +38,8 @@ class _Side(BaseModel):
 class _PullRequest(BaseModel):
     number: Integer32
     html_url: str
-    base: _Side
-    head: _Side
+    base: _PullRequestBranch
+    head: _PullRequestBranch
 
 
 class _Payload(BaseModel):
@@ -51,29 +53,30 @@ class _Payload(BaseModel):
 def decide(event: str, payload: Any, name: str, spec: RepositorySpec) -> Decision:
     """Return the decision on a delivery to the repository ``name``.
 
-    Raises BadRequest for a malformed event or one of another repository.
+    Raises BadRequest for a malformed event, or an event of another repository.
     """
     if event == PING:
         return Decision(200, "ping received")
     if event not in ("push", "pull_request"):
         return Decision(501, f"unsupported messageType: {event[:80]}")
     try:
-        delivered = _Payload.model_validate(payload)
+        parsed_payload = _Payload.model_validate(payload)
     except ValidationError as error:
         fields = ", ".join(sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)}))
         raise BadRequest(f"the {event} event has missing or invalid members: {fields or 'the payload is not an object'}") from error
-    if delivered.repository is None:
+    if parsed_payload.repository is None:
         raise BadRequest(f"missing repository in {event} event")
-    if delivered.repository.full_name.lower() != _full_name(spec):
+    if parsed_payload.repository.full_name.lower() != _full_name(spec):
         raise BadRequest("repository mismatch")
-    branch = (spec.remote.branch if spec.remote is not None else "") or delivered.repository.default_branch
-    return _decide_push(delivered, branch, name, spec) if event == "push" else _decide_pull_request(delivered, branch, name)
+    branch = (spec.remote.branch if spec.remote is not None else "") or parsed_payload.repository.default_branch
+    return _decide_push(parsed_payload, branch, name, spec) if event == "push" else _decide_pull_request(parsed_payload, branch, name)
 
 
 def _decide_push(payload: _Payload, branch: str, name: str, spec: RepositorySpec) -> Decision:
-    if payload.ref != f"{_BRANCHES}{branch}":
+    if payload.ref != f"{_BRANCH_PREFIX}{branch}":
         return Decision(200, f"ignoring push to {payload.ref[:200]}")
-    if payload.after and not payload.after.strip("0"):
+    is_deletion = bool(payload.after) and set(payload.after) == {"0"}
+    if is_deletion:
         return Decision(200, "ignoring push as the branch was deleted")
     if not spec.sync.enabled:
         return Decision(200, "ignoring push as sync is not enabled")
@@ -81,15 +84,18 @@ def _decide_push(payload: _Payload, branch: str, name: str, spec: RepositorySpec
 
 
 def _decide_pull_request(payload: _Payload, branch: str, name: str) -> Decision:
-    pull = payload.pull_request
-    if pull is None:
+    pull_request = payload.pull_request
+    if pull_request is None:
         raise BadRequest("expected PR in event")
-    if pull.base.ref != branch:
-        return Decision(200, f"ignoring pull request event as {pull.base.ref[:200]} is not  the configured branch")
-    if payload.action not in _LOOKED_AT:
+    if pull_request.base.ref != branch:
+        # Grafana's message has the same two spaces.
+        return Decision(200, f"ignoring pull request event as {pull_request.base.ref[:200]} is not  the configured branch")
+    if payload.action not in _RELEVANT_PULL_REQUEST_ACTIONS:
         return Decision(200, f"ignore pull request event: {payload.action[:80]}")
-    wanted = PullRequestJobOptions(ref=pull.head.ref, hash=pull.head.sha, pr=pull.number, url=pull.html_url)
-    return Decision(202, f"pull request: {payload.action}", JobSpec(action=Action.PR, repository=name, pr=wanted))
+    job_options = PullRequestJobOptions(
+        ref=pull_request.head.ref, hash=pull_request.head.sha, pr=pull_request.number, url=pull_request.html_url
+    )
+    return Decision(202, f"pull request: {payload.action}", JobSpec(action=Action.PR, repository=name, pr=job_options))
 
 
 def _full_name(spec: RepositorySpec) -> str:

@@ -9,8 +9,8 @@ from typing import Final
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
-from dashwright.api.repositories.files import LIST, FileChange, Files, event_of_files
-from dashwright.api.repositories.routes.place import ONE
+from dashwright.api.repositories.files import LIST_ACTION, FileChange, Files, event_of_files
+from dashwright.api.repositories.routes.repository_path import REPOSITORY_PATH
 from dashwright.api.resources import descriptions, options
 from dashwright.common.errors import BadRequest, MethodNotAllowed
 from dashwright.common.jobs import paths
@@ -20,14 +20,14 @@ from dashwright.common.models.repository_calls import ChangeMethod
 from dashwright.common.models.repository_views import FileList, ResourceWrapper
 
 #: The largest file in a request, in bytes.
-LARGEST: Final = 5 * 1024 * 1024
+MAX_FILE_BYTES: Final = 5 * 1024 * 1024
 
 #: The longest commit message, in characters.
-LONGEST_MESSAGE: Final = 10_000
+MAX_MESSAGE_LENGTH: Final = 10_000
 
 _REF: Final = "a branch, or for reads the full hash of a commit; by default the repository's own branch"
 _MESSAGE: Final = "the commit message"
-_IGNORED: Final = "accepted without effect: the response always includes the outcome of a dry run"
+_SKIP_DRY_RUN: Final = "accepted without effect: the response always includes the outcome of a dry run"
 
 
 class _FileHandlers:
@@ -38,137 +38,155 @@ class _FileHandlers:
 
     async def list(self, call: Call) -> Response:
         """List the repository's files."""
-        return await self._listed(call, "")
+        return await self._list_response(call, "")
 
     async def get(self, call: Call) -> Response:
         """Return a file, or list a directory."""
         path = _path_of(call)
         if paths.is_directory(path):
-            return await self._listed(call, path)
-        body = await self._files.read(call.identity, call.parameters["name"], path, call.query.get("ref", ""))
+            return await self._list_response(call, path)
+        body = await self._files.read_file(call.identity, call.parameters["name"], path, call.query.get("ref", ""))
         return Response(200, body, may_compress=True)
 
     async def create(self, call: Call) -> Response:
         """Create a file or directory, or move one."""
-        path, origin = _path_of(call), call.query.get("originalPath", "")
+        path, original_path = _path_of(call), call.query.get("originalPath", "")
         content = await _content_of(call)
-        if origin:
-            paths.check_path(origin)
-            return await self._changed(call, ChangeMethod.MOVE, path, content, origin)
+        if original_path:
+            paths.check_path(original_path)
+            return await self._change_response(call, ChangeMethod.MOVE, path, content, original_path)
         if content is None and not paths.is_directory(path):
             raise BadRequest("the body is empty; send the content of the file, or name a file to move here in originalPath")
-        return await self._changed(call, ChangeMethod.CREATE, path, content)
+        return await self._change_response(call, ChangeMethod.CREATE, path, content)
 
     async def update(self, call: Call) -> Response:
         """Replace a file."""
         path = _path_of(call)
         if paths.is_directory(path):
-            text = "a directory cannot be replaced; create it by POST, with originalPath to move one here, or delete it by DELETE"
-            raise MethodNotAllowed(text, details={"allow": "DELETE, GET, HEAD, POST"})
+            message = "a directory cannot be replaced; create it by POST, with originalPath to move one here, or delete it by DELETE"
+            raise MethodNotAllowed(message, details={"allow": "DELETE, GET, HEAD, POST"})
         if call.query.get("originalPath"):
             raise BadRequest("originalPath has no meaning for PUT, which replaces a file; use POST to move one")
         content = await _content_of(call)
         if content is None:
             raise BadRequest("the body is empty; send the content of the file")
-        return await self._changed(call, ChangeMethod.UPDATE, path, content)
+        return await self._change_response(call, ChangeMethod.UPDATE, path, content)
 
     async def delete(self, call: Call) -> Response:
         """Delete a file or directory."""
-        return await self._changed(call, ChangeMethod.DELETE, _path_of(call), None)
+        return await self._change_response(call, ChangeMethod.DELETE, _path_of(call), None)
 
-    async def _listed(self, call: Call, path: str) -> Response:
+    async def _list_response(self, call: Call, path: str) -> Response:
         body = await self._files.list_files(call.identity, call.parameters["name"], path, call.query.get("ref", ""))
         return Response(200, body, may_compress=True)
 
-    async def _changed(self, call: Call, method: ChangeMethod, path: str, content: str | None, origin: str = "") -> Response:
+    async def _change_response(self, call: Call, method: ChangeMethod, path: str, content: str | None, original_path: str = "") -> Response:
         message = call.query.get("message", "")
-        if len(message) > LONGEST_MESSAGE:
-            raise BadRequest(f"the message has {len(message)} characters, more than the limit of {LONGEST_MESSAGE}")
-        wanted = FileChange(
+        if len(message) > MAX_MESSAGE_LENGTH:
+            raise BadRequest(f"the message has {len(message)} characters, more than the limit of {MAX_MESSAGE_LENGTH}")
+        change = FileChange(
             repository=call.parameters["name"],
             method=method,
             path=path,
             ref=call.query.get("ref", ""),
-            original_path=origin,
+            original_path=original_path,
             content=content,
             message=message,
-            event=_EVENTS[call.method],
+            event=_AUDIT_EVENTS[call.method],
             dry_run=options.is_dry_run(call),
         )
-        return Response(200, await self._files.change(call.actor, call.identity, wanted), may_compress=True)
+        return Response(200, await self._files.change(call.actor, call.identity, change), may_compress=True)
 
 
 def routes(files: Files) -> list[Route]:
-    """Return the routes. Listing requires write access to the repository, a single file the rights on its objects."""
+    """Return the routes. To list files requires write access to the repository; to read a file requires permissions on its objects."""
     handlers = _FileHandlers(files)
-    collection = f"{ONE}/files"
-    one = f"{collection}/{{path:rest}}"
+    files_path = f"{REPOSITORY_PATH}/files"
+    file_path = f"{files_path}/{{path:rest}}"
     return [
-        Route("GET", collection, handlers.list, Permission(LIST), _LIST),
-        Route("GET", one, handlers.get, _needs("get"), _GET),
-        Route("POST", one, handlers.create, _needs("create"), _POST, body_limit=LARGEST, audit=_EVENTS["POST"]),
-        Route("PUT", one, handlers.update, _needs("update"), _PUT, body_limit=LARGEST, audit=_EVENTS["PUT"]),
-        Route("DELETE", one, handlers.delete, _needs("delete"), _DELETE, audit=_EVENTS["DELETE"]),
+        Route("GET", files_path, handlers.list, Permission(LIST_ACTION), _LIST_OPERATION),
+        Route("GET", file_path, handlers.get, _dashboard_permission("get"), _GET_OPERATION),
+        Route(
+            "POST",
+            file_path,
+            handlers.create,
+            _dashboard_permission("create"),
+            _CREATE_OPERATION,
+            body_limit=MAX_FILE_BYTES,
+            audit=_AUDIT_EVENTS["POST"],
+        ),
+        Route(
+            "PUT",
+            file_path,
+            handlers.update,
+            _dashboard_permission("update"),
+            _REPLACE_OPERATION,
+            body_limit=MAX_FILE_BYTES,
+            audit=_AUDIT_EVENTS["PUT"],
+        ),
+        Route("DELETE", file_path, handlers.delete, _dashboard_permission("delete"), _DELETE_OPERATION, audit=_AUDIT_EVENTS["DELETE"]),
     ]
 
 
-_EVENTS: Final = {"POST": event_of_files("create"), "PUT": event_of_files("update"), "DELETE": event_of_files("delete")}
-_BODY: Final = Content({"description": "The content of the file: an object of the resource API, or a classic dashboard"}, (JSON, YAML))
-_WRITING: Final = {"ref": _REF, "message": _MESSAGE, **descriptions.DRY_RUN, "skipDryRun": _IGNORED}
-_FLAGS: Final = {**descriptions.parameter_types(descriptions.DRY_RUN), "skipDryRun": bool}
-_ERRORS: Final = (404, 405, 409, 412, 422, 424)
+_AUDIT_EVENTS: Final = {"POST": event_of_files("create"), "PUT": event_of_files("update"), "DELETE": event_of_files("delete")}
+_FILE_CONTENT: Final = Content(
+    {"description": "The content of the file: an object of the resource API, or a classic dashboard"}, (JSON, YAML)
+)
+_CHANGE_QUERY: Final = {"ref": _REF, "message": _MESSAGE, **descriptions.DRY_RUN_PARAMETER, "skipDryRun": _SKIP_DRY_RUN}
+_PARAMETER_TYPES: Final = {**descriptions.parameter_types(descriptions.DRY_RUN_PARAMETER), "skipDryRun": bool}
+_CHANGE_ERRORS: Final = (404, 405, 409, 412, 422, 424)
 
-_LIST: Final = Operation(
+_LIST_OPERATION: Final = Operation(
     "listRepositoryFiles", "the files of a repository", REPOSITORY.group, responses={200: FileList}, query={"ref": _REF}, errors=(404, 424)
 )
-_GET: Final = Operation(
+_GET_OPERATION: Final = Operation(
     "getRepositoryFile",
     "the content of a file and its objects; for a text (.md) its content; for a directory its files",
     REPOSITORY.group,
     responses={200: ResourceWrapper | FileList},
-    query={"ref": _REF, "skipDryRun": _IGNORED},
-    parameters=_FLAGS,
+    query={"ref": _REF, "skipDryRun": _SKIP_DRY_RUN},
+    parameters=_PARAMETER_TYPES,
     errors=(404, 422, 424),
     description="Requires the right to read the objects in the file; for a text (.md) to read the dashboards next to it. A directory, and "
     "a file in a directory that was not synced yet, require repositories:write.",
 )
-_POST: Final = Operation(
+_CREATE_OPERATION: Final = Operation(
     "createRepositoryFile",
     "create a file or directory, or move one",
     REPOSITORY.group,
-    replace(_BODY, optional=True),
+    replace(_FILE_CONTENT, is_optional=True),
     {200: ResourceWrapper},
-    query={**_WRITING, "originalPath": "a file or directory to move here; without a body its content is kept"},
-    parameters=_FLAGS,
-    errors=_ERRORS,
+    query={**_CHANGE_QUERY, "originalPath": "a file or directory to move here; without a body its content is kept"},
+    parameters=_PARAMETER_TYPES,
+    errors=_CHANGE_ERRORS,
     description="JSON or YAML, regardless of the Content-Type. Requires the rights on every object that it creates, changes or deletes.",
 )
-_PUT: Final = Operation(
+_REPLACE_OPERATION: Final = Operation(
     "replaceRepositoryFile",
     "replace a file",
     REPOSITORY.group,
-    _BODY,
+    _FILE_CONTENT,
     {200: ResourceWrapper},
-    query=_WRITING,
-    parameters=_FLAGS,
-    errors=_ERRORS,
+    query=_CHANGE_QUERY,
+    parameters=_PARAMETER_TYPES,
+    errors=_CHANGE_ERRORS,
     description="JSON or YAML, regardless of the Content-Type. Requires the rights on every object that it changes.",
 )
-_DELETE: Final = Operation(
+_DELETE_OPERATION: Final = Operation(
     "deleteRepositoryFile",
     "delete a file, or a directory with everything in it",
     REPOSITORY.group,
     responses={200: ResourceWrapper},
-    query=_WRITING,
-    parameters=_FLAGS,
-    errors=_ERRORS,
+    query=_CHANGE_QUERY,
+    parameters=_PARAMETER_TYPES,
+    errors=_CHANGE_ERRORS,
     description="Requires the right to delete every object in it.",
 )
 
 
-def _needs(verb: str) -> Permission:
-    """Return a permission on dashboards in general: the file's objects are only known after it was read."""
-    return Permission(DASHBOARD.actions[verb], by_object=True)
+def _dashboard_permission(verb: str) -> Permission:
+    """Return a permission on at least one dashboard. The objects in the file are checked later, when they are known."""
+    return Permission(DASHBOARD.actions[verb], object_rules_suffice=True)
 
 
 def _path_of(call: Call) -> str:
@@ -178,7 +196,7 @@ def _path_of(call: Call) -> str:
 
 
 async def _content_of(call: Call) -> str | None:
-    """Return the body as text, or None if it is empty."""
+    """Return the body as a string, or None if it is empty."""
     try:
         return (await call.body()).decode() or None
     except UnicodeDecodeError as error:

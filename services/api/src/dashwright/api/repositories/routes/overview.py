@@ -17,36 +17,36 @@ from dashwright.common.models.repository_views import ManagerStats, RepositoryVi
 
 def routes(database: Database) -> list[Route]:
     """Return the routes."""
-    namespace, tag = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}", REPOSITORY.group
+    namespace_path, tag = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}", REPOSITORY.group
 
-    async def settings(call: Call) -> Response:
+    async def get_settings(call: Call) -> Response:
         async with database.connection() as connection:
-            found = await repositories.specs(connection, call.parameters["namespace"])
-        listed = RepositoryViewList(
+            specs = await repositories.specs(connection, call.parameters["namespace"])
+        view_list = RepositoryViewList(
             kind="RepositoryViewList",
             api_version=REPOSITORY.api_version(),
-            # Any worker for expressions draws pictures.
+            # Every expressions worker can draw pictures.
             allow_image_rendering=True,
             allowed_targets=list(SyncTarget),
             available_repository_types=list(RepositoryType),
-            items=[_view(name, spec) for name, spec in found],
+            items=[_repository_view(name, spec) for name, spec in specs],
         )
-        return json_response(listed)
+        return json_response(view_list)
 
-    async def stats(call: Call) -> Response:
+    async def get_stats(call: Call) -> Response:
         async with database.connection() as connection:
-            found = await repositories.counts(connection, call.parameters["namespace"])
-        return json_response(_stats(found))
+            counts = await repositories.counts(connection, call.parameters["namespace"])
+        return json_response(_stats(counts))
 
-    shown = Operation("getRepositorySettings", "the public settings of repositories", tag, responses={200: RepositoryViewList})
-    counted = Operation("getRepositoryStats", "the number of managed and unmanaged objects", tag, responses={200: ResourceStats})
+    settings_operation = Operation("getRepositorySettings", "the public settings of repositories", tag, responses={200: RepositoryViewList})
+    stats_operation = Operation("getRepositoryStats", "the number of managed and unmanaged objects", tag, responses={200: ResourceStats})
     return [
-        Route("GET", f"{namespace}/settings", settings, Permission("dashboards:read"), shown),
-        Route("GET", f"{namespace}/stats", stats, Permission("repositories:write"), counted),
+        Route("GET", f"{namespace_path}/settings", get_settings, Permission("dashboards:read"), settings_operation),
+        Route("GET", f"{namespace_path}/stats", get_stats, Permission("repositories:write"), stats_operation),
     ]
 
 
-def _view(name: str, spec: RepositorySpec) -> RepositoryView:
+def _repository_view(name: str, spec: RepositorySpec) -> RepositoryView:
     remote = spec.remote
     return RepositoryView(
         name=name,
@@ -61,21 +61,29 @@ def _view(name: str, spec: RepositorySpec) -> RepositoryView:
     )
 
 
-def _stats(found: Sequence[ResourceCount]) -> ResourceStats:
-    """Return the sums of counts, which are sorted by repository, unmanaged objects first."""
-    instance: Counter[tuple[str, str]] = Counter()
-    for each in found:
-        instance[each.group, each.resource] += each.count
-    by_manager = {name: [_of_any(each) for each in counts] for name, counts in groupby(found, lambda each: each.repository)}
+def _stats(counts: Sequence[ResourceCount]) -> ResourceStats:
+    """Return the statistics of all objects, and of those that each repository manages.
+
+    ``counts`` has one item for each repository and kind, sorted by repository. Unmanaged objects have no repository.
+    """
+    totals: Counter[tuple[str, str]] = Counter()
+    for resource_count in counts:
+        totals[resource_count.group, resource_count.resource] += resource_count.count
+    groups = groupby(counts, lambda resource_count: resource_count.repository)
+    by_repository = {name: [_without_repository(resource_count) for resource_count in group] for name, group in groups}
     return ResourceStats(
         kind="ResourceStats",
         api_version=REPOSITORY.api_version(),
-        instance=[ResourceCount(group=group, resource=resource, count=count) for (group, resource), count in sorted(instance.items())],
-        managed=[ManagerStats(kind=REPOSITORY_MANAGER, id=name, stats=counts) for name, counts in by_manager.items() if name is not None],
-        unmanaged=by_manager.get(None, []),
-        items=list(found),
+        instance=[ResourceCount(group=group, resource=resource, count=count) for (group, resource), count in sorted(totals.items())],
+        managed=[
+            ManagerStats(kind=REPOSITORY_MANAGER, id=name, stats=repository_counts)
+            for name, repository_counts in by_repository.items()
+            if name is not None
+        ],
+        unmanaged=by_repository.get(None, []),
+        items=list(counts),
     )
 
 
-def _of_any(each: ResourceCount) -> ResourceCount:
-    return ResourceCount(group=each.group, resource=each.resource, count=each.count)
+def _without_repository(resource_count: ResourceCount) -> ResourceCount:
+    return ResourceCount(group=resource_count.group, resource=resource_count.resource, count=resource_count.count)

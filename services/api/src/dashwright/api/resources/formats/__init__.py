@@ -1,24 +1,33 @@
-"""Formats of objects in requests and responses: JSON and YAML; the whole object, a row of a table, or the metadata alone.
+"""Formats of objects in requests and responses: JSON and YAML; the complete object, a row of a table, or only the metadata.
 
 A handler calls ``format_of`` first, so that a client that accepts no format is refused before anything is done. It passes the
-format to ``one``, ``ListEncoder`` or the lines of a watch.
+format to ``object_response``, ``ListEncoder`` or the lines of a watch.
 """
 
-from dashwright.api.resources.formats.bodies import read_applied, read_body
-from dashwright.api.resources.formats.encoding import Item, ListEncoder, encode, one, table, version_of
-from dashwright.api.resources.formats.negotiation import Form, Format, IncludeObjectPolicy, format_of
+from dashwright.api.resources.formats.bodies import read_apply_body, read_body
+from dashwright.api.resources.formats.encoding import (
+    Item,
+    ListEncoder,
+    StoredItem,
+    encode,
+    encode_table,
+    object_response,
+    resource_version_of,
+)
+from dashwright.api.resources.formats.negotiation import Format, IncludeObjectPolicy, Representation, format_of
 
 __all__ = [
-    "Form",
     "Format",
     "IncludeObjectPolicy",
     "Item",
     "ListEncoder",
+    "Representation",
+    "StoredItem",
     "encode",
+    "encode_table",
     "format_of",
-    "one",
-    "read_applied",
+    "object_response",
+    "read_apply_body",
     "read_body",
-    "table",
-    "version_of",
+    "resource_version_of",
 ]

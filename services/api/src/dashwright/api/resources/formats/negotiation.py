@@ -1,7 +1,7 @@
-"""Content negotiation: the ``Accept`` header by Kubernetes conventions, and the object that rows of a table hold."""
+"""Content negotiation by Kubernetes conventions: the ``Accept`` header, and ``includeObject`` for the rows of a table."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
@@ -14,28 +14,28 @@ from dashwright.common.media import JSON, YAML, MediaRange, ranges
 
 META_GROUP: Final = "meta.k8s.io"
 
-_ANY: Final = frozenset({"*/*", "application/*"})
+_ANY_TYPES: Final = frozenset({"*/*", "application/*"})
 _STATUS: Final = "status"
 _METADATA: Final = "metadata"
-_OFFERED: Final = (
+_OFFERED_TYPES: Final = (
     f"{JSON}, {YAML}, and each of them with ;as=Table;g={META_GROUP};v=v1, ;as=PartialObjectMetadata;g={META_GROUP};v=v1 "
     f"or ;as=PartialObjectMetadataList;g={META_GROUP};v=v1"
 )
 
 
-class Form(Enum):
-    """How much of an object is shown."""
+class Representation(Enum):
+    """The part of an object that a response contains."""
 
-    #: The object itself.
-    WHOLE = "whole"
+    #: The complete object.
+    OBJECT = "whole"
     #: A row of a table.
     TABLE = "table"
-    #: The metadata alone.
+    #: Only the metadata.
     METADATA = "metadata"
 
 
 class IncludeObjectPolicy(Enum):
-    """The part of the object that a row holds in addition to its cells."""
+    """The part of its object that a row of a table contains in addition to its cells, as requested by ``includeObject``."""
 
     NONE = "None"
     METADATA = "Metadata"
@@ -46,12 +46,12 @@ class IncludeObjectPolicy(Enum):
 class Format:
     """The format of a response."""
 
-    form: Form = Form.WHOLE
+    representation: Representation = Representation.OBJECT
     is_yaml: bool = False
-    #: The part of the object in each row of a table.
+    #: The part of its object that each row of a table contains.
     include_object: IncludeObjectPolicy = IncludeObjectPolicy.METADATA
-    #: The version of tables and partial metadata.
-    meta: str = "v1"
+    #: The version of the group ``meta.k8s.io`` for tables and partial metadata.
+    meta_version: str = "v1"
 
     @property
     def content_type(self) -> str:
@@ -64,71 +64,75 @@ class Format:
         return _VARY
 
     @property
-    def meta_version(self) -> str:
+    def meta_api_version(self) -> str:
         """The group and version of tables and partial metadata."""
-        return f"{META_GROUP}/{self.meta}"
+        return f"{META_GROUP}/{self.meta_version}"
 
     def needs_body(self, kind: Kind) -> bool:
-        """Return whether specs have to be read. Without them, items with an empty spec can be encoded."""
-        if self.form is not Form.TABLE:
-            return self.form is Form.WHOLE
-        return self.include_object is IncludeObjectPolicy.OBJECT or is_shown_by_body(kind)
+        """Return whether objects are encoded with their specs. Otherwise stored objects may have an empty spec."""
+        if self.representation is not Representation.TABLE:
+            return self.representation is Representation.OBJECT
+        return self.include_object is IncludeObjectPolicy.OBJECT or columns_need_body(kind)
 
 
 _VARY: Final[Mapping[str, str]] = MappingProxyType({"Vary": "Accept"})
-_FORMS: Final = {
-    "": Form.WHOLE,
-    "Table": Form.TABLE,
-    "PartialObjectMetadata": Form.METADATA,
-    "PartialObjectMetadataList": Form.METADATA,
+_REPRESENTATIONS: Final = {
+    "": Representation.OBJECT,
+    "Table": Representation.TABLE,
+    "PartialObjectMetadata": Representation.METADATA,
+    "PartialObjectMetadataList": Representation.METADATA,
 }
 _META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
-_AS_JSON: Final = Format()
+_JSON_FORMAT: Final = Format()
 
 
 @cache
-def is_shown_by_body(kind: Kind) -> bool:
-    """Return whether a table column needs the body: the spec, or a status that is computed from it."""
-    without_body = (_METADATA,) if kind.render is not None else (_METADATA, _STATUS)
-    return any(not column.source and column.path[0] not in without_body for column in kind.columns)
+def columns_need_body(kind: Kind) -> bool:
+    """Return whether a table column needs the body: for a value in the spec, or in a status that is computed from the spec."""
+    members_without_body = (_METADATA,) if kind.render is not None else (_METADATA, _STATUS)
+    return any(not column.source and column.path[0] not in members_without_body for column in kind.columns)
 
 
-def format_of(call: Call, *, streamed: bool = False) -> Format:
-    """Return the format of the response. With ``streamed`` it is that of a watch, which is JSON only.
+def format_of(call: Call, *, json_only: bool = False) -> Format:
+    """Return the accepted format with the highest weight. With ``json_only``, as for a watch, YAML is not offered.
 
-    Raises NotAcceptable if the client accepts no format that there is, and BadRequest for an unknown ``includeObject``.
+    Raises NotAcceptable if the client accepts no offered format, and BadRequest for an unknown ``includeObject``.
     """
     accept = call.accept
     if not accept:
-        return _AS_JSON
-    found, weight = None, 0.0
-    for media in ranges(accept):
-        offered = _format_for(media)
-        if offered is not None and media.weight > weight and not (streamed and offered.is_yaml):
-            found, weight = offered, media.weight
-    if found is None:
-        only = f"only the following media types are accepted: {JSON if streamed else _OFFERED}"
-        raise NotAcceptable(f"{only}; the Accept header names none of them")
-    return found if found.form is not Form.TABLE else Format(Form.TABLE, found.is_yaml, _include_object_policy(call), found.meta)
+        return _JSON_FORMAT
+    best_format, best_weight = None, 0.0
+    for media_range in ranges(accept):
+        offered_format = _format_for(media_range)
+        if offered_format is None or (json_only and offered_format.is_yaml):
+            continue
+        if media_range.weight > best_weight:
+            best_format, best_weight = offered_format, media_range.weight
+    if best_format is None:
+        accepted_types = f"only the following media types are accepted: {JSON if json_only else _OFFERED_TYPES}"
+        raise NotAcceptable(f"{accepted_types}; the Accept header names none of them")
+    if best_format.representation is not Representation.TABLE:
+        return best_format
+    return replace(best_format, include_object=_include_object_policy(call))
 
 
-def _format_for(media: MediaRange) -> Format | None:
-    """Return the format for a media range, or None."""
-    if media.name not in _ANY and media.name not in (JSON, YAML):
+def _format_for(media_range: MediaRange) -> Format | None:
+    """Return the format that a media range accepts, or None."""
+    if media_range.name not in _ANY_TYPES and media_range.name not in (JSON, YAML):
         return None
-    form = _FORMS.get(media.parameters.get("as", ""))
-    if form is Form.WHOLE:
-        return Format(is_yaml=media.name == YAML)
-    meta = media.parameters.get("v", "")
-    if form is None or media.parameters.get("g") != META_GROUP or meta not in _META_VERSIONS:
+    representation = _REPRESENTATIONS.get(media_range.parameters.get("as", ""))
+    if representation is Representation.OBJECT:
+        return Format(is_yaml=media_range.name == YAML)
+    meta_version = media_range.parameters.get("v", "")
+    if representation is None or media_range.parameters.get("g") != META_GROUP or meta_version not in _META_VERSIONS:
         return None
-    return Format(form, media.name == YAML, meta=meta)
+    return Format(representation, media_range.name == YAML, meta_version=meta_version)
 
 
 def _include_object_policy(call: Call) -> IncludeObjectPolicy:
-    text = call.query.get("includeObject", "")
+    value = call.query.get("includeObject", "")
     try:
-        return IncludeObjectPolicy(text) if text else IncludeObjectPolicy.METADATA
+        return IncludeObjectPolicy(value) if value else IncludeObjectPolicy.METADATA
     except ValueError as error:
-        known = ", ".join(item.value for item in IncludeObjectPolicy)
-        raise BadRequest(f"includeObject {text[:40]!r} is not one of {known}") from error
+        values = ", ".join(item.value for item in IncludeObjectPolicy)
+        raise BadRequest(f"includeObject {value[:40]!r} is not one of {values}") from error

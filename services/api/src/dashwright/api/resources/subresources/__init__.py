@@ -1,1 +1,1 @@
-"""Sub-resources of objects, a module each: the OpenAPI operation and the handler."""
+"""Subresources of objects, a module each: the OpenAPI operation and the handler."""

@@ -1,4 +1,4 @@
-"""Sub-resources of a folder: the folders above it, and the number of objects in it."""
+"""Subresources of a folder: the folders above it, and the number of objects in it."""
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
@@ -13,23 +13,25 @@ from dashwright.common.stores import resources
 
 def counts_operation(target: Target) -> Operation:
     """Return the operation of ``counts``."""
-    return descriptions.operation("get", target, below="Counts", responses={200: DescendantCounts}, errors=(404,))
+    return descriptions.operation("get", target, id_suffix="Counts", responses={200: DescendantCounts}, errors=(404,))
 
 
 async def counts(target: Target, services: Services, call: Call) -> Response:
     """Respond with the number of objects in a folder and all folders below it, by kind."""
-    kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
+    kind = target.kind
+    namespace = call.parameters["namespace"]
+    name = call.parameters["name"]
     async with services.database.connection() as connection:
-        stored = await resources.get(connection, kind, namespace, name)
-        found = await folders.counts(connection, namespace, name)
-    await services.policy.demand(call.identity, kind.actions["get"], stored)
-    items = [DescendantCount(group=each.group, resource=each.plural, count=each.objects) for each in found]
+        folder = await resources.get(connection, kind, namespace, name)
+        counts_by_kind = await folders.counts(connection, namespace, name)
+    await services.policy.demand(call.identity, kind.actions["get"], folder)
+    items = [DescendantCount(group=row.group, resource=row.plural, count=row.object_count) for row in counts_by_kind]
     return json_response(DescendantCounts(kind="DescendantCounts", api_version=kind.api_version(target.version), counts=items))
 
 
 def parents_operation(target: Target) -> Operation:
     """Return the operation of ``parents``."""
-    return descriptions.operation("get", target, below="Parents", responses={200: FolderInfoList}, errors=(404,))
+    return descriptions.operation("get", target, id_suffix="Parents", responses={200: FolderInfoList}, errors=(404,))
 
 
 async def parents(target: Target, services: Services, call: Call) -> Response:
@@ -37,13 +39,18 @@ async def parents(target: Target, services: Services, call: Call) -> Response:
 
     A folder that the caller may not read is left out, and so is its name as a parent.
     """
-    kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
+    kind = target.kind
+    namespace = call.parameters["namespace"]
+    name = call.parameters["name"]
     async with services.database.connection() as connection:
-        stored = await resources.get(connection, kind, namespace, name)
-        way = await folders.ancestors(connection, namespace, name)
-    view = await services.policy.demand(call.identity, kind.actions["get"], stored)
-    seen = [step for step in way if view.may(kind.actions["get"], kind, step.name, step.parent)]
-    named = {step.name for step in seen}
-    items = [FolderInfo(name=step.name, title=step.title, parent=step.parent if step.parent in named else None) for step in seen]
-    listed = FolderInfoList(kind="FolderInfoList", api_version=kind.api_version(target.version), items=items)
-    return json_response(listed)
+        folder = await resources.get(connection, kind, namespace, name)
+        ancestors = await folders.ancestors(connection, namespace, name)
+    view = await services.policy.demand(call.identity, kind.actions["get"], folder)
+    readable_ancestors = [ancestor for ancestor in ancestors if view.may(kind.actions["get"], kind, ancestor.name, ancestor.parent)]
+    readable_names = {ancestor.name for ancestor in readable_ancestors}
+    items = [
+        FolderInfo(name=ancestor.name, title=ancestor.title, parent=ancestor.parent if ancestor.parent in readable_names else None)
+        for ancestor in readable_ancestors
+    ]
+    folder_info_list = FolderInfoList(kind="FolderInfoList", api_version=kind.api_version(target.version), items=items)
+    return json_response(folder_info_list)

@@ -1,4 +1,4 @@
-"""The sub-resource ``resources``: objects that a repository manages, and its files in quarantine."""
+"""The subresource ``resources``: objects that a repository manages, and its files in quarantine."""
 
 import asyncio
 from typing import Final
@@ -15,31 +15,36 @@ from dashwright.common.stores import repositories as common_repositories
 from dashwright.common.stores import resources
 from dashwright.common.stores.repositories import QuarantineEntry
 
-_MOST_QUARANTINED: Final = 1000
+_MAX_QUARANTINED_FILES: Final = 1000
 
 
 def operation(target: Target) -> Operation:
     """Return the operation of ``resources``."""
-    return descriptions.operation("get", target, below="Resources", responses={200: ResourceList}, errors=(404,))
+    return descriptions.operation("get", target, id_suffix="Resources", responses={200: ResourceList}, errors=(404,))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     """Respond with the managed objects and the quarantined files."""
-    kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
+    kind = target.kind
+    namespace = call.parameters["namespace"]
+    name = call.parameters["name"]
     async with services.database.connection() as connection:
         repository = await resources.get(connection, kind, namespace, name)
-        found = await repositories.managed(connection, namespace, name)
-        faults = await common_repositories.faults(connection, repository.uid, most=_MOST_QUARANTINED, copies=False)
-    listed = ResourceList(
+        managed_objects = await repositories.managed_objects(connection, namespace, name)
+        # Identical copies of a synced file are in quarantine but no errors, so they are left out.
+        quarantine_entries = await common_repositories.list_quarantined(
+            connection, repository.uid, limit=_MAX_QUARANTINED_FILES, include_copies=False
+        )
+    resource_list = ResourceList(
         kind="ResourceList",
         api_version=kind.api_version(target.version),
-        items=list(found),
-        quarantined=[_quarantined(fault) for fault in faults],
+        items=list(managed_objects),
+        quarantined=[_quarantined_file(entry) for entry in quarantine_entries],
     )
     # Encoded in a thread: tens of thousands of objects would delay other requests.
-    return (await asyncio.to_thread(json_response, listed))._replace(may_compress=True)
+    return (await asyncio.to_thread(json_response, resource_list))._replace(may_compress=True)
 
 
-def _quarantined(fault: QuarantineEntry) -> QuarantinedFile:
-    since = round(fault.since.timestamp() * 1000)
-    return QuarantinedFile(path=fault.path, message=fault.message, name=fault.name or None, hash=fault.checksum or None, since=since)
+def _quarantined_file(entry: QuarantineEntry) -> QuarantinedFile:
+    since = round(entry.since.timestamp() * 1000)
+    return QuarantinedFile(path=entry.path, message=entry.message, name=entry.name or None, hash=entry.checksum or None, since=since)

@@ -1,4 +1,4 @@
-"""The sub-resource ``status``: the whole object, at the address where only its status is written."""
+"""The subresource ``status``: a read returns the complete object, and a write changes only the status."""
 
 from functools import partial
 
@@ -21,51 +21,56 @@ def operation(target: Target) -> Operation:
     return descriptions.operation(
         "get",
         target,
-        below="Status",
-        query=descriptions.INCLUDED,
+        id_suffix="Status",
+        query=descriptions.INCLUDE_OBJECT_PARAMETER,
         responses={200: descriptions.object_content(target.kind)},
         errors=(404, 406),
     )
 
 
-def operation_of_replace(target: Target) -> Operation:
+def replace_operation(target: Target) -> Operation:
     """Return the operation that replaces the status."""
-    return _writing("update", target, descriptions.object_content(target.kind))
+    return _write_operation("update", target, descriptions.object_content(target.kind))
 
 
-def operation_of_patch(target: Target) -> Operation:
+def patch_operation(target: Target) -> Operation:
     """Return the operation that patches the status."""
-    return _writing("patch", target, descriptions.patch_contents(target.kind, *patches.BY_TYPE))
+    return _write_operation("patch", target, descriptions.patch_contents(target.kind, *patches.PATCH_BY_MEDIA_TYPE))
 
 
 async def replace(target: Target, services: Services, call: Call) -> Response:
     """Replace the status and respond with the object."""
-    kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
+    kind = target.kind
+    namespace = call.parameters["namespace"]
+    name = call.parameters["name"]
+    response_format = formats.format_of(call)
     context = options.write_context(call, subresource="status")
-    sent = objects.read_status_update(await formats.read_body(call), kind, namespace, target.version, name)
+    update = objects.read_status_update(await formats.read_body(call), kind, namespace, target.version, name)
 
     def change(_: StoredObject) -> dict[str, object]:
-        return sent.status
+        return update.status
 
-    changed = await services.writer.update_status(kind, namespace, name, change, context, preconditions=sent.preconditions)
-    return formats.one(form, kind, target.version, changed.stored)
+    result = await services.writer.update_status(kind, namespace, name, change, context, preconditions=update.preconditions)
+    return formats.object_response(response_format, kind, target.version, result.stored_object)
 
 
 async def patch(target: Target, services: Services, call: Call) -> Response:
     """Patch the status and respond with the object."""
-    kind, form, apply = target.kind, formats.format_of(call), patch_of(call)
+    kind = target.kind
+    response_format = formats.format_of(call)
+    apply_patch = patch_of(call)
     context, body = options.write_context(call, subresource="status"), await call.body()
-    change = partial(objects.patched_status, lambda tree: apply(tree, objects.read_tree(body)), target.version)
-    changed = await services.writer.update_status(kind, call.parameters["namespace"], call.parameters["name"], change, context)
-    return formats.one(form, kind, target.version, changed.stored)
+    change = partial(objects.patched_status, lambda tree: apply_patch(tree, objects.parse_tree(body)), target.version)
+    result = await services.writer.update_status(kind, call.parameters["namespace"], call.parameters["name"], change, context)
+    return formats.object_response(response_format, kind, target.version, result.stored_object)
 
 
-def _writing(verb: str, target: Target, request: object) -> Operation:
+def _write_operation(verb: str, target: Target, request: object) -> Operation:
     return descriptions.operation(
         verb,
         target,
-        below="Status",
-        query=descriptions.WRITING,
+        id_suffix="Status",
+        query=descriptions.WRITE_PARAMETERS,
         request=request,
         responses={200: descriptions.object_content(target.kind)},
         errors=(404, 406, 409, 422),

@@ -1,4 +1,4 @@
-"""The sub-resource ``versions``: earlier versions of a dashboard, as a list or one as a whole."""
+"""The subresource ``versions``: a list of the versions of a dashboard, or one complete version."""
 
 from dataclasses import replace
 from typing import Final
@@ -7,7 +7,7 @@ from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import descriptions, formats, history
-from dashwright.api.resources.formats import Form
+from dashwright.api.resources.formats import Representation
 from dashwright.api.resources.request import Target, read_object
 from dashwright.api.resources.services import Services
 from dashwright.common.errors import BadRequest
@@ -27,61 +27,70 @@ _QUERY: Final = {
 
 def operation(target: Target) -> Operation:
     """Return the operation that lists versions."""
-    either = Content(DashboardVersionList | descriptions.object_model(target.kind), (JSON, YAML))
-    return descriptions.operation("list", target, below="Versions", query=_QUERY, responses={200: either}, errors=(404, 406))
+    content = Content(DashboardVersionList | descriptions.object_model(target.kind), (JSON, YAML))
+    return descriptions.operation("list", target, id_suffix="Versions", query=_QUERY, responses={200: content}, errors=(404, 406))
 
 
-def operation_of_one(target: Target) -> Operation:
+def single_version_operation(target: Target) -> Operation:
     """Return the operation that reads one version."""
     version_operation = descriptions.operation(
-        "get", target, below="Version", responses={200: descriptions.object_content(target.kind)}, errors=(404, 406)
+        "get", target, id_suffix="Version", responses={200: descriptions.object_content(target.kind)}, errors=(404, 406)
     )
     return replace(version_operation, parameters={"number": int})
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
-    """Respond with the versions of a dashboard, the newest first, or with one if the query names it."""
-    query = _options(call)
+    """Respond with the versions of a dashboard, the newest first, or with one complete version if the query names it."""
+    query = _query_options(call)
     if query.version:
-        return await _one(target, services, call, query.version)
-    form, limit, before = formats.format_of(call), history.limit_of(call), history.before_of(call)
-    current, _ = await read_object(target.kind, services, call)
+        return await _single_version(target, services, call, query.version)
+    response_format = formats.format_of(call)
+    limit = history.page_size_of(call)
+    before = history.previous_generation(call)
+    dashboard, _ = await read_object(target.kind, services, call)
     async with services.database.connection() as connection:
-        found = await histories.versions(connection, current.uid, before=before, limit=limit + 1)
-    listed = DashboardVersionList(
+        versions = await histories.versions(connection, dashboard.uid, before=before, limit=limit + 1)
+    version_list = DashboardVersionList(
         kind="DashboardVersionList",
         api_version=target.kind.api_version(target.version),
-        metadata=ListMeta(resource_version=str(current.resource_version), continue_=history.continue_members(found, limit).get("continue")),
-        items=[_info(version) for version in found[:limit]],
+        metadata=ListMeta(
+            resource_version=str(dashboard.resource_version), continue_=history.continue_members(versions, limit).get("continue")
+        ),
+        items=[_version_info(version) for version in versions[:limit]],
     )
-    return formats.one(replace(form, form=Form.WHOLE), target.kind, target.version, listed.to_json())
+    return formats.object_response(
+        replace(response_format, representation=Representation.OBJECT), target.kind, target.version, version_list.to_json()
+    )
 
 
-async def handle_one(target: Target, services: Services, call: Call) -> Response:
+async def handle_single_version(target: Target, services: Services, call: Call) -> Response:
     """Respond with the version that the path names."""
-    return await _one(target, services, call, _number(call.parameters["number"]))
+    return await _single_version(target, services, call, _parse_version(call.parameters["number"]))
 
 
-def _options(call: Call) -> VersionsQueryOptions:
-    """Return the options in the query; version 0 means the list."""
-    path, text = call.query.get("path"), call.query.get("version") or (call.query.get("path") or "").strip("/")
-    return VersionsQueryOptions(path=path, version=_number(text) if text not in ("", "0") else 0)
+def _query_options(call: Call) -> VersionsQueryOptions:
+    """Return the options in the query: the version in ``version`` or in ``path``, or 0 for the list of versions."""
+    path = call.query.get("path")
+    version = call.query.get("version") or (path or "").strip("/")
+    return VersionsQueryOptions(path=path, version=_parse_version(version) if version not in ("", "0") else 0)
 
 
-def _number(text: str) -> int:
-    number = parse_integer(text)
-    if number is None or number < 1:
-        raise BadRequest(f"version {text[:40]!r} is not a version number; give a whole number from 1")
-    return number
+def _parse_version(value: str) -> int:
+    version_number = parse_integer(value)
+    if version_number is None or version_number < 1:
+        raise BadRequest(f"version {value[:40]!r} is not a version number; give a whole number from 1")
+    return version_number
 
 
-async def _one(target: Target, services: Services, call: Call, number: int) -> Response:
-    form = formats.format_of(call)
-    current, _ = await read_object(target.kind, services, call)
-    return formats.one(form, target.kind, target.version, await history.version_of(services, current, number))
+async def _single_version(target: Target, services: Services, call: Call, version_number: int) -> Response:
+    response_format = formats.format_of(call)
+    dashboard, _ = await read_object(target.kind, services, call)
+    return formats.object_response(
+        response_format, target.kind, target.version, await history.object_at_generation(services, dashboard, version_number)
+    )
 
 
-def _info(version: StoredVersion) -> DashboardVersionInfo:
+def _version_info(version: StoredVersion) -> DashboardVersionInfo:
     return DashboardVersionInfo(
         version=version.generation,
         parent_version=version.parent_version,

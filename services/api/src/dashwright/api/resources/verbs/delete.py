@@ -1,4 +1,4 @@
-"""Delete: one object, if it is still in the state that the caller expects. An object with finalizers is returned and waits for them."""
+"""Delete: one object, if it meets the preconditions. The response has the object if it waits for finalizers."""
 
 import orjson
 
@@ -16,20 +16,20 @@ def operation(target: Target) -> Operation:
     return descriptions.operation(
         "delete",
         target,
-        query=descriptions.DELETING,
-        request=descriptions.DELETE_OPTIONS,
-        responses={200: descriptions.STATUS},
+        query=descriptions.DELETE_PARAMETERS,
+        request=descriptions.DELETE_OPTIONS_CONTENT,
+        responses={200: descriptions.STATUS_CONTENT},
         errors=(404, 406, 409, 413, 415),
     )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     """Delete the object; respond with a Status, or with the object if it waits for finalizers."""
-    form = formats.format_of(call)
-    request = await options.delete_request_of(call)
+    response_format = formats.format_of(call)
+    request = await options.read_delete_request(call)
     removal = await storage_of(target.kind).delete(target.kind, services, call, request)
-    if removal.waiting is not None:
-        return formats.one(form, target.kind, target.version, removal.waiting)
+    if removal.waiting_object is not None:
+        return formats.object_response(response_format, target.kind, target.version, removal.waiting_object)
     return _deleted_status(target, call.parameters["name"], removal.uid)
 
 

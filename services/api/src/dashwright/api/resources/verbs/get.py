@@ -12,11 +12,17 @@ from dashwright.api.resources.storage import storage_of
 def operation(target: Target) -> Operation:
     """Return the operation of a get."""
     return descriptions.operation(
-        "get", target, query=descriptions.INCLUDED, responses={200: descriptions.object_content(target.kind)}, errors=(404, 406)
+        "get",
+        target,
+        query=descriptions.INCLUDE_OBJECT_PARAMETER,
+        responses={200: descriptions.object_content(target.kind)},
+        errors=(404, 406),
     )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     """Respond with the object that the path names."""
-    form = formats.format_of(call)
-    return formats.one(form, target.kind, target.version, await storage_of(target.kind).get(target.kind, services, call))
+    response_format = formats.format_of(call)
+    return formats.object_response(
+        response_format, target.kind, target.version, await storage_of(target.kind).get(target.kind, services, call)
+    )

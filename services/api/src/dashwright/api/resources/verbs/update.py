@@ -1,4 +1,4 @@
-"""Update: an object replaced by the sent one, if it is still in the state that the caller expects."""
+"""Update: the replacement of a stored object by the sent object, if the stored object meets the preconditions."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ from dashwright.api.resources import descriptions, formats, objects, options
 from dashwright.api.resources.options import warning_headers
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.threads import run_sized
+from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.common.stores.resources import StoredObject
 
@@ -20,7 +20,7 @@ def operation(target: Target) -> Operation:
     return descriptions.operation(
         "update",
         target,
-        query=descriptions.WRITING,
+        query=descriptions.WRITE_PARAMETERS,
         request=descriptions.object_content(kind),
         responses={200: descriptions.object_content(kind)},
         errors=(404, 406, 409, 412, 422),
@@ -29,13 +29,16 @@ def operation(target: Target) -> Operation:
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     """Replace the object and respond with the result."""
-    kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
+    kind = target.kind
+    namespace = call.parameters["namespace"]
+    name = call.parameters["name"]
+    response_format = formats.format_of(call)
     context, validation = options.write_context(call), options.validation_of(call)
     tree, size = await formats.read_body(call), len(await call.body())
-    sent = await run_sized(size, partial(objects.read_update, tree, kind, namespace, target.version, name, validation))
+    update = await run_in_thread_if_large(size, partial(objects.read_update, tree, kind, namespace, target.version, name, validation))
 
     def change(_: StoredObject) -> DesiredObject:
-        return sent.desired
+        return update.desired
 
-    changed = await services.writer.update(kind, namespace, name, change, context, preconditions=sent.preconditions, size=size)
-    return formats.one(form, kind, target.version, changed.stored, headers=warning_headers(changed.warnings))
+    result = await services.writer.update(kind, namespace, name, change, context, preconditions=update.preconditions, size=size)
+    return formats.object_response(response_format, kind, target.version, result.stored_object, headers=warning_headers(result.warnings))

@@ -1,4 +1,4 @@
-"""The lines of watches, encoded once and shared by all watches that receive the same events in the same format."""
+"""The lines of watches: events are encoded once for all watches that receive them in the same format."""
 
 import asyncio
 from collections import OrderedDict
@@ -10,26 +10,25 @@ from uuid import UUID
 import orjson
 
 from dashwright.api.resources import formats
-from dashwright.api.resources.formats import Form, Format, Item
+from dashwright.api.resources.formats import Format, Item, Representation, StoredItem
 from dashwright.api.resources.watching.transitions import Transition
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.single_flight import SingleFlight
 from dashwright.common.stores import changes
-from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
-_BYTES: Final = 16 * 1024 * 1024
+_MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
 """Limit on cached lines, in bytes."""
-_CONCURRENT_READS: Final = 4
-"""Chunks whose bodies are read concurrently."""
+_MAX_CONCURRENT_READS: Final = 4
+"""Limit on the chunks whose bodies are read concurrently."""
 
 _INITIAL: Final = "INITIAL"
-"""Stands for the event type in cache keys of initial objects (``sendInitialEvents``)."""
+"""The event type in cache keys of initial objects (``sendInitialEvents``)."""
 
-_BODIES: Final = 1024 * 1024
-"""Limit on the bodies of one chunk, in bytes; a single larger body is still read."""
+_MAX_BODY_BYTES: Final = 1024 * 1024
+"""Limit on the bytes of bodies in one chunk, unless a single body is larger."""
 
 
 class ChunkKey(NamedTuple):
@@ -39,111 +38,119 @@ class ChunkKey(NamedTuple):
     events: tuple[tuple[int, str], ...]
     kind: Kind
     version: str
-    form: Format
+    response_format: Format
     #: Whether the first event includes the column definitions (``as=Table``).
     with_columns: bool
 
 
 class Chunk(NamedTuple):
-    """Encoded lines."""
+    """Encoded lines of several events."""
 
     lines: bytes
-    #: Number of events in ``lines``.
-    events: int
+    event_count: int
 
 
-class Lines:
-    """A cache of the newest encoded chunks, limited by their bytes, because many watches send the same lines."""
+class EventLines:
+    """An encoder of events with a cache of the newest chunks, because many watches send the same lines."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._room = _BYTES
+        self._free_bytes = _MAX_CACHED_BYTES
         self._chunks: OrderedDict[ChunkKey, Chunk] = OrderedDict()
-        self._in_flight: SingleFlight[ChunkKey, Chunk] = SingleFlight()
-        self._reading = asyncio.Semaphore(_CONCURRENT_READS)
+        self._encodings_in_progress: SingleFlight[ChunkKey, Chunk] = SingleFlight()
+        self._read_semaphore = asyncio.Semaphore(_MAX_CONCURRENT_READS)
 
-    async def of(self, events: Sequence[Transition], kind: Kind, version: str, form: Format, *, with_columns: bool) -> Chunk:
-        """Return the lines of as many of the first events as the limit on bodies allows, in order. Raises Unavailable."""
-        key = ChunkKey(tuple(event.key for event in events), kind, version, form, with_columns)
+    async def change_lines(
+        self, events: Sequence[Transition], kind: Kind, version: str, response_format: Format, *, with_columns: bool
+    ) -> Chunk:
+        """Return the lines of the first events, as many as the limit on bodies allows. Raises Unavailable."""
+        key = ChunkKey(tuple(event.key for event in events), kind, version, response_format, with_columns)
         chunk = self._chunks.get(key)
         # Watchers that need the same chunk concurrently wait for one encoding of it.
-        return chunk if chunk is not None else await self._in_flight.once(key, lambda: self._write(key, events))
+        return chunk if chunk is not None else await self._encodings_in_progress.run(key, lambda: self._encode_changes(key, events))
 
-    async def of_objects(
-        self, items: Sequence[StoredObject | StoredJob], kind: Kind, version: str, form: Format, *, with_columns: bool
+    async def object_lines(
+        self, items: Sequence[StoredItem], kind: Kind, version: str, response_format: Format, *, with_columns: bool
     ) -> bytes:
-        """Return an ``ADDED`` line for each object, in order. Raises Unavailable, and Gone if a body is no longer stored."""
-        key = ChunkKey(tuple((item.resource_version, _INITIAL) for item in items), kind, version, form, with_columns)
-        chunk = self._chunks.get(key) or await self._in_flight.once(key, lambda: self._write_objects(key, items))
+        """Return an ``ADDED`` line for each object. Raises Unavailable, and Gone if a body is no longer stored."""
+        key = ChunkKey(tuple((item.resource_version, _INITIAL) for item in items), kind, version, response_format, with_columns)
+        chunk = self._chunks.get(key) or await self._encodings_in_progress.run(key, lambda: self._encode_objects(key, items))
         return chunk.lines
 
-    async def _write_objects(self, key: ChunkKey, items: Sequence[StoredObject | StoredJob]) -> Chunk:
-        missing = [item for item in items if isinstance(item, StoredObject) and not item.spec] if key.form.needs_body(key.kind) else []
+    async def _encode_objects(self, key: ChunkKey, items: Sequence[StoredItem]) -> Chunk:
+        objects_without_body = [item for item in items if isinstance(item, StoredObject) and not item.spec]
         bodies: Mapping[UUID, str] = {}
-        if missing:
-            async with self._reading, self._database.connection() as connection:
-                bodies = await lists.read_bodies(connection, missing)
-        whole = (item.with_spec(bodies[item.uid]) if isinstance(item, StoredObject) and item.uid in bodies else item for item in items)
+        if objects_without_body and key.response_format.needs_body(key.kind):
+            async with self._read_semaphore, self._database.connection() as connection:
+                bodies = await lists.read_bodies(connection, objects_without_body)
+        complete_items = (
+            item.with_spec(bodies[item.uid]) if isinstance(item, StoredObject) and item.uid in bodies else item for item in items
+        )
         lines = [
-            event_line(key.form, key.kind, key.version, "ADDED", item, with_columns=first)
-            for item, first in zip(whole, [key.with_columns] + [False] * len(items), strict=False)
+            event_line(key.response_format, key.kind, key.version, "ADDED", item, with_columns=key.with_columns and index == 0)
+            for index, item in enumerate(complete_items)
         ]
-        return self._store(key, Chunk(b"".join(lines), len(lines)))
+        return self._cache_chunk(key, Chunk(b"".join(lines), len(lines)))
 
-    async def _write(self, key: ChunkKey, events: Sequence[Transition]) -> Chunk:
-        specs = await self._specs(key, events)
-        lines = [
-            event_line(key.form, key.kind, key.version, event.type, event.item(key.kind, spec), with_columns=first)
-            for event, spec, first in zip(events, specs, [key.with_columns] + [False] * len(events), strict=False)
-        ]
-        return self._store(key, Chunk(b"".join(lines), len(lines)))
+    async def _encode_changes(self, key: ChunkKey, events: Sequence[Transition]) -> Chunk:
+        specs = await self._read_specs(key, events)
+        lines = []
+        # There may be fewer specs than events; the remaining events are left for the next chunk.
+        for index, (event, spec) in enumerate(zip(events, specs, strict=False)):
+            item, with_columns = event.item(key.kind, spec), key.with_columns and index == 0
+            lines.append(event_line(key.response_format, key.kind, key.version, event.type, item, with_columns=with_columns))
+        return self._cache_chunk(key, Chunk(b"".join(lines), len(lines)))
 
-    async def _specs(self, key: ChunkKey, events: Sequence[Transition]) -> Sequence[str]:
-        """Return the specs of the first events, as many as were read.
+    async def _read_specs(self, key: ChunkKey, events: Sequence[Transition]) -> Sequence[str]:
+        """Return the specs of the first events, as many as the limit on bodies allows.
 
         A spec is ``{}`` if the format omits specs or the body is no longer stored.
         """
-        if not key.form.needs_body(key.kind):
+        if not key.response_format.needs_body(key.kind):
             return ["{}"] * len(events)
-        missing = list(dict.fromkeys(event.body for event in events if event.change.spec is None))
-        found: dict[tuple[UUID, int], str | None] = {}
-        if missing:
-            async with self._reading, self._database.connection() as connection:
-                found = await changes.bodies(connection, missing, most=_BODIES)
-        specs = (event.change.spec or found.get(event.body, "{}") for event in events)
+        missing_body_keys = list(dict.fromkeys(event.body_key for event in events if event.change.spec is None))
+        bodies: dict[tuple[UUID, int], str | None] = {}
+        if missing_body_keys:
+            async with self._read_semaphore, self._database.connection() as connection:
+                bodies = await changes.bodies(connection, missing_body_keys, max_bytes=_MAX_BODY_BYTES)
+        # None is a body beyond the limit: its event and all later events are left for the next chunk.
+        specs = (event.change.spec or bodies.get(event.body_key, "{}") for event in events)
         return [spec for spec in takewhile(lambda spec: spec is not None, specs) if spec is not None]
 
-    def _store(self, key: ChunkKey, chunk: Chunk) -> Chunk:
+    def _cache_chunk(self, key: ChunkKey, chunk: Chunk) -> Chunk:
         self._chunks[key] = chunk
-        self._room -= len(chunk.lines)
+        self._free_bytes -= len(chunk.lines)
         # The oldest chunks are evicted first: slow watchers read their changes from the database again.
-        while self._room < 0:
-            _, dropped = self._chunks.popitem(last=False)
-            self._room += len(dropped.lines)
+        while self._free_bytes < 0:
+            _, evicted_chunk = self._chunks.popitem(last=False)
+            self._free_bytes += len(evicted_chunk.lines)
         return chunk
 
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""The annotation of the bookmark after the initial objects."""
 
 
-def event_line(form: Format, kind: Kind, version: str, event_type: str, item: Item, *, with_columns: bool) -> bytes:
+def event_line(response_format: Format, kind: Kind, version: str, event_type: str, item: Item, *, with_columns: bool) -> bytes:
     """Return one line of a watch: an event (``ADDED`` …) and the object. The object of an ``ERROR`` is a Status.
 
-    Set ``with_columns`` for the first event of a table only: clients need the columns once.
+    If objects are sent as tables, set ``with_columns`` for the first event only: clients need the column definitions once.
     """
     if event_type == "ERROR" and isinstance(item, bytes):
-        shown = item
-    elif form.form is Form.TABLE:
-        shown = formats.table(form, kind, version, {"resourceVersion": formats.version_of(item)}, [item], with_columns=with_columns)
+        object_json = item
+    elif response_format.representation is Representation.TABLE:
+        object_json = formats.encode_table(
+            response_format, kind, version, {"resourceVersion": formats.resource_version_of(item)}, [item], with_columns=with_columns
+        )
     else:
-        shown = formats.encode(form, kind, version, item)
-    return b'{"type":"' + event_type.encode() + b'","object":' + shown + b"}\n"
+        object_json = formats.encode(response_format, kind, version, item)
+    return b'{"type":"' + event_type.encode() + b'","object":' + object_json + b"}\n"
 
 
-def bookmark_line(form: Format, kind: Kind, version: str, resource_version: int, *, ends_initial: bool) -> bytes:
-    """Return a bookmark: all changes up to ``resource_version`` were sent. ``ends_initial`` marks the end of the initial objects."""
+def bookmark_line(response_format: Format, kind: Kind, version: str, resource_version: int, *, ends_initial_events: bool) -> bytes:
+    """Return a bookmark: all changes up to ``resource_version`` were sent, and with ``ends_initial_events`` all initial objects."""
     metadata: dict[str, object] = {"resourceVersion": str(resource_version)}
-    if ends_initial:
+    if ends_initial_events:
         metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
-    marked = orjson.dumps({"kind": kind.kind, "apiVersion": kind.api_version(version), "metadata": metadata})
-    return event_line(form, kind, version, "BOOKMARK", marked, with_columns=False)
+    bookmark = orjson.dumps({"kind": kind.kind, "apiVersion": kind.api_version(version), "metadata": metadata})
+    return event_line(response_format, kind, version, "BOOKMARK", bookmark, with_columns=False)

@@ -7,11 +7,11 @@ from typing import Final
 from dashwright.api.http.call import Call
 from dashwright.common.errors import BadRequest, Cause, Invalid
 
-_FALSE: Final = frozenset({"false", "0"})
+_FALSE_VALUES: Final = frozenset({"false", "0"})
 # Seconds of a watch without a timeout. The duration is random, so that watches that began together do not reconnect together.
-_SHORTEST, _LONGEST = 1800.0, 3600.0
-_MOST_SECONDS: Final = 86_400
-"""Seconds that a watch lasts at most."""
+_MIN_DEFAULT_SECONDS, _MAX_DEFAULT_SECONDS = 1800.0, 3600.0
+_MAX_SECONDS: Final = 86_400
+"""Limit on the duration of a watch, in seconds."""
 _NOT_OLDER_THAN: Final = "NotOlderThan"
 
 
@@ -19,61 +19,61 @@ _NOT_OLDER_THAN: Final = "NotOlderThan"
 class WatchOptions:
     """The options of one watch."""
 
-    #: The version to continue from; 0 is the newest.
-    after: int
+    #: The resource version to continue from; 0 for the newest.
+    start_version: int
     #: Send the existing objects first.
-    is_initial: bool
+    sends_initial_events: bool
     #: Send a bookmark after the existing objects.
-    marks_initial: bool
-    #: Send bookmarks from time to time.
-    bookmarks: bool
-    #: Duration of the watch.
-    seconds: float
+    marks_end_of_initial_events: bool
+    #: Send bookmarks at intervals.
+    sends_bookmarks: bool
+    #: Duration of the watch in seconds.
+    timeout_seconds: float
 
 
 def is_watch(call: Call) -> bool:
-    """Return whether a GET of a collection asks for a watch: ``watch`` is given and not false."""
-    return _is_set(call, "watch")
+    """Return whether a GET of a collection requests a watch: it has the parameter ``watch``, which is not false."""
+    return _is_enabled(call, "watch")
 
 
 def watch_options_of(call: Call) -> WatchOptions:
-    """Return the options in the query. Raises BadRequest for unreadable values, Invalid for options that exclude each other."""
-    sends_initial = _is_set(call, "sendInitialEvents") if "sendInitialEvents" in call.query else None
-    _check_match(call, sends_initial=sends_initial is not None)
-    after = _number(call, "resourceVersion")
-    is_initial = after == 0 if sends_initial is None else sends_initial
-    seconds = _number(call, "timeoutSeconds")
+    """Return the options in the query. Raises BadRequest for invalid values, Invalid for options that exclude each other."""
+    send_initial_events = _is_enabled(call, "sendInitialEvents") if "sendInitialEvents" in call.query else None
+    _check_match(call, has_send_initial_events=send_initial_events is not None)
+    start_version = _non_negative_integer(call, "resourceVersion")
+    timeout_seconds = _non_negative_integer(call, "timeoutSeconds")
     return WatchOptions(
-        after,
-        is_initial,
-        marks_initial=bool(sends_initial),
-        bookmarks=_is_set(call, "allowWatchBookmarks"),
-        seconds=min(seconds, _MOST_SECONDS) or random.uniform(_SHORTEST, _LONGEST),
+        start_version,
+        sends_initial_events=start_version == 0 if send_initial_events is None else send_initial_events,
+        marks_end_of_initial_events=bool(send_initial_events),
+        sends_bookmarks=_is_enabled(call, "allowWatchBookmarks"),
+        timeout_seconds=min(timeout_seconds, _MAX_SECONDS) or random.uniform(_MIN_DEFAULT_SECONDS, _MAX_DEFAULT_SECONDS),
     )
 
 
-def _check_match(call: Call, *, sends_initial: bool) -> None:
+def _check_match(call: Call, *, has_send_initial_events: bool) -> None:
+    """Raise Invalid unless the request has both ``sendInitialEvents`` and ``resourceVersionMatch=NotOlderThan``, or neither."""
     match = call.query.get("resourceVersionMatch", "")
-    if sends_initial and match != _NOT_OLDER_THAN:
-        raise _forbidden(f"sendInitialEvents requires setting resourceVersionMatch to {_NOT_OLDER_THAN}")
-    if match and not sends_initial:
-        raise _forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+    if has_send_initial_events and match != _NOT_OLDER_THAN:
+        raise _match_error(f"sendInitialEvents requires setting resourceVersionMatch to {_NOT_OLDER_THAN}")
+    if match and not has_send_initial_events:
+        raise _match_error("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
 
 
-def _forbidden(why: str) -> Invalid:
-    cause = Cause("resourceVersionMatch", "FieldValueForbidden", f"Forbidden: {why}")
+def _match_error(reason: str) -> Invalid:
+    cause = Cause("resourceVersionMatch", "FieldValueForbidden", f"Forbidden: {reason}")
     return Invalid(f"ListOptions.meta.k8s.io is invalid: {cause.field}: {cause.message}", causes=[cause])
 
 
-def _is_set(call: Call, name: str) -> bool:
-    """Return a switch as Kubernetes reads it: every value that is not false counts as true."""
-    return name in call.query and call.query[name].lower() not in _FALSE
+def _is_enabled(call: Call, name: str) -> bool:
+    """Return a boolean parameter as Kubernetes parses it: every value except ``false`` and ``0`` is true."""
+    return name in call.query and call.query[name].lower() not in _FALSE_VALUES
 
 
-def _number(call: Call, name: str) -> int:
-    text = call.query.get(name, "")
-    if not text:
+def _non_negative_integer(call: Call, name: str) -> int:
+    value = call.query.get(name, "")
+    if not value:
         return 0
-    if not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) >= 2**63:
-        raise BadRequest(f"{name} {text[:40]!r} is not a whole number; a watch continues from the resourceVersion of a list or an event")
-    return int(text)
+    if not value.isascii() or not value.isdigit() or len(value) > 19 or int(value) >= 2**63:
+        raise BadRequest(f"{name} {value[:40]!r} is not a whole number; a watch continues from the resourceVersion of a list or an event")
+    return int(value)

@@ -1,4 +1,4 @@
-"""Changes as a watcher sees them who may see only some objects."""
+"""Events of changes for a watcher who sees only some states of objects."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,16 +20,16 @@ class Transition(NamedTuple):
 
     @property
     def key(self) -> tuple[int, str]:
-        """The identity of the event in its stream: events with the same key show the same object."""
+        """The resource version and type, which identify the event in its change stream."""
         return (self.change.resource_version, self.type)
 
     @property
-    def body(self) -> tuple[UUID, int]:
+    def body_key(self) -> tuple[UUID, int]:
         """The uid and generation of the body that the event shows."""
         return (self.change.uid, self.state.generation)
 
     def item(self, kind: Kind, spec: str) -> StoredObject:
-        """Return the state as a stored object with this body."""
+        """Return the state as a stored object of the kind, with ``spec`` as its body."""
         state, change = self.state, self.change
         return StoredObject(
             kind,
@@ -49,18 +49,17 @@ class Transition(NamedTuple):
         )
 
 
-def transition_of(change: Change, shows: Callable[[ObjectState], bool]) -> Transition | None:
-    """Return the event of a change for a watcher who sees the states that ``shows`` accepts; None if it concerns no such state.
+def transition_of(change: Change, is_visible_state: Callable[[ObjectState], bool]) -> Transition | None:
+    """Return the event of a change for a watcher who sees only the states that ``is_visible_state`` accepts, or None.
 
-    An object that enters the watcher's view is ADDED. One that leaves it is DELETED, in the last state that the watcher could
-    see.
+    An object that becomes visible is ADDED. An object that becomes invisible is DELETED, with its last visible state.
     """
-    old = None if change.type == "ADDED" else change.old or change.state
-    is_seen = change.type != "DELETED" and shows(change.state)
-    was_seen = old is not None and shows(old)
-    if is_seen:
-        return Transition("MODIFIED" if was_seen else "ADDED", change, change.state)
-    # The old state, since the watcher must not see the new one.
-    if was_seen and old is not None:
-        return Transition("DELETED", change, old)
+    old_state = None if change.type == "ADDED" else change.old or change.state
+    is_visible = change.type != "DELETED" and is_visible_state(change.state)
+    was_visible = old_state is not None and is_visible_state(old_state)
+    if is_visible:
+        return Transition("MODIFIED" if was_visible else "ADDED", change, change.state)
+    # With the old state, because the watcher must not see the new state.
+    if was_visible and old_state is not None:
+        return Transition("DELETED", change, old_state)
     return None

@@ -1,4 +1,4 @@
-"""Admission: from a desired object to the row to write, by the kind's model and rules."""
+"""Admission: the model and the rules of a kind turn a desired object into the row to write."""
 
 import re
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from dashwright.api.resources.metadata import annotations_of
 from dashwright.api.resources.writing.desired_object import DesiredObject
-from dashwright.common.document import check_texts, json_equal, read_json, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
+from dashwright.common.json_documents import check_strings, json_equal, read_json, write_json
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MESSAGE, REPOSITORY_MANAGER, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
@@ -21,10 +21,10 @@ from dashwright.common.models.causes import causes_of
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
-LARGEST_SPEC: Final = 5 * 1024 * 1024
-"""Characters of a spec, after admission."""
+MAX_SPEC_LENGTH: Final = 5 * 1024 * 1024
+"""Limit on the characters of a spec after admission."""
 
-_RESTORED: Final = re.compile(r"Restored from version ([1-9][0-9]{0,17})")
+_RESTORE_MESSAGE_PATTERN: Final = re.compile(r"Restored from version ([1-9][0-9]{0,17})")
 
 
 class Admission(NamedTuple):
@@ -34,106 +34,111 @@ class Admission(NamedTuple):
     #: The tree of the body to store.
     body: dict[str, Any]
     #: The tree of the stored body; None for a new object.
-    old: dict[str, Any] | None
+    current_body: dict[str, Any] | None
 
 
-def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, stored: StoredObject | None = None) -> Admission:
-    """Return the admitted object. Raises Invalid with one cause for each fault, and TooLarge.
+def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, current: StoredObject | None = None) -> Admission:
+    """Return the admitted object, which replaces ``current`` if there is one. Raises Invalid with a cause for each fault, and TooLarge.
 
-    If the spec equals that of ``stored``, its text and version are kept, so that the write changes nothing.
+    If the spec equals that of ``current``, the stored spec and its version are kept, so that the write does not change them.
     """
     kind = desired.kind
-    old: dict[str, Any] | None = None if stored is None else read_json(stored.spec)
+    current_body: dict[str, Any] | None = None if current is None else read_json(current.spec)
     body = desired.spec
-    if not desired.is_body:
-        body = rendering.body_of(kind, None if stored is None else stored.body, desired.version, body)
+    if not desired.is_stored_body:
+        body = rendering.body_of(kind, None if current is None else current.body, desired.version, body)
     if kind.spec is not None:
-        body = _validated(kind, kind.spec, desired.name, body)
-    # Numbers are compared by value, so another spelling of an equal body keeps the stored text.
-    kept = stored if stored is not None and json_equal(body, old) else None
-    version = desired.version if kept is None else kept.stored_version
-    draft = Draft(desired.name, namespace, body, dict(desired.labels), _annotations(desired), old, version)
+        body = _validate_member(kind, kind.spec, desired.name, body)
+    # Numbers are compared by value, so that 1 instead of 1.0 does not count as a change.
+    unchanged_object = current if current is not None and json_equal(body, current_body) else None
+    version = desired.version if unchanged_object is None else unchanged_object.stored_version
+    draft = Draft(desired.name, namespace, body, dict(desired.labels), _annotations_to_store(desired), current_body, version)
     if kind.dns_name:
         check_object_name(desired.name)
     if kind.admit is not None:
         kind.admit(draft, settings)
-    # All faults in one response, so that a client need not send the object once for each.
+    # All causes in one response, so that a client does not have to send the object again for each of them.
     if draft.causes:
         raise kind.invalid(desired.name, draft.causes)
     extract = kind.extract(draft.spec)
-    title = _title(desired, extract, stored, old)
-    require_texts(title)
-    text = write_json(draft.spec).decode() if kept is None else kept.spec
-    if kept is None and len(text) > LARGEST_SPEC:
-        raise TooLarge(f"the spec of {kind.singular} {desired.name!r} has more than {LARGEST_SPEC} characters; make it smaller or split it")
+    title = _title(desired, extract, current, current_body)
+    require_storable_strings(title)
+    spec = write_json(draft.spec).decode() if unchanged_object is None else unchanged_object.spec
+    if unchanged_object is None and len(spec) > MAX_SPEC_LENGTH:
+        raise TooLarge(
+            f"the spec of {kind.singular} {desired.name!r} has more than {MAX_SPEC_LENGTH} characters; make it smaller or split it"
+        )
     write = resources.Write(
         kind,
         desired.name,
-        text,
+        spec,
         rendering.stored_version(kind, version, extract),
         extract=extract._replace(title=title),
         labels=draft.labels,
         annotations=draft.annotations,
         finalizers=desired.finalizers,
         owner_references=desired.owner_references,
-        number=desired.number,
+        number=desired.numeric_id,
         restored_from=desired.restored_from or _restored_from(desired),
     )
-    return Admission(write, draft.spec, old)
+    return Admission(write, draft.spec, current_body)
 
 
 def validated_status(kind: Kind, name: str, status: dict[str, Any]) -> dict[str, Any]:
-    """Return a status with defaults filled in and unknown fields dropped. Raises Invalid."""
+    """Return a status with defaults and without unknown fields. Raises Invalid."""
     assert kind.status is not None, f"{kind.plural} have no status to write"
-    return _validated(kind, kind.status, name, status, "status")
+    return _validate_member(kind, kind.status, name, status, "status")
 
 
-def _title(desired: DesiredObject, extract: Extract, stored: StoredObject | None, old: Mapping[str, Any] | None) -> str:
-    """Return the title to store. A title that differs from the spec's is kept until the spec's title changes."""
+def _title(desired: DesiredObject, extract: Extract, current: StoredObject | None, current_body: Mapping[str, Any] | None) -> str:
+    """Return the title to store.
+
+    The stored title can differ from the title in the stored spec. Then it is kept until the title in the spec changes.
+    """
     if desired.title is not None:
         return desired.title
-    if stored is None or old is None or stored.title == extract.title:
+    if current is None or current_body is None or current.title == extract.title:
         return extract.title
-    return stored.title if desired.kind.extract(old).title == extract.title else extract.title
+    return current.title if desired.kind.extract(current_body).title == extract.title else extract.title
 
 
 def _restored_from(desired: DesiredObject) -> int | None:
-    """Return the generation that the write restores, as its message names it. Grafana's clients mark a restore this way."""
-    found = _RESTORED.fullmatch(desired.annotations.get(MESSAGE, "")) if desired.kind.history else None
-    return None if found is None else int(found[1])
+    """Return the generation in a message such as ``Restored from version 3``, with which Grafana's clients mark a restore, or None."""
+    match = _RESTORE_MESSAGE_PATTERN.fullmatch(desired.annotations.get(MESSAGE, "")) if desired.kind.history else None
+    return None if match is None else int(match[1])
 
 
-def without_old_message(desired: DesiredObject, stored: StoredObject) -> DesiredObject:
-    """Return the desired object without the message of the stored version, which clients send back with the object they read."""
+def without_repeated_message(desired: DesiredObject, current: StoredObject) -> DesiredObject:
+    """Return the desired object without the message of the stored version: clients send it back with the object that they read."""
     message = desired.annotations.get(MESSAGE)
-    if desired.is_body or message is None or message != annotations_of(stored).get(MESSAGE):
+    if desired.is_stored_body or message is None or message != annotations_of(current).get(MESSAGE):
         return desired
-    return replace(desired, annotations={key: text for key, text in desired.annotations.items() if key != MESSAGE})
+    return replace(desired, annotations={key: value for key, value in desired.annotations.items() if key != MESSAGE})
 
 
-def require_texts(tree: Any) -> None:
-    """Raise BadRequest for text that the database cannot store."""
+def require_storable_strings(tree: Any) -> None:
+    """Raise BadRequest for strings that the database cannot store."""
     try:
-        check_texts(tree)
+        check_strings(tree)
     except Invalid as error:
         raise BadRequest(error.message) from error
 
 
-def _annotations(desired: DesiredObject) -> dict[str, str]:
-    """Return the sent annotations without the claim of a repository and without the root folder."""
-    is_claimed = desired.annotations.get(MANAGED_BY) == REPOSITORY_MANAGER
-    given = {key: text for key, text in desired.annotations.items() if not (is_claimed and key in SET_BY_MANAGER)}
-    if not given.get(FOLDER_KEY):
-        given.pop(FOLDER_KEY, None)
-    return given
+def _annotations_to_store(desired: DesiredObject) -> dict[str, str]:
+    """Return the sent annotations without an empty folder, and without a repository as manager, because only a sync may set one."""
+    is_manager_repository = desired.annotations.get(MANAGED_BY) == REPOSITORY_MANAGER
+    annotations = {key: value for key, value in desired.annotations.items() if not (is_manager_repository and key in SET_BY_MANAGER)}
+    if not annotations.get(FOLDER_KEY):
+        annotations.pop(FOLDER_KEY, None)
+    return annotations
 
 
-def _validated(kind: Kind, model: type[BaseModel], name: str, part: dict[str, Any], called: str = "spec") -> dict[str, Any]:
-    """Return one part of an object with defaults filled in and unknown fields dropped. Raises Invalid."""
+def _validate_member(kind: Kind, model: type[BaseModel], name: str, value: dict[str, Any], member: str = "spec") -> dict[str, Any]:
+    """Return one member of an object with defaults and without unknown fields. Raises Invalid."""
     try:
-        shaped = model.model_validate_json(write_json(part))
+        validated_member = model.model_validate_json(write_json(value))
     except ValidationError as error:
-        causes = [Cause(f"{called}.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
+        causes = [Cause(f"{member}.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
         raise kind.invalid(name, causes) from error
-    result: dict[str, Any] = shaped.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return result
+    tree: dict[str, Any] = validated_member.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return tree

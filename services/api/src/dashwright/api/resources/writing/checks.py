@@ -1,8 +1,11 @@
-"""Checks of a write that need the store. Call them in the transaction of the write, under the lock of objects."""
+"""Checks of a write against stored objects. Call them in the transaction of the write, under the lock of objects."""
+
+from typing import Final
 
 import orjson
 
-from dashwright.api.domain.access.view import View, is_above_rules
+from dashwright.api.domain import batch_items
+from dashwright.api.domain.access.view import AccessView, bypasses_rules
 from dashwright.api.resources.metadata import annotations_of, check_unmanaged, finalizers_of, is_deleting
 from dashwright.api.resources.writing import removal
 from dashwright.api.stores import folders, lists
@@ -10,8 +13,9 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.annotations import CALLER_TOOLS, FOLDER_KEY, FROM_FILE, MANAGED_BY, repository_of
+from dashwright.common.kinds.batch import DEFAULT_ITEM_KIND
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
+from dashwright.common.kinds.registry import BATCH, DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
 from dashwright.common.kinds.repository import source_of
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import RepositoryStatus, RepositoryType, SyncTarget
@@ -20,164 +24,189 @@ from dashwright.common.stores import changes, quotas, repositories, resources
 from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import StoredObject
 
+#: Number of repositories that are read in one batch.
+_PAGE_SIZE: Final = 200
+
 
 async def check_write(
-    connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None, settings: AdmissionSettings
+    connection: Connection, namespace: str, write: resources.Write, current: StoredObject | None, settings: AdmissionSettings
 ) -> None:
     """Raise an error if stored objects forbid the write.
 
-    Raises NotFound for a missing folder, and BadRequest for folders in a circle or nested too deeply. Raises Invalid for a
-    second repository that targets the instance or reads the same files.
+    Raises NotFound for a missing folder, and BadRequest for a folder inside itself or nested too deeply. Raises Invalid for a
+    second repository that is synced to the instance instead of a folder, or that reads the same files as another one.
     """
     if write.kind.in_folder:
-        await check_place(connection, namespace, write, old)
+        await check_folder(connection, namespace, write, current)
     if write.kind.is_tree:
-        await check_nesting(connection, namespace, write, old, most=settings.folder_depth)
+        await check_nesting(connection, namespace, write, current, max_depth=settings.folder_depth)
     if write.kind is REPOSITORY:
         target = orjson.loads(write.spec)["sync"]["target"]
-        if old is not None:
-            _check_target(old, target)
+        if current is not None:
+            _check_target(current, target)
         if target == SyncTarget.INSTANCE:
-            await _check_only_instance(connection, namespace, write.name)
-        await _check_source(connection, namespace, write, old, settings)
+            await _check_single_instance_target(connection, namespace, write.name)
+        await _check_source(connection, namespace, write, current, settings)
 
 
-def check_claims(write: resources.Write, old: StoredObject | None, caller: Identity) -> None:
-    """Raise Forbidden if a caller who is not an Admin adds a manager or finalizer that would keep Admins from an object."""
-    if is_above_rules(caller):
+def check_claims(write: resources.Write, current: StoredObject | None, caller: Identity) -> None:
+    """Raise Forbidden if a caller may not create the items of a batch.
+
+    The same if a caller who is not an Admin adds a manager or finalizer that restricts what Admins may do with an object.
+    """
+    if write.kind is BATCH and current is None:
+        items = orjson.loads(write.spec).get("items") or ()
+        batch_items.require_permissions({item.get("kind", DEFAULT_ITEM_KIND) for item in items}, caller)
+    if bypasses_rules(caller):
         return
-    manager, kept = write.annotations.get(MANAGED_BY), None if old is None else annotations_of(old).get(MANAGED_BY)
-    if manager is not None and manager not in (kept, *CALLER_TOOLS):
-        text = f'{MANAGED_BY}: only an Admin may set "{manager[:100]}"; use one of {", ".join(sorted(CALLER_TOOLS))}, or leave it out'
-        raise Forbidden(text)
-    before = () if old is None else orjson.loads(old.metadata).get("finalizers") or ()
-    added = set(write.finalizers) - {*before, *write.kind.finalizers}
-    if added:
-        raise Forbidden(f"metadata.finalizers: only an Admin may add {', '.join(sorted(added))[:100]}; leave finalizers out")
+    manager, current_manager = write.annotations.get(MANAGED_BY), None if current is None else annotations_of(current).get(MANAGED_BY)
+    if manager is not None and manager not in (current_manager, *CALLER_TOOLS):
+        message = f'{MANAGED_BY}: only an Admin may set "{manager[:100]}"; use one of {", ".join(sorted(CALLER_TOOLS))}, or leave it out'
+        raise Forbidden(message)
+    current_finalizers = () if current is None else orjson.loads(current.metadata).get("finalizers") or ()
+    added_finalizers = set(write.finalizers) - {*current_finalizers, *write.kind.finalizers}
+    if added_finalizers:
+        raise Forbidden(f"metadata.finalizers: only an Admin may add {', '.join(sorted(added_finalizers))[:100]}; leave finalizers out")
 
 
-async def check_created(connection: Connection, kind: Kind, namespace: str, limits: QuotaRules) -> None:
-    """Raise QuotaReached if the object that was just created exceeds the quota."""
+async def check_quota(connection: Connection, kind: Kind, namespace: str, limits: QuotaRules) -> None:
+    """Raise QuotaReached if the object that this transaction created exceeds the quota of its kind."""
     if kind is DASHBOARD:
         await quotas.check_dashboards(connection, limits, namespace, created=1)
 
 
-def _check_target(old: StoredObject, target: str) -> None:
-    if orjson.loads(old.spec)["sync"]["target"] != target and RepositoryStatus.model_validate_json(old.status or "{}").stats:
-        text = "Forbidden: Changing sync target after running sync is not supported; delete the repository and create it again"
-        raise REPOSITORY.invalid(old.name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
+def _check_target(current: StoredObject, target: str) -> None:
+    """Raise Invalid if the sync target of a repository changes after its first sync."""
+    was_synced = bool(RepositoryStatus.model_validate_json(current.status or "{}").stats)
+    if was_synced and orjson.loads(current.spec)["sync"]["target"] != target:
+        message = "Forbidden: Changing sync target after running sync is not supported; delete the repository and create it again"
+        raise REPOSITORY.invalid(current.name, [Cause("spec.sync.target", "FieldValueForbidden", message)])
 
 
-async def _check_only_instance(connection: Connection, namespace: str, name: str) -> None:
-    at, after = await changes.head(connection, StreamName.OBJECTS), ""
+async def _check_single_instance_target(connection: Connection, namespace: str, name: str) -> None:
+    """Raise Invalid if another repository than ``name`` is synced to the instance."""
+    resource_version, last_name = await changes.head(connection, StreamName.OBJECTS, namespace), ""
     while True:
-        page = await lists.page(connection, REPOSITORY, namespace, at=at, after=after, limit=200)
-        for other in page.items:
-            if other.name != name and orjson.loads(other.spec)["sync"]["target"] == SyncTarget.INSTANCE:
-                text = f"Forbidden: Another repository is already targeting root: {other.name}"
-                raise REPOSITORY.invalid(name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
+        page = await lists.page(connection, REPOSITORY, namespace, version=resource_version, after=last_name, limit=_PAGE_SIZE)
+        for repository in page.items:
+            if repository.name != name and orjson.loads(repository.spec)["sync"]["target"] == SyncTarget.INSTANCE:
+                message = f"Forbidden: Another repository is already targeting root: {repository.name}"
+                raise REPOSITORY.invalid(name, [Cause("spec.sync.target", "FieldValueForbidden", message)])
         if page.after is None:
             return
-        after = page.after
+        last_name = page.after
 
 
 async def _check_source(
-    connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None, settings: AdmissionSettings
+    connection: Connection, namespace: str, write: resources.Write, current: StoredObject | None, settings: AdmissionSettings
 ) -> None:
-    """Raise Invalid if another repository reads the same files: an object has one manager, so one of both would always fail.
+    """Raise Invalid if another repository reads the same files: an object has one manager, so the sync of one of both would always fail.
 
     An unchanged source is not checked again.
     """
     spec = orjson.loads(write.spec)
     source = source_of(spec, settings.permitted_paths)
-    if source is None or (old is not None and source_of(orjson.loads(old.spec), settings.permitted_paths) == source):
+    if source is None or (current is not None and source_of(orjson.loads(current.spec), settings.permitted_paths) == source):
         return
-    for name, stored_spec in await repositories.find_mentions(connection, namespace, write.name, source.text):
-        other = source_of(orjson.loads(stored_spec), settings.permitted_paths)
-        # The query finds candidates by text; paths and URLs are compared here.
-        if other is not None and other.overlaps(source):
-            field = "spec.local.path" if spec["type"] == RepositoryType.LOCAL else f"spec.{spec['type']}"
-            where = "folder" if spec["type"] == RepositoryType.LOCAL else "url, branch and directory"
-            text = f'Forbidden: the repository "{name}" already reads this {where}; choose another one, or change or delete that repository'
-            raise REPOSITORY.invalid(write.name, [Cause(field, "FieldValueForbidden", text)])
+    for name, stored_spec in await repositories.find_mentions(connection, namespace, write.name, source.search_string):
+        other_source = source_of(orjson.loads(stored_spec), settings.permitted_paths)
+        # The query finds candidates that contain the text of the source; paths and URLs are compared here.
+        if other_source is not None and other_source.overlaps(source):
+            is_local = spec["type"] == RepositoryType.LOCAL
+            field = "spec.local.path" if is_local else f"spec.{spec['type']}"
+            source_term = "folder" if is_local else "url, branch and directory"
+            advice = "choose another one, or change or delete that repository"
+            message = f'Forbidden: the repository "{name}" already reads this {source_term}; {advice}'
+            raise REPOSITORY.invalid(write.name, [Cause(field, "FieldValueForbidden", message)])
 
 
-def check_finalizers(stored: StoredObject, write: resources.Write) -> None:
-    """Raise Invalid if a deleted object gets a new finalizer."""
-    if is_deleting(stored) and (added := sorted(set(write.finalizers) - set(finalizers_of(stored)))):
-        text = f"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers {added}"
-        raise stored.kind.invalid(stored.name, [Cause("metadata.finalizers", "FieldValueForbidden", text)])
+def check_finalizers(stored_object: StoredObject, write: resources.Write) -> None:
+    """Raise Invalid if the write adds a finalizer to an object that is marked as deleted."""
+    added_finalizers = sorted(set(write.finalizers) - set(finalizers_of(stored_object)))
+    if added_finalizers and is_deleting(stored_object):
+        message = f"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers {added_finalizers}"
+        raise stored_object.kind.invalid(stored_object.name, [Cause("metadata.finalizers", "FieldValueForbidden", message)])
 
 
 async def check_delete(
-    connection: Connection, namespace: str, stored: StoredObject, view: View, *, actor: str, cascade: bool = False, grace: int | None = None
+    connection: Connection,
+    namespace: str,
+    stored_object: StoredObject,
+    view: AccessView,
+    *,
+    actor: str,
+    cascade: bool = False,
+    grace_seconds: int | None = None,
 ) -> None:
-    """Raise an error if an object must not be deleted.
+    """Raise an error if an object must not be deleted. With ``cascade``, delete the content of a folder.
 
-    Raises Forbidden if a repository manages it or dashboards show it, and BadRequest if a file provisions it or the folder is
-    not empty. With ``cascade`` the content of a folder is deleted. A ``grace`` of 0 allows the delete of provisioned objects.
+    Raises Forbidden if a repository manages the object or dashboards show it as a library panel. Raises BadRequest if a file
+    provisions the object, unless ``grace_seconds`` is 0, and without ``cascade`` for a folder that is not empty.
     """
-    kind = stored.kind
+    kind = stored_object.kind
     check_unmanaged(
-        stored,
-        instead="delete its file in the repository. If the repository allows writes from the API, "
+        stored_object,
+        advice="delete its file in the repository. If the repository allows writes from the API, "
         "delete the object by name instead of in a collection",
     )
-    if grace != 0 and annotations_of(stored).get(MANAGED_BY) == FROM_FILE:
+    if grace_seconds != 0 and annotations_of(stored_object).get(MANAGED_BY) == FROM_FILE:
         raise BadRequest(f"provisioned {kind.singular} cannot be deleted", message_id="dashboard.provisioned")
-    if kind is LIBRARY_PANEL and await resources.is_referred_to(connection, namespace, stored.name):
+    if kind is LIBRARY_PANEL and await resources.is_panel_used(connection, namespace, stored_object.name):
         raise Forbidden("the library element has connections", message_id="library-panel.connected")
     if kind.is_tree and cascade:
-        await removal.cascade(connection, namespace, stored, view, actor=actor)
+        await removal.delete_content(connection, namespace, stored_object, view, actor=actor)
     elif kind.is_tree:
-        await check_empty(connection, namespace, stored)
+        await check_empty(connection, namespace, stored_object)
 
 
-async def check_place(connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None) -> None:
-    """Raise NotFound for a missing folder, and Forbidden if a repository manages the folder but not the object.
+async def check_folder(connection: Connection, namespace: str, write: resources.Write, current: StoredObject | None) -> None:
+    """Raise NotFound if the write's folder is missing, and Forbidden if a repository manages the folder but not the object.
 
-    A new object has no ``old`` one.
+    ``current`` is ``None`` for a new object.
     """
     folder = write.annotations.get(FOLDER_KEY)
-    if not folder or (old is not None and old.folder == folder):
+    if not folder or (current is not None and current.folder == folder):
         return
-    found = await resources.owners(connection, FOLDER, namespace, [folder])
-    if folder not in found:
+    annotations_by_name = await resources.annotations_by_name(connection, FOLDER, namespace, [folder])
+    if folder not in annotations_by_name:
         raise resources.not_found(FOLDER, folder)
-    repository = repository_of(found[folder])
-    own = repository_of(orjson.loads(old.metadata).get("annotations") or {}) if old is not None else None
-    if repository and own and own != repository:
+    folder_repository = repository_of(annotations_by_name[folder])
+    object_repository = repository_of(orjson.loads(current.metadata).get("annotations") or {}) if current is not None else None
+    if folder_repository and object_repository and object_repository != folder_repository:
         raise Forbidden(
-            f"resource manager (repo:{own}) does not match folder manager (repo:{repository}); "
+            f"resource manager (repo:{object_repository}) does not match folder manager (repo:{folder_repository}); "
             "resources must be managed by the same manager as their containing folder"
         )
-    if repository and not own:
-        raise Forbidden(f'folder "{folder}" is managed by the repository "{repository}"; add a file there instead')
+    if folder_repository and not object_repository:
+        raise Forbidden(f'folder "{folder}" is managed by the repository "{folder_repository}"; add a file there instead')
 
 
-async def check_nesting(connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None, *, most: int) -> None:
-    """Raise BadRequest for a folder inside itself, or with more than ``most`` levels."""
+async def check_nesting(
+    connection: Connection, namespace: str, write: resources.Write, current: StoredObject | None, *, max_depth: int
+) -> None:
+    """Raise BadRequest for a folder inside itself, or if a folder would have more than ``max_depth`` levels from the root."""
     parent = write.annotations.get(FOLDER_KEY)
-    if not parent or (old is not None and old.folder == parent):
+    if not parent or (current is not None and current.folder == parent):
         return
-    way = await folders.ancestors(connection, namespace, parent)
-    if write.name in {step.name for step in way}:
+    ancestors = await folders.ancestors(connection, namespace, parent)
+    if write.name in {ancestor.name for ancestor in ancestors}:
         raise BadRequest(
             f'folder "{write.name}" cannot be moved into "{parent}", which is the same folder or inside it', message_id="folder.circular"
         )
-    height = 1 if old is None else await folders.height(connection, namespace, write.name, most=most + 1)
-    if len(way) + height > most:
+    height = 1 if current is None else await folders.height(connection, namespace, write.name, limit=max_depth + 1)
+    if len(ancestors) + height > max_depth:
         raise BadRequest(
-            f'folder "{write.name}" would be nested too deeply in "{parent}": at most {most} levels are allowed (DASHWRIGHT_FOLDER_DEPTH)',
+            f'folder "{write.name}" would be nested too deeply in "{parent}": '
+            f"at most {max_depth} levels are allowed (DASHWRIGHT_FOLDER_DEPTH)",
             message_id="folder.maximum-depth-reached",
         )
 
 
-async def check_empty(connection: Connection, namespace: str, stored: StoredObject) -> None:
+async def check_empty(connection: Connection, namespace: str, stored_object: StoredObject) -> None:
     """Raise BadRequest for a folder that is not empty."""
-    if await resources.has_children(connection, namespace, stored.name):
+    if await resources.has_children(connection, namespace, stored_object.name):
         raise BadRequest(
-            f'folder "{stored.name}" cannot be deleted: it is not empty; delete its content first, or delete it with '
+            f'folder "{stored_object.name}" cannot be deleted: it is not empty; delete its content first, or delete it with '
             "propagationPolicy Foreground (kubectl delete --cascade=foreground), which deletes its content, too",
             message_id="folder.not-empty",
         )

@@ -1,22 +1,23 @@
 """The parts of a write: the desired object, its context, its preconditions and its result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from dashwright.api.domain.actor import Actor
+from dashwright.api.stores.dead_letters import StoredDeadLetter
 from dashwright.common.errors import Conflict, PreconditionFailed
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
-MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
+MODIFIED_MESSAGE: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredObject:
-    """The object that a request asks for, before admission."""
+    """The object that a request asks the gateway to store, before admission."""
 
     kind: Kind
     #: The name within the namespace.
@@ -29,20 +30,20 @@ class DesiredObject:
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: Sequence[str] = ()
     owner_references: Sequence[Mapping[str, Any]] = ()
-    #: Sent entries. For an apply: the entries after it.
+    #: ``managedFields`` as sent. For an apply: the entries after the apply.
     managed_fields: object = None
-    #: None: take it from the spec; if the spec did not change it, keep the stored title.
+    #: None: take the title from the spec, or keep the stored title if the title in the spec is unchanged.
     title: str | None = None
     #: The numeric id of a new object; None for the next free one.
-    number: int | None = None
+    numeric_id: int | None = None
     #: The generation that ``spec`` was copied from.
     restored_from: int | None = None
-    #: ``spec`` is the stored body itself, not its form in ``version``.
-    is_body: bool = False
-    #: The uid of a deleted object to restore.
+    #: ``spec`` is in the stored form, not in the form of ``version``.
+    is_stored_body: bool = False
+    #: The uid of a deleted object that the write restores; empty otherwise.
     uid: str = ""
     #: The repository stops managing this object.
-    releases: bool = False
+    releases_manager: bool = False
     #: Returned to the client as Warning headers.
     warnings: tuple[str, ...] = ()
     #: Sent secrets, as JSON data.
@@ -51,49 +52,49 @@ class DesiredObject:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """The caller of a write and how it is done."""
+    """The caller of a write, and the options of the write."""
 
     identity: Identity
     actor: Actor
     #: The name under which the caller owns the fields that are set.
-    manager: str = ""
-    #: How the caller comes to own them.
+    field_manager: str = ""
+    #: The operation in the field manager's entry of ``managedFields``.
     operation: Literal["Update", "Apply"] = "Update"
     #: Check everything and store nothing.
     dry_run: bool = False
-    #: The sub-resource that is written through, such as ``status``.
+    #: The subresource by which the object is written, such as ``status``; empty for the object itself.
     subresource: str = ""
-    #: The event in the audit; None for the kind and the verb.
+    #: The action of the audit event; None for the default action of kind and verb.
     event: str | None = None
-    #: HTTP status of a creation, for the audit.
-    created: int = 201
+    #: HTTP status of a creation in the audit event.
+    created_status: int = 201
 
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """The state that the caller expects of the stored object; empty members match every state."""
+    """The state of the stored object that the caller expects; empty fields match every state."""
 
     uid: str = ""
     resource_version: str = ""
     #: Checked only without a resource version.
     generation: int | None = None
 
-    def check_update(self, stored: StoredObject) -> None:
-        """Raise Conflict if the object has changed, or PreconditionFailed if its generation differs."""
-        if self.uid and self.uid != str(stored.uid):
-            raise conflict_error(stored.kind, stored.name, _mismatch_text("UID", self.uid, str(stored.uid)))
-        if self.resource_version and self.resource_version != str(stored.resource_version):
-            raise conflict_error(stored.kind, stored.name, MODIFIED)
-        if not self.resource_version and self.generation not in (None, stored.generation):
-            raise PreconditionFailed(f"The {stored.kind.singular} has been changed by someone else")
+    def check_update(self, current: StoredObject) -> None:
+        """Raise Conflict if uid or resource version of the object differ, or PreconditionFailed if the generation differs."""
+        if self.uid and self.uid != str(current.uid):
+            raise conflict_error(current.kind, current.name, _mismatch_message("UID", self.uid, str(current.uid)))
+        if self.resource_version and self.resource_version != str(current.resource_version):
+            raise conflict_error(current.kind, current.name, MODIFIED_MESSAGE)
+        if not self.resource_version and self.generation not in (None, current.generation):
+            raise PreconditionFailed(f"The {current.kind.singular} has been changed by someone else")
 
-    def check_delete(self, stored: StoredObject | StoredJob) -> None:
-        """Raise Conflict if the object has changed."""
-        if self.uid and self.uid != str(stored.uid):
-            raise conflict_error(stored.kind, stored.name, _mismatch_text("UID", self.uid, str(stored.uid)))
-        if self.resource_version and self.resource_version != str(stored.resource_version):
+    def check_delete(self, current: StoredObject | StoredJob | StoredDeadLetter) -> None:
+        """Raise Conflict if uid or resource version of the object differ."""
+        if self.uid and self.uid != str(current.uid):
+            raise conflict_error(current.kind, current.name, _mismatch_message("UID", self.uid, str(current.uid)))
+        if self.resource_version and self.resource_version != str(current.resource_version):
             raise conflict_error(
-                stored.kind, stored.name, _mismatch_text("ResourceVersion", self.resource_version, str(stored.resource_version))
+                current.kind, current.name, _mismatch_message("ResourceVersion", self.resource_version, str(current.resource_version))
             )
 
 
@@ -102,27 +103,39 @@ NO_PRECONDITIONS: Final = Preconditions()
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """The stored object after a write."""
+    """The result of an update."""
 
-    stored: StoredObject
-    #: The write made a difference.
+    stored_object: StoredObject
+    #: False if the write changed nothing.
     is_changed: bool
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteResult:
-    """The last state of a deleted object."""
+    """The result of a delete, with the last state of the object."""
 
-    stored: StoredObject
+    stored_object: StoredObject
     #: False if the object waits for finalizers.
-    is_gone: bool
+    is_deleted: bool
 
 
-def conflict_error(kind: Kind, name: str, why: str) -> Conflict:
+def delete_result(before_delete: StoredObject, waiting_object: StoredObject | None, *, dry_run: bool) -> DeleteResult:
+    """Return the result of a delete. ``waiting_object`` is the object after the delete if it waits for finalizers, else None.
+
+    A dry run rolls back its resource version, so its result has the version before the delete.
+    """
+    if waiting_object is None:
+        return DeleteResult(before_delete, True)
+    if dry_run:
+        waiting_object = replace(waiting_object, resource_version=before_delete.resource_version)
+    return DeleteResult(waiting_object, False)
+
+
+def conflict_error(kind: Kind, name: str, reason: str) -> Conflict:
     """Return the error for an object that changed since it was read."""
-    return Conflict(f'Operation cannot be fulfilled on {kind.key} "{name}": {why}', details=kind.details(name))
+    return Conflict(f'Operation cannot be fulfilled on {kind.key} "{name}": {reason}', details=kind.details(name))
 
 
-def _mismatch_text(what: str, desired: str, found: str) -> str:
-    return f"Precondition failed: {what} in precondition: {desired[:80]}, {what} in object meta: {found}"
+def _mismatch_message(field_name: str, expected: str, actual: str) -> str:
+    return f"Precondition failed: {field_name} in precondition: {expected[:80]}, {field_name} in object meta: {actual}"

@@ -1,4 +1,4 @@
-"""Edits of managed objects: a change of the object's file in its repository, if the repository allows it."""
+"""Edits of managed objects: the worker changes the object's file in its repository, if the repository allows it."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
@@ -8,18 +8,19 @@ import orjson
 
 from dashwright.api.accounts.authors import author_of
 from dashwright.api.resources import metadata
+from dashwright.api.resources.metadata import LAST_APPLIED_CONFIGURATION
 from dashwright.api.resources.writing.desired_object import WriteContext
-from dashwright.api.workers.repository_client import RepositoryClient, deadline_after, recording_deadline
+from dashwright.api.workers.repository_client import RepositoryClient, background_deadline, deadline_after
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, Forbidden
 from dashwright.common.kinds.annotations import (
+    CLASSIC_ID_LABEL,
     FOLDER_KEY,
     GRANT_PERMISSIONS,
     MANAGED_BY,
     MANAGER_ID,
     MESSAGE,
-    NUMBER_LABEL,
     SET_BY_MANAGER,
     SET_BY_STORE,
     SOURCE_CHECKSUM,
@@ -31,41 +32,39 @@ from dashwright.common.models.repository_calls import EditedObject, EditRequest
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject, Write
 
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_NOT_OF_A_FILE: Final = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY, MESSAGE, GRANT_PERMISSIONS, _LAST_APPLIED}
+_ANNOTATIONS_NOT_IN_FILES: Final = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY, MESSAGE, GRANT_PERMISSIONS, LAST_APPLIED_CONFIGURATION}
 
 
 class Edits:
-    """The edits of managed objects. Callers check permissions before they edit."""
+    """Edits of managed objects. Check the caller's permissions before an edit."""
 
-    def __init__(self, database: Database, worker: RepositoryClient, clock: Clock) -> None:
+    def __init__(self, database: Database, repository_client: RepositoryClient, clock: Clock) -> None:
         self._database = database
-        self._worker = worker
+        self._repository_client = repository_client
         self._clock = clock
 
-    async def check(self, stored: StoredObject, *, instead: str = "change") -> None:
-        """Raise Forbidden if the object's repository allows no edits. ``instead`` says what the caller can do with the file."""
+    async def check(self, stored_object: StoredObject, *, verb: str = "change") -> None:
+        """Raise Forbidden if the object's repository allows no edits. ``verb`` is what the message advises to do with the file."""
         async with self._database.connection() as connection:
-            why = await refusal_text(connection, stored)
-        if why is not None:
-            raise Forbidden(
-                f"{metadata.managed_by_text(stored)}{why}; {instead} its {'directory' if stored.kind.is_tree else 'file'} there instead"
-            )
+            reason = await refusal_reason(connection, stored_object)
+        if reason is not None:
+            source = "directory" if stored_object.kind.is_tree else "file"
+            raise Forbidden(f"{metadata.managed_by_clause(stored_object)}{reason}; {verb} its {source} there instead")
 
-    async def make(
-        self, stored: StoredObject, write: Write | None, context: WriteContext, record: Callable[[], Coroutine[Any, Any, None]]
+    async def edit(
+        self, stored_object: StoredObject, write: Write | None, context: WriteContext, record: Callable[[], Coroutine[Any, Any, None]]
     ) -> None:
-        """Change the object's file, or without ``write`` delete it, and so the object. Call it outside of a transaction.
+        """Change the object's file and with it the object; without ``write`` delete both. Call this outside of a transaction.
 
-        The change is recorded even if the client no longer waits for it. Raises Conflict if the file has changed, Unhealthy,
-        DeadlineExceeded, Unavailable, and the worker's errors about the content.
+        ``record`` is called after the change, even if the client no longer waits for the response. Raises Conflict if the file has
+        changed, Unhealthy, DeadlineExceeded, Unavailable, and the worker's errors about the content.
         """
-        annotations = metadata.annotations_of(stored)
-        name, until = metadata.manager_of(stored) or "", deadline_after()
-        await self._worker.require_ready(context.identity, stored.namespace, name)
+        annotations = metadata.annotations_of(stored_object)
+        repository, deadline = metadata.manager_of(stored_object) or "", deadline_after()
+        await self._repository_client.get_healthy(context.identity, stored_object.namespace, repository)
         request = EditRequest(
-            namespace=stored.namespace,
-            name=name,
+            namespace=stored_object.namespace,
+            name=repository,
             path=annotations.get(SOURCE_PATH, ""),
             checksum=annotations.get(SOURCE_CHECKSUM, ""),
             edited=None if write is None else _edited_object(write),
@@ -75,70 +74,81 @@ class Edits:
         )
 
         async def change() -> None:
-            await self._worker.call(request, deadline=until if context.dry_run else recording_deadline(until))
+            # The change continues after the client's deadline, so that its result is still recorded. A dry run has nothing to record.
+            await self._repository_client.call(request, deadline=deadline if context.dry_run else background_deadline(deadline))
             if not context.dry_run:
                 await record()
 
-        await self._worker.complete(change, deadline=until)
+        await self._repository_client.run_to_completion(change, deadline=deadline)
 
 
-async def refusal_text(connection: Connection, stored: StoredObject) -> str | None:
-    """Return the reason why a managed object must not be edited, or None.
+async def refusal_reason(connection: Connection, stored_object: StoredObject) -> str | None:
+    """Return why a managed object must not be edited, or None if it may be edited.
 
-    Folders are not edited. Other objects are edited only if the repository has the workflow ``write`` and is synced: without
-    syncs the change would never be stored here.
+    The reason is a subordinate clause about the repository, such as ``, which is being deleted``. It is empty for folders, which
+    cannot be edited, and if the repository does not exist. Other objects can be edited if the repository has the workflow ``write``
+    and its sync is enabled: without a sync the change would never be stored in the database.
     """
-    found = await resources.get_many(connection, REPOSITORY, stored.namespace, [metadata.manager_of(stored) or ""])
-    if stored.kind.is_tree or not found:
+    repositories = await resources.get_many(connection, REPOSITORY, stored_object.namespace, [metadata.manager_of(stored_object) or ""])
+    if stored_object.kind.is_tree or not repositories:
         return ""
-    spec = RepositorySpec.model_validate_json(found[0].spec)
-    if metadata.is_deleting(found[0]):
+    spec = RepositorySpec.model_validate_json(repositories[0].spec)
+    if metadata.is_deleting(repositories[0]):
         return ", which is being deleted"
     if Workflow.WRITE not in spec.workflows:
         return ', whose workflows do not include "write"'
     return None if spec.sync.enabled else ", whose sync is off"
 
 
-async def is_editable(connection: Connection, stored: StoredObject) -> bool:
-    """Return whether a caller with the permission may change or delete the object here."""
-    return metadata.manager_of(stored) is None or await refusal_text(connection, stored) is None
+async def is_editable(connection: Connection, stored_object: StoredObject) -> bool:
+    """Return whether a caller with the permission may change or delete the object: it is unmanaged, or its repository allows edits."""
+    return metadata.manager_of(stored_object) is None or await refusal_reason(connection, stored_object) is None
 
 
-def file_write(stored: StoredObject, write: Write) -> Write:
-    """Return the part of a write that a file stores: the manager is kept, owners of fields and kubectl's notes are not stored.
+def trial_write(stored_object: StoredObject, write: Write) -> Write:
+    """Return the write of the dry run before an edit, which finds out whether the edit changes anything.
 
-    Raises Invalid for members that have no place in a file.
+    Everything that a file does not contain, such as the manager and the field owners, has its stored value. Raises Invalid for a
+    change of members that a file cannot contain.
     """
-    metadata: dict[str, Any] = orjson.loads(stored.metadata)
-    if list(write.finalizers) != (metadata.get("finalizers") or []):
-        raise _no_place_error(stored, "metadata.finalizers")
-    if list(write.owner_references) != (metadata.get("ownerReferences") or []):
-        raise _no_place_error(stored, "metadata.ownerReferences")
-    known = metadata.get("annotations") or {}
-    kept = {key: text for key, text in known.items() if key in SET_BY_MANAGER or key == _LAST_APPLIED}
-    own = {key: text for key, text in write.annotations.items() if key not in SET_BY_MANAGER and key != _LAST_APPLIED}
-    return replace(write, annotations={**own, **kept}, managed_fields=metadata.get("managedFields", []))
+    stored_metadata: dict[str, Any] = orjson.loads(stored_object.metadata)
+    if list(write.finalizers) != (stored_metadata.get("finalizers") or []):
+        raise _not_in_file_error(stored_object, "metadata.finalizers")
+    if list(write.owner_references) != (stored_metadata.get("ownerReferences") or []):
+        raise _not_in_file_error(stored_object, "metadata.ownerReferences")
+    current_annotations = stored_metadata.get("annotations") or {}
+    kept_annotations = {
+        key: value for key, value in current_annotations.items() if key in SET_BY_MANAGER or key == LAST_APPLIED_CONFIGURATION
+    }
+    sent_annotations = {
+        key: value for key, value in write.annotations.items() if key not in SET_BY_MANAGER and key != LAST_APPLIED_CONFIGURATION
+    }
+    return replace(write, annotations={**sent_annotations, **kept_annotations}, managed_fields=stored_metadata.get("managedFields", []))
 
 
-def check_manager(stored: StoredObject, given: Mapping[str, str]) -> None:
-    """Raise Forbidden if another manager is sent."""
-    known = metadata.annotations_of(stored)
-    if any(given.get(key, known[key]) != known[key] for key in (MANAGED_BY, MANAGER_ID) if key in known):
+def check_manager(stored_object: StoredObject, annotations: Mapping[str, str]) -> None:
+    """Raise Forbidden if ``annotations`` have another manager than the object."""
+    current_annotations = metadata.annotations_of(stored_object)
+    if any(
+        annotations.get(key, current_annotations[key]) != current_annotations[key]
+        for key in (MANAGED_BY, MANAGER_ID)
+        if key in current_annotations
+    ):
         raise Forbidden("Cannot change resource manager identity; remove the existing manager first, then add the new one")
 
 
-def check_release(stored: StoredObject) -> None:
-    """Raise Forbidden for a folder."""
-    if stored.kind.is_tree:
+def check_release(stored_object: StoredObject) -> None:
+    """Raise Forbidden if the object cannot be released from its repository, which is the case for folders."""
+    if stored_object.kind.is_tree:
         raise Forbidden(
-            f"{metadata.managed_by_text(stored)}; a folder cannot be released on its own: "
+            f"{metadata.managed_by_clause(stored_object)}; a folder cannot be released on its own: "
             "release the whole repository, or delete its directory there"
         )
 
 
 def without_manager(write: Write) -> Write:
     """Return the write without the annotations of a manager."""
-    return replace(write, annotations={key: text for key, text in write.annotations.items() if key not in SET_BY_MANAGER})
+    return replace(write, annotations={key: value for key, value in write.annotations.items() if key not in SET_BY_MANAGER})
 
 
 def _edited_object(write: Write) -> EditedObject:
@@ -147,12 +157,12 @@ def _edited_object(write: Write) -> EditedObject:
         version=write.stored_version,
         name=write.name,
         spec=write.spec,
-        labels={key: text for key, text in write.labels.items() if key != NUMBER_LABEL},
-        annotations={key: text for key, text in write.annotations.items() if key not in _NOT_OF_A_FILE},
+        labels={key: value for key, value in write.labels.items() if key != CLASSIC_ID_LABEL},
+        annotations={key: value for key, value in write.annotations.items() if key not in _ANNOTATIONS_NOT_IN_FILES},
         folder=write.annotations.get(FOLDER_KEY),
     )
 
 
-def _no_place_error(stored: StoredObject, field: str) -> Exception:
-    text = f"Forbidden: the file of a {stored.kind.singular} that a repository manages has no place for it"
-    return stored.kind.invalid(stored.name, [Cause(field, "FieldValueForbidden", text)])
+def _not_in_file_error(stored_object: StoredObject, field: str) -> Exception:
+    message = f"Forbidden: the file of a {stored_object.kind.singular} that a repository manages has no place for it"
+    return stored_object.kind.invalid(stored_object.name, [Cause(field, "FieldValueForbidden", message)])

@@ -8,134 +8,136 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.domain.fields import ownership
-from dashwright.api.domain.fields.managers import ManagedFieldsEntry, is_same_ownership, managed_fields_json, managers_of
-from dashwright.api.domain.fields.ownership import CONSUMED, FINALIZERS, tracked_fields
+from dashwright.api.domain.fields.managers import ManagedFieldsEntry, is_same_ownership, managed_fields_json, parse_managed_fields
+from dashwright.api.domain.fields.ownership import CHANGE_ANNOTATIONS, FINALIZERS, tracked_fields
 from dashwright.api.domain.fields.sets import Path
 from dashwright.api.resources import objects
-from dashwright.api.resources.metadata import manager_of
+from dashwright.api.resources.metadata import LAST_APPLIED_CONFIGURATION, manager_of
 from dashwright.api.resources.objects import ApplyConfiguration
 from dashwright.api.resources.writing.admission import Admission
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
-from dashwright.common.document import json_equal, read_json
 from dashwright.common.errors import Invalid
+from dashwright.common.json_documents import json_equal, read_json
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import StoredObject, Write
 
 KUBECTL: Final = "kubectl"
-"""The manager that takes over the fields that the same program applied by other means before."""
-
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The field manager of kubectl. Its apply takes over the fields that kubectl applied before it used server-side apply."""
 
 
 def new_object(
-    config: ApplyConfiguration, kind: Kind, namespace: str, version: str, name: str, writer: ownership.FieldManager
+    config: ApplyConfiguration, kind: Kind, namespace: str, version: str, name: str, field_manager: ownership.FieldManager
 ) -> DesiredObject:
     """Return the object that an apply creates."""
-    done = ownership.apply(None, tracked_fields(config.tree), (), writer, set_lists(kind))
-    metadata = {**(config.tree.get("metadata") or {}), "name": name, "managedFields": managed_fields_json(done.managers)}
-    return replace(objects.read_new({**config.tree, "metadata": metadata}, kind, namespace, version), warnings=config.warnings)
+    result = ownership.apply(None, tracked_fields(config.tree), (), field_manager, set_lists(kind))
+    metadata = {**(config.tree.get("metadata") or {}), "name": name, "managedFields": managed_fields_json(result.entries)}
+    return replace(objects.read_new_object({**config.tree, "metadata": metadata}, kind, namespace, version), warnings=config.warnings)
 
 
 def updated_object(
-    config: ApplyConfiguration, version: str, writer: ownership.FieldManager, force: bool, stored: StoredObject
+    config: ApplyConfiguration, version: str, field_manager: ownership.FieldManager, force: bool, current: StoredObject
 ) -> DesiredObject:
-    """Return the stored object after an apply. Raises Conflict if other managers own fields that would change.
+    """Return the desired object after an apply to the ``current`` one.
 
-    Objects that a repository manages have no owners of fields, so nothing is contested there.
+    Raises Conflict if other field managers own fields that would change, unless ``force``. Fields of objects that a repository
+    manages are never in conflict, because their owners are not recorded.
     """
-    kind = stored.kind
-    metadata: dict[str, Any] = orjson.loads(stored.metadata)
-    shown = rendering.render(kind, stored.body, version).spec
-    sent = tracked_fields(config.tree)
-    body = read_json(shown)
-    if stored.layout and shown != stored.spec:
-        # The version shows a stub in place of this body. An apply changes the body; a stub that is sent back unchanged does not.
-        if json_equal(sent.get("spec"), body):
-            del sent["spec"]
-        body = read_json(stored.spec)
-    done = ownership.apply(
-        tree_of(metadata, body),
-        sent,
-        managers_of(metadata.get("managedFields")),
-        writer,
+    kind = current.kind
+    metadata: dict[str, Any] = orjson.loads(current.metadata)
+    displayed_spec = rendering.render(kind, current.body, version).spec
+    applied_fields = tracked_fields(config.tree)
+    body = read_json(displayed_spec)
+    if current.layout and displayed_spec != current.spec:
+        # The API version shows a stub instead of this body. An apply changes the body, unless it sends the stub unchanged.
+        if json_equal(applied_fields.get("spec"), body):
+            del applied_fields["spec"]
+        body = read_json(current.spec)
+    result = ownership.apply(
+        owned_tree(metadata, body),
+        applied_fields,
+        parse_managed_fields(metadata.get("managedFields")),
+        field_manager,
         set_lists(kind),
-        force=force or manager_of(stored) is not None,
-        yielded=_last_applied(metadata) if writer.manager == KUBECTL else None,
+        force=force or manager_of(current) is not None,
+        last_applied=_last_applied(metadata) if field_manager.name == KUBECTL else None,
     )
-    owned = done.tree.get("metadata", {})
+    metadata_members = result.tree.get("metadata", {})
     sent_annotations = (config.tree.get("metadata") or {}).get("annotations") or {}
-    annotations = owned.get("annotations", {}) | {key: text for key, text in sent_annotations.items() if key in CONSUMED}
+    annotations = metadata_members.get("annotations", {}) | {
+        key: value for key, value in sent_annotations.items() if key in CHANGE_ANNOTATIONS
+    }
     tree = {
-        "metadata": {**owned, "annotations": annotations, "managedFields": managed_fields_json(done.managers)},
-        "spec": done.tree.get("spec", {}),
+        "metadata": {**metadata_members, "annotations": annotations, "managedFields": managed_fields_json(result.entries)},
+        "spec": result.tree.get("spec", {}),
         "secure": config.tree.get("secure"),
     }
-    desired = objects.read_update(tree, kind, stored.namespace, version, stored.name).desired
+    desired = objects.read_update(tree, kind, current.namespace, version, current.name).desired
     return replace(desired, warnings=config.warnings)
 
 
 def _last_applied(metadata: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the configuration that kubectl applied before it used server-side apply."""
-    text = metadata.get("annotations", {}).get(_LAST_APPLIED)
+    """Return the fields that kubectl applied before it used server-side apply, or None."""
+    source = metadata.get("annotations", {}).get(LAST_APPLIED_CONFIGURATION)
     try:
-        tree = read_json(text) if text else None
+        tree = read_json(source) if source else None
     except Invalid:
         return None
     return tracked_fields(tree) if isinstance(tree, dict) else None
 
 
 APPLY: Final = "Apply"
+"""The operation of an apply in ``managedFields``."""
 
 
 def managed_fields(
-    desired: DesiredObject, admitted: Admission, context: WriteContext, now: datetime, stored: StoredObject | None = None
+    desired: DesiredObject, admitted: Admission, context: WriteContext, timestamp: datetime, current: StoredObject | None = None
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the entries after a write; the stored ones if the write does not change them. A creation has no ``stored`` object.
+    """Return ``managedFields`` after a write; the stored ones if the write does not change them. A create has no ``current``.
 
-    An apply has computed its entries already; they are in ``desired``.
+    The entries after an apply are already in ``desired``.
     """
-    known: list[dict[str, Any]] = [] if stored is None else orjson.loads(stored.metadata).get("managedFields", [])
-    after, sets = tree_of(_metadata(admitted.write), admitted.body), set_lists(desired.kind)
+    current_entries: list[dict[str, Any]] = [] if current is None else orjson.loads(current.metadata).get("managedFields", [])
+    tree_after, set_list_paths = owned_tree(_write_metadata(admitted.write), admitted.body), set_lists(desired.kind)
     if context.operation == APPLY:
-        entries = managers_of(desired.managed_fields)
+        entries = parse_managed_fields(desired.managed_fields)
     else:
-        before = {} if stored is None else tree_of(orjson.loads(stored.metadata), admitted.old)
-        writer = ownership.FieldManager(context.manager, desired.kind.api_version(desired.version), time_text(now))
-        entries = ownership.update(before, after, managers_of(known, desired.managed_fields), writer, sets)
+        tree_before = {} if current is None else owned_tree(orjson.loads(current.metadata), admitted.current_body)
+        field_manager = ownership.FieldManager(context.field_manager, desired.kind.api_version(desired.version), format_time(timestamp))
+        entries_before = parse_managed_fields(current_entries, desired.managed_fields)
+        entries = ownership.update(tree_before, tree_after, entries_before, field_manager, set_list_paths)
     # Unchanged entries are returned as stored, so that a write without effect does not change the row.
-    settled: Sequence[ManagedFieldsEntry] = ownership.settle(entries, after, sets)
-    return known if is_same_ownership(settled, managers_of(known)) else managed_fields_json(settled)
+    new_entries: Sequence[ManagedFieldsEntry] = ownership.settle(entries, tree_after, set_list_paths)
+    return current_entries if is_same_ownership(new_entries, parse_managed_fields(current_entries)) else managed_fields_json(new_entries)
 
 
 def status_managed_fields(
-    stored: StoredObject, status: dict[str, Any], context: WriteContext, now: datetime
+    current: StoredObject, status: dict[str, Any], context: WriteContext, timestamp: datetime
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the entries after a write of the status alone."""
-    known: list[dict[str, Any]] = orjson.loads(stored.metadata).get("managedFields", [])
-    before, after = {"status": read_json(stored.status or "{}")}, {"status": status}
-    writer = ownership.FieldManager(context.manager, stored.kind.api_version(), time_text(now), context.subresource)
-    return managed_fields_json(
-        ownership.settle(ownership.update(before, after, managers_of(known), writer), after, subresource=context.subresource)
-    )
+    """Return ``managedFields`` after a write of only the status."""
+    current_entries: list[dict[str, Any]] = orjson.loads(current.metadata).get("managedFields", [])
+    tree_before, tree_after = {"status": read_json(current.status or "{}")}, {"status": status}
+    field_manager = ownership.FieldManager(context.field_manager, current.kind.api_version(), format_time(timestamp), context.subresource)
+    entries = ownership.update(tree_before, tree_after, parse_managed_fields(current_entries), field_manager)
+    return managed_fields_json(ownership.settle(entries, tree_after, subresource=context.subresource))
 
 
-def time_text(now: datetime) -> str:
-    """Return a time in the format of the entries."""
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+def format_time(timestamp: datetime) -> str:
+    """Return a timestamp in the format of ``managedFields``."""
+    return timestamp.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def tree_of(metadata: Mapping[str, Any], body: Any) -> dict[str, Any]:
-    """Return the part of an object that managers own. The spec is the stored body, in whatever version a client sees it."""
+def owned_tree(metadata: Mapping[str, Any], body: Any) -> dict[str, Any]:
+    """Return the part of an object that managers own. Its spec is the stored body, not the form of an API version."""
     return tracked_fields({"metadata": metadata, "spec": body})
 
 
 def set_lists(kind: Kind) -> tuple[Path, ...]:
-    """Return the paths of lists whose items form a set."""
+    """Return the paths of lists whose items form a set, so that each item has its own owner."""
     return (FINALIZERS, *kind.set_lists)
 
 
-def _metadata(write: Write) -> dict[str, Any]:
+def _write_metadata(write: Write) -> dict[str, Any]:
     return {
         "labels": write.labels,
         "annotations": write.annotations,

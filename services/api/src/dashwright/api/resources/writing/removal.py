@@ -1,11 +1,11 @@
-"""Deletes of several objects: the selected ones, the content of a folder, and what a repository manages."""
+"""Deletes of several objects: selected objects, the content of a folder, and the managed objects of a deleted repository."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
 from dashwright.api.domain.access.tree import Level
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.resources.metadata import finalizers_of
 from dashwright.api.stores import folders, lists
@@ -14,38 +14,41 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.kinds.annotations import FROM_FILE, REPOSITORY_MANAGER
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import FOLDER, JOB, LIBRARY_PANEL, find
+from dashwright.common.kinds.registry import FOLDER, JOB, LIBRARY_PANEL
+from dashwright.common.kinds.registry import find as find_kind
 from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.stores import changes, hooks, jobs, managed_objects, resources
 from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import StoredObject
 
-MOST_DELETED: Final = 10_000
-"""Objects that one request may delete."""
+MAX_DELETED: Final = 10_000
+"""Limit on the objects that one request deletes."""
 
 
-async def select(connection: Connection, kind: Kind, namespace: str, selection: Selection, view: View) -> Sequence[StoredObject]:
-    """Return the selected objects that the caller may see, without bodies. Raises BadRequest if they exceed one transaction."""
+async def select_objects(
+    connection: Connection, kind: Kind, namespace: str, selection: Selection, view: AccessView
+) -> Sequence[StoredObject]:
+    """Return the selected objects that the caller may see, without bodies. Raises BadRequest if there are more than ``MAX_DELETED``."""
     if selection.is_empty:
         return []
-    found = await lists.page(
+    page = await lists.page(
         connection,
         kind,
         namespace,
-        at=await changes.head(connection, StreamName.OBJECTS),
+        version=await changes.head(connection, StreamName.OBJECTS, namespace),
         after="",
-        limit=MOST_DELETED,
+        limit=MAX_DELETED,
         labels=selection.labels,
         name=selection.name,
-        other_names=selection.other_names,
-        number=selection.number,
+        excluded_names=selection.excluded_names,
+        numeric_id=selection.numeric_id,
         scope=view.scope(kind),
-        bodies=False,
+        with_bodies=False,
     )
-    if found.after is not None:
-        raise BadRequest(f"more than {MOST_DELETED} {kind.plural} are selected, more than one request may delete; select fewer")
-    return found.items
+    if page.after is not None:
+        raise BadRequest(f"more than {MAX_DELETED} {kind.plural} are selected, more than one request may delete; select fewer")
+    return page.items
 
 
 def deepest_first(folders: Sequence[StoredObject]) -> Sequence[StoredObject]:
@@ -53,91 +56,95 @@ def deepest_first(folders: Sequence[StoredObject]) -> Sequence[StoredObject]:
     parents = {folder.name: folder.folder for folder in folders}
 
     def depth(name: str | None) -> int:
-        way: set[str] = set()
-        while name is not None and name in parents and name not in way:
-            way.add(name)
+        ancestors: set[str] = set()
+        while name is not None and name in parents and name not in ancestors:
+            ancestors.add(name)
             name = parents[name]
-        return len(way)
+        return len(ancestors)
 
     return sorted(folders, key=lambda folder: depth(folder.name), reverse=True)
 
 
-async def cascade(connection: Connection, namespace: str, stored: StoredObject, view: View, *, actor: str) -> None:
-    """Delete the content of a folder at any depth: all of it, or with an error nothing.
+async def delete_content(connection: Connection, namespace: str, folder: StoredObject, view: AccessView, *, actor: str) -> None:
+    """Delete the content of a folder at any depth. If an error is raised, roll back the transaction, so that nothing is deleted.
 
     Raises Forbidden for objects that a repository manages or the caller may not delete, and for library panels that other
     dashboards show. Raises BadRequest for objects that a file provisions or that wait for finalizers.
     """
-    names: defaultdict[Kind, list[str]] = defaultdict(list)
-    # The level Edit on a folder covers all its content; without it each object is checked.
-    covers_content = view.level(FOLDER, stored.name, stored.folder) >= Level.EDIT
-    for item in await folders.contents(connection, namespace, stored.name):
-        kind = find(item.group, item.plural)
+    names_by_kind: defaultdict[Kind, list[str]] = defaultdict(list)
+    # The level EDIT on a folder includes all its content. Without this level, the permission on each object is checked.
+    may_edit_all_content = view.level(FOLDER, folder.name, folder.folder) >= Level.EDIT
+    for item in await folders.contents(connection, namespace, folder.name):
+        kind = find_kind(item.group, item.plural)
         assert kind is not None, f"{item.plural}.{item.group} is stored but not described"
-        _check_removable(stored, kind, item)
-        if not covers_content and not view.may(kind.actions["delete"], kind, item.name, item.folder):
-            raise Forbidden(f'folder "{stored.name}" holds objects whose delete needs {kind.actions["delete"]}; nothing was deleted')
-        names[kind].append(item.name)
-    for kind in sorted(names, key=_order):
+        _check_deletable(folder, kind, item)
+        if not may_edit_all_content and not view.may(kind.actions["delete"], kind, item.name, item.folder):
+            raise Forbidden(f'folder "{folder.name}" holds objects whose delete needs {kind.actions["delete"]}; nothing was deleted')
+        names_by_kind[kind].append(item.name)
+    for kind in sorted(names_by_kind, key=_deletion_order):
         if kind is LIBRARY_PANEL:
-            await _check_unused(connection, namespace, stored, names[kind])
-        await resources.delete(connection, kind, namespace, names[kind], actor=actor, keep=kind.history)
+            await _check_unused(connection, namespace, folder, names_by_kind[kind])
+        await resources.delete(connection, kind, namespace, names_by_kind[kind], actor=actor, to_trash=kind.history)
 
 
-def _order(kind: Kind) -> tuple[bool, bool]:
+def _deletion_order(kind: Kind) -> tuple[bool, bool]:
     """Return the sort key of a kind: dashboards before the library panels that they show, folders last."""
     return kind.is_tree, kind is LIBRARY_PANEL
 
 
-async def _check_unused(connection: Connection, namespace: str, folder: StoredObject, panels: Sequence[str]) -> None:
-    for name in panels:
-        if await resources.is_referred_to(connection, namespace, name):
+async def _check_unused(connection: Connection, namespace: str, folder: StoredObject, panel_names: Sequence[str]) -> None:
+    """Raise Forbidden if a dashboard shows one of the library panels. The dashboards in the folder are deleted already."""
+    for name in panel_names:
+        if await resources.is_panel_used(connection, namespace, name):
             raise Forbidden(
                 f'folder "{folder.name}" holds the library panel "{name}", which dashboards in other folders show; nothing was deleted',
                 message_id="folder.library-panels-in-use",
             )
 
 
-def _check_removable(folder: StoredObject, kind: Kind, item: FolderContent) -> None:
-    holds = f'folder "{folder.name}" holds the {kind.singular} "{item.name}"'
-    manager, name = item.manager or ("", "")
-    if manager == REPOSITORY_MANAGER:
-        raise Forbidden(f'{holds}, which the repository "{name}" manages; delete its file there first')
-    if manager == FROM_FILE:
-        raise BadRequest(f"{holds}, which is provisioned from a file; delete the file first")
+def _check_deletable(folder: StoredObject, kind: Kind, item: FolderContent) -> None:
+    """Raise Forbidden or BadRequest if an object in a folder is managed, provisioned, or waits for finalizers."""
+    prefix = f'folder "{folder.name}" holds the {kind.singular} "{item.name}"'
+    manager_kind, manager_name = item.manager or ("", "")
+    if manager_kind == REPOSITORY_MANAGER:
+        raise Forbidden(f'{prefix}, which the repository "{manager_name}" manages; delete its file there first')
+    if manager_kind == FROM_FILE:
+        raise BadRequest(f"{prefix}, which is provisioned from a file; delete the file first")
     if item.finalizers:
-        raise BadRequest(f"{holds}, which waits for finalizers ({', '.join(item.finalizers)}); delete it first")
+        raise BadRequest(f"{prefix}, which waits for finalizers ({', '.join(item.finalizers)}); delete it first")
 
 
-async def end_jobs(connection: Connection, namespace: str, repository: str, *, now: int) -> None:
-    """End the jobs of a deleted repository. A worker without its lease writes nothing more. ``now`` is in Unix milliseconds."""
+async def end_jobs(connection: Connection, namespace: str, repository: str, *, finished_at: int) -> None:
+    """End the jobs of a deleted repository, so that their workers lose the leases. ``finished_at`` is in Unix milliseconds."""
     message = "the repository was deleted"
-    status = JobStatus(state=State.ERROR, finished=now, message=message, errors=[message])
+    status = JobStatus(state=State.ERROR, finished=finished_at, message=message, errors=[message])
     await jobs.end_all(connection, JOB, namespace, repository, status=status.to_json())
 
 
 async def end_management(connection: Connection, namespace: str, repository: StoredObject, *, actor: str) -> None:
-    """Delete or release the managed objects of a deleted repository, as its finalizers say."""
+    """Delete or release the managed objects of a deleted repository, depending on its finalizers."""
     if REMOVE_MANAGED in finalizers_of(repository):
         await _remove_managed(connection, namespace, repository.name, actor=actor)
     else:
         await managed_objects.release_managed(connection, namespace, repository.name)
 
 
-async def queue_hook_removal(connection: Connection, namespace: str, repository: StoredObject) -> None:
-    """Queue the removal of the webhook at the git host. A worker does it, because a host can be slow or away."""
+async def queue_webhook_removal(connection: Connection, namespace: str, repository: StoredObject) -> None:
+    """Queue the removal of the webhook at the git host, which a worker does because the host may be slow or unavailable."""
     if CLEAN_UP in finalizers_of(repository):
         await hooks.mark_for_removal(connection, repository.uid, namespace, repository.name)
 
 
 async def _remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:
-    """Delete managed objects, folders last. Folders with objects of other managers are kept."""
-    names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for item in await managed_objects.managed(connection, namespace, repository):
-        names[item.group, item.resource].append(item.name)
-    for (group, plural), managed in sorted(names.items(), key=lambda item: item[0] == (FOLDER.group, FOLDER.plural)):
-        kind = find(group, plural)
-        assert kind is not None, f"{plural}.{group} is stored but not described"
-        kept = set(await managed_objects.release_holding(connection, namespace, managed, repository)) if kind is FOLDER else set()
-        listed = [name for name in managed if name not in kept]
-        await resources.delete(connection, kind, namespace, listed, actor=actor, keep=kind.history)
+    """Delete the managed objects of a repository, folders last. Folders with other objects are released instead."""
+    names_by_kind: defaultdict[Kind, list[str]] = defaultdict(list)
+    for item in await managed_objects.list_managed(connection, namespace, repository):
+        kind = find_kind(item.group, item.resource)
+        assert kind is not None, f"{item.resource}.{item.group} is stored but not described"
+        names_by_kind[kind].append(item.name)
+    for kind, managed_names in sorted(names_by_kind.items(), key=lambda kind_and_names: kind_and_names[0] is FOLDER):
+        released_names: set[str] = set()
+        if kind is FOLDER:
+            released_names = set(await managed_objects.release_nonempty_folders(connection, namespace, managed_names, repository))
+        deletable_names = [name for name in managed_names if name not in released_names]
+        await resources.delete(connection, kind, namespace, deletable_names, actor=actor, to_trash=kind.history)

@@ -1,4 +1,4 @@
-"""Tokens of repositories: sealed before they are stored, kept while the git host is the same, and never shown."""
+"""Tokens of repositories: sealed before they are stored, kept as long as the git host is the same, and never returned."""
 
 import base64
 import binascii
@@ -8,113 +8,130 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from dashwright.api.resources.metadata import LAST_APPLIED_CONFIGURATION
 from dashwright.api.resources.writing.desired_object import DesiredObject
-from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import Cause, Invalid
+from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.repository import GIT_TYPES, git_block, host_of, secret_name, token_place
+from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, secret_name, token_owner
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.causes import causes_of
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySecure, SecureValue
-from dashwright.common.secrets import SecretBox, SecretUnreadable
+from dashwright.common.secrets import SecretCipher, SecretUnreadable
 from dashwright.common.stores.resources import StoredObject
 
-_DROPPED: Final = "the token was deleted because it belongs to another host; send secure.token.create again"
-"""Warning for a token that is not sent to another host than the one it was given for."""
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_HOST_CHANGED_WARNING: Final = "the token was deleted because it belongs to another host; send secure.token.create again"
+"""Warning that a token was deleted because the host changed: a token is never sent to a host that it was not created for."""
 
 
 class TokenSealer:
-    """Seals tokens with a key of the installation."""
+    """A sealer of tokens of repositories, with the key from ``SECRET_KEY``."""
 
-    def __init__(self, box: SecretBox) -> None:
-        self._box = box
+    def __init__(self, cipher: SecretCipher) -> None:
+        self._cipher = cipher
 
-    def seal(self, desired: DesiredObject, namespace: str, stored: StoredObject | None) -> DesiredObject:
+    def seal(self, desired: DesiredObject, namespace: str, current: StoredObject | None) -> DesiredObject:
         """Return the desired object with its token sealed.
 
         A sent token replaces the stored one, unless it is equal. Without a sent token the stored one is kept as long as the host is
-        the same and ``secure.token.remove`` is not set. Raises Invalid for a sealed or named token that is not the stored one, for
-        a token sent twice, and for a token without a git host.
+        the same and ``secure.token.remove`` is not set. Raises Invalid for an ``encryptedToken`` or ``secure.token.name`` that is not
+        the stored one, for a token sent twice, and for a token without a git host.
         """
         if desired.kind is not REPOSITORY:
             return desired
-        old = {} if stored is None else git_block(read_json(stored.spec))
-        given = _sent_token(desired, old.get("encryptedToken"))
-        blocks = {name: block for name in GIT_TYPES if isinstance(block := desired.spec.get(name), dict)}
-        if not blocks and (given.create or given.name):
-            raise _forbidden(desired, "secure.token", "only a repository on a git host has a token")
-        sealed: dict[str, Any] = {}
-        dropped: tuple[str, ...] = ()
-        for name, sent in blocks.items():
+        current_config = {} if current is None else git_config(read_json(current.spec))
+        sent_token = sent_secret(desired, RepositorySecure, "token", current_config.get("encryptedToken"))
+        sent_configs = {name: sent_config for name in GIT_TYPES if isinstance(sent_config := desired.spec.get(name), dict)}
+        if not sent_configs and (sent_token.create or sent_token.name):
+            raise forbidden_error(desired, "secure.token", "only a repository on a git host has a token")
+        sealed_configs: dict[str, Any] = {}
+        token_warnings: tuple[str, ...] = ()
+        for name, sent_config in sent_configs.items():
             try:
-                block = GitHostRepositoryConfig.model_validate_json(write_json(sent))
+                config = GitHostRepositoryConfig.model_validate_json(write_json(sent_config))
             except ValidationError:
-                return desired  # admission refuses it, with the reasons
-            stored_token = old.get("encryptedToken")
-            self._seal(desired, name, block, given, old, token_place(namespace, desired.name))
-            if stored_token and not block.encrypted_token and not given.remove:
-                dropped = (_DROPPED,)
-            sealed[name] = block.model_dump(mode="json", by_alias=True, exclude_none=True)
-        annotations = _without_token(desired.annotations)
-        return replace(desired, spec=desired.spec | sealed, secure={}, annotations=annotations, warnings=(*desired.warnings, *dropped))
+                return desired  # Admission raises the error with its causes.
+            current_token = current_config.get("encryptedToken")
+            self._seal_config(desired, name, config, sent_token, current_config, token_owner(namespace, desired.name))
+            if current_token and not config.encrypted_token and not sent_token.remove:
+                token_warnings = (_HOST_CHANGED_WARNING,)
+            sealed_configs[name] = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+        annotations = without_secrets(desired.annotations)
+        return replace(
+            desired, spec=desired.spec | sealed_configs, secure={}, annotations=annotations, warnings=(*desired.warnings, *token_warnings)
+        )
 
-    def _seal(
-        self, desired: DesiredObject, name: str, block: GitHostRepositoryConfig, given: SecureValue, old: Mapping[str, Any], place: str
+    def _seal_config(
+        self,
+        desired: DesiredObject,
+        name: str,
+        config: GitHostRepositoryConfig,
+        sent_token: SecureValue,
+        current_config: Mapping[str, Any],
+        owner: str,
     ) -> None:
-        """Replace the token of a block by the sealed token to store."""
-        stored_token = old.get("encryptedToken")
-        if block.encrypted_token and block.encrypted_token != stored_token:
-            text = "the server sets it; send the token itself as secure.token.create"
-            raise _forbidden(desired, f"spec.{name}.encryptedToken", text)
-        if block.token and given.create:
-            raise _forbidden(desired, f"spec.{name}.token", "secure.token.create is given as well; leave one of them out")
-        token, block.token = given.create or block.token, None
-        is_same_host = host_of(old.get("url")) == host_of(block.url)
-        if stored_token and is_same_host and not given.remove and (not token or self._open_token(stored_token, place) == token):
-            block.encrypted_token = stored_token
-        else:
-            block.encrypted_token = base64.b64encode(self._box.seal(token, place)).decode() if token else None
+        """Replace the token in the configuration of a git host by the sealed token to store.
 
-    def _open_token(self, sealed: str, place: str) -> str | None:
-        """Return the token, or None if this key does not open it; then the sent token is sealed again."""
+        A sealed token is bound to ``owner``, the record that contains it, so that it cannot be decrypted in another record.
+        """
+        current_token = current_config.get("encryptedToken")
+        if config.encrypted_token and config.encrypted_token != current_token:
+            message = "the server sets it; send the token itself as secure.token.create"
+            raise forbidden_error(desired, f"spec.{name}.encryptedToken", message)
+        if config.token and sent_token.create:
+            raise forbidden_error(desired, f"spec.{name}.token", "secure.token.create is given as well; leave one of them out")
+        token, config.token = sent_token.create or config.token, None
+        is_same_host = host_of(current_config.get("url")) == host_of(config.url)
+        may_keep_token = is_same_host and not sent_token.remove
+        if current_token and may_keep_token and (not token or self._decrypt_token(current_token, owner) == token):
+            config.encrypted_token = current_token
+        else:
+            config.encrypted_token = base64.b64encode(self._cipher.encrypt(token, owner)).decode() if token else None
+
+    def _decrypt_token(self, sealed_token: str, owner: str) -> str | None:
+        """Return the token, or None if it cannot be decrypted with the current key. ``sealed_token`` is in base64."""
         try:
-            return self._box.open(base64.b64decode(sealed), place)
+            return self._cipher.decrypt(base64.b64decode(sealed_token), owner)
         except (SecretUnreadable, binascii.Error):
             return None
 
 
-def _sent_token(desired: DesiredObject, stored_token: str | None) -> SecureValue:
-    """Return what the client sends about the token outside of the spec. Raises Invalid."""
+def sent_secret(desired: DesiredObject, model: type[ApiModel], member: str, current: str | None) -> SecureValue:
+    """Return a member of ``secure``, which has the model ``model``. ``current`` is the stored sealed secret.
+
+    Raises Invalid if it is malformed or names another secret.
+    """
     try:
-        secure = RepositorySecure.model_validate_json(write_json(desired.secure))
+        secure = model.model_validate_json(write_json(desired.secure))
     except ValidationError as error:
         causes = [Cause(f"secure.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
-        raise REPOSITORY.invalid(desired.name, causes) from error
-    given = secure.token or SecureValue()
-    if given.create and given.remove:
-        raise _forbidden(desired, "secure.token.remove", "create is given as well; leave one of them out")
-    if given.name and given.name != (secret_name(stored_token) if stored_token else None):
-        raise _forbidden(
-            desired, "secure.token.name", "it does not name the secret of this repository; send the token as secure.token.create"
-        )
-    return given
+        raise desired.kind.invalid(desired.name, causes) from error
+    sent = SecureValue.model_validate(secure.model_dump(by_alias=True).get(member) or {})
+    field = f"secure.{member}"
+    if sent.create and sent.remove:
+        raise forbidden_error(desired, f"{field}.remove", "create is given as well; leave one of them out")
+    if sent.name and sent.name != (secret_name(current) if current else None):
+        message = f"it does not name the secret of this {desired.kind.singular}; send the secret as {field}.create"
+        raise forbidden_error(desired, f"{field}.name", message)
+    return sent
 
 
-def _forbidden(desired: DesiredObject, field: str, text: str) -> Invalid:
-    return REPOSITORY.invalid(desired.name, [Cause(field, "FieldValueForbidden", f"Forbidden: {text}")])
+def forbidden_error(desired: DesiredObject, field: str, message: str) -> Invalid:
+    """Return the error that a value is not allowed in a field."""
+    return desired.kind.invalid(desired.name, [Cause(field, "FieldValueForbidden", f"Forbidden: {message}")])
 
 
-def _without_token(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """Return annotations without the token that ``kubectl apply`` copies into one of them."""
-    last_applied = annotations.get(_LAST_APPLIED)
+def without_secrets(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    """Return annotations without the secrets that ``kubectl apply`` copies into one of them."""
+    last_applied = annotations.get(LAST_APPLIED_CONFIGURATION)
     if last_applied is None:
         return annotations
-    rest = {key: text for key, text in annotations.items() if key != _LAST_APPLIED}
+    other_annotations = {key: value for key, value in annotations.items() if key != LAST_APPLIED_CONFIGURATION}
     try:
-        applied = read_json(last_applied)
-        applied.pop("secure", None)
-        for block in GIT_TYPES:
-            applied["spec"].get(block, {}).pop("token", None)
-        return {**rest, _LAST_APPLIED: write_json(applied).decode() + "\n"}
+        applied_object = read_json(last_applied)
+        applied_object.pop("secure", None)
+        for name in GIT_TYPES:
+            applied_object["spec"].get(name, {}).pop("token", None)
+        return {**other_annotations, LAST_APPLIED_CONFIGURATION: write_json(applied_object).decode() + "\n"}
     except (Invalid, KeyError, TypeError, AttributeError):
-        return rest
+        return other_annotations

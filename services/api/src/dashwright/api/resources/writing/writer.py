@@ -1,6 +1,6 @@
-"""The one writer of stored objects, for every entry point that creates, changes or deletes one.
+"""The writer of stored objects, which every entry point uses to create, change or delete an object.
 
-Reading, comparing and admission run before the lock. Only checks that need the store and the write itself run under it.
+Admission runs before the lock of objects is taken. Only the checks against stored objects and the write run under the lock.
 """
 
 import asyncio
@@ -12,15 +12,15 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.domain.access.view import View, deleter_of, demand
+from dashwright.api.domain.access.view import AccessView, deleted_by_filter, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources import metadata
-from dashwright.api.resources.threads import run_sized
+from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.writing import admission, checks, edits, field_owners, removal
 from dashwright.api.resources.writing.desired_object import (
-    MODIFIED,
+    MODIFIED_MESSAGE,
     NO_PRECONDITIONS,
     DeleteResult,
     DesiredObject,
@@ -28,28 +28,29 @@ from dashwright.api.resources.writing.desired_object import (
     UpdateResult,
     WriteContext,
     conflict_error,
+    delete_result,
 )
 from dashwright.api.resources.writing.edits import Edits
-from dashwright.api.resources.writing.sealing import TokenSealer
+from dashwright.api.resources.writing.object_sealing import ObjectSealer
 from dashwright.api.stores import audit
 from dashwright.common.clock import Clock
+from dashwright.common.database.dry_run import transaction_or_dry_run
 from dashwright.common.database.pool import Connection, Database
-from dashwright.common.database.trial import trial
-from dashwright.common.document import json_equal, read_json, write_json
+from dashwright.common.json_documents import json_equal, read_json, write_json
 from dashwright.common.kinds.annotations import FOLDER_KEY
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.models.shape import Shape
 from dashwright.common.stores import histories, repositories, resources
 from dashwright.common.stores.resources import StoredObject
 
-_TRIES: Final = 5
+_MAX_ATTEMPTS: Final = 5
 
 
 class Writer:
-    """Writer of stored objects."""
+    """A writer of stored objects, which checks the caller's permissions and records audit events."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class Writer:
         settings: AdmissionSettings,
         quotas: QuotaRules,
         policy: AccessPolicy,
-        sealing: TokenSealer,
+        sealer: ObjectSealer,
         edits: Edits,
     ) -> None:
         self._database = database
@@ -66,34 +67,35 @@ class Writer:
         self._settings = settings
         self._quotas = quotas
         self._policy = policy
-        self._sealing = sealing
+        self._sealer = sealer
         self._edits = edits
-        # Writers of one object queue here. Without the queue they would conflict in the store again and again.
+        # Updates of one object wait for each other: otherwise they would conflict and retry often.
         self._object_locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, desired: DesiredObject, context: WriteContext, *, size: int = 0) -> StoredObject:
-        """Create an object in the caller's namespace. ``size`` is the number of bytes that were sent.
+        """Create an object in the caller's namespace. If ``size``, the bytes of the request, is large, admission runs in a thread.
 
         Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden and QuotaReached.
         """
         kind, namespace = desired.kind, context.identity.namespace
         desired = replace(desired, finalizers=desired.finalizers or kind.finalizers)
-        write = await run_sized(size, partial(self._new, desired, namespace, context))
+        write = await run_in_thread_if_large(size, partial(self._admit_new, desired, namespace, context))
         view = await self._policy.view(context.identity, namespace)
         _demand(view, context, kind, "create", "", write.annotations.get(FOLDER_KEY))
-        status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
+        status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, ApiModel) else None
         async with self._transaction(context) as connection:
-            locked = await resources.lock(connection)
+            locked_connection = await resources.lock(connection, namespace)
             checks.check_claims(write, None, context.identity)
             await checks.check_write(connection, namespace, write, None, self._settings)
             write = await _restored_write(connection, namespace, write, desired.uid, context)
-            stored = await resources.create(locked, namespace, write, actor=context.actor.uid, now=self._clock.now(), status=status)
-            await checks.check_created(connection, kind, namespace, self._quotas)
-            await _record(connection, context, kind, write.name, "create", context.created)
+            actor, now = context.actor.uid, self._clock.now()
+            created_object = await resources.create(locked_connection, namespace, write, actor=actor, now=now, status=status)
+            await checks.check_quota(connection, kind, namespace, self._quotas)
+            await _record(connection, context, kind, write.name, "create", context.created_status)
         if kind.is_tree:
-            self._policy.forget(namespace)
-        # The version that a dry run drew was rolled back and must not be returned.
-        return replace(stored, resource_version=0) if context.dry_run else stored
+            self._policy.invalidate(namespace)
+        # The resource version of a dry run was rolled back and must not be returned.
+        return replace(created_object, resource_version=0) if context.dry_run else created_object
 
     async def update(
         self,
@@ -106,21 +108,21 @@ class Writer:
         preconditions: Preconditions = NO_PRECONDITIONS,
         size: int = 0,
     ) -> UpdateResult:
-        """Change an object. ``change`` returns the desired object for the stored one; it is pure and may run again, in a thread.
+        """Change an object, or the file of a managed object. ``change`` returns the desired object for the stored one.
 
-        A managed object is changed in its file. Raises NotFound, Conflict if preconditions fail or the object changes faster than
-        it can be written, and what ``create`` and ``Edits`` raise.
+        ``change`` must be pure: it may run in a thread and several times. Raises NotFound, Conflict if preconditions fail or other
+        writers change the object during every attempt, and the errors of ``create`` and ``Edits``.
         """
         view = await self._policy.view(context.identity, namespace)
         object_lock = self._object_locks.setdefault((kind.key, namespace, name), asyncio.Lock())
         async with object_lock:
-            for _ in range(_TRIES):
-                changed = await self._try_update(kind, namespace, name, change, context, view, preconditions, size)
-                if changed is not None:
-                    if kind.is_tree or metadata.is_deleting(changed.stored):
-                        self._policy.forget(namespace)
-                    return changed
-        raise conflict_error(kind, name, MODIFIED)
+            for _ in range(_MAX_ATTEMPTS):
+                result = await self._attempt_update(kind, namespace, name, change, context, view, preconditions, size)
+                if result is not None:
+                    if kind.is_tree or metadata.is_deleting(result.stored_object):
+                        self._policy.invalidate(namespace)
+                    return result
+        raise conflict_error(kind, name, MODIFIED_MESSAGE)
 
     async def delete(
         self,
@@ -131,26 +133,26 @@ class Writer:
         *,
         preconditions: Preconditions = NO_PRECONDITIONS,
         cascade: bool = False,
-        grace: int | None = None,
+        grace_seconds: int | None = None,
     ) -> DeleteResult:
         """Delete an object, or mark it as deleted if it has finalizers.
 
-        With ``cascade`` a folder is deleted with its content; a ``grace`` of 0 deletes provisioned objects. Raises NotFound,
-        Conflict, Forbidden for a managed object, and BadRequest for a folder that is not empty.
+        With ``cascade`` a folder is deleted with its content. With ``grace_seconds`` 0, objects that a file provisions can be deleted.
+        Raises NotFound, Conflict, Forbidden if its repository allows no edits, and BadRequest for a folder that is not empty.
         """
         view = await self._policy.view(context.identity, namespace)
         async with self._database.connection() as connection:
-            stored = await resources.get(connection, kind, namespace, name)
-        if metadata.manager_of(stored):
-            return await self._delete_file(stored, context, view, preconditions)
+            current = await resources.get(connection, kind, namespace, name)
+        if metadata.manager_of(current):
+            return await self._delete_file(current, context, view, preconditions)
         async with self._transaction(context) as connection:
-            await resources.lock(connection)
-            found = [await resources.get(connection, kind, namespace, name)]
-            (deleted,) = await self._delete(
-                connection, namespace, found, context, view, preconditions=preconditions, cascade=cascade, grace=grace
+            await resources.lock(connection, namespace)
+            locked_object = await resources.get(connection, kind, namespace, name)
+            (result,) = await self._delete_objects(
+                connection, namespace, [locked_object], context, view, preconditions, cascade=cascade, grace_seconds=grace_seconds
             )
-        self._policy.forget(namespace)  # rules are deleted with an object, folders with a repository
-        return deleted
+        self._policy.invalidate(namespace)  # Access rules are deleted with an object, and folders with a repository.
+        return result
 
     async def delete_selected(
         self,
@@ -161,20 +163,23 @@ class Writer:
         *,
         preconditions: Preconditions = NO_PRECONDITIONS,
         cascade: bool = False,
-        grace: int | None = None,
+        grace_seconds: int | None = None,
     ) -> int:
         """Delete every selected object that the caller may see, or none; return their number. Options are those of ``delete``.
 
-        Raises what ``delete`` raises, naming the object, and BadRequest if the objects exceed one transaction.
+        Raises the errors of ``delete``, which name the object, and BadRequest if more than ``MAX_DELETED`` objects are selected.
         """
         view = await self._policy.view(context.identity, namespace)
         async with self._transaction(context) as connection:
-            await resources.lock(connection)
-            found = await removal.select(connection, kind, namespace, selection, view)
-            for batch in [[stored] for stored in removal.deepest_first(found)] if kind.is_tree else [found]:
-                await self._delete(connection, namespace, batch, context, view, preconditions=preconditions, cascade=cascade, grace=grace)
-        self._policy.forget(namespace)  # rules are deleted with an object, folders with a repository
-        return len(found)
+            await resources.lock(connection, namespace)
+            objects = await removal.select_objects(connection, kind, namespace, selection, view)
+            # A folder is empty only after the folders inside it are deleted, so folders are checked and deleted one by one.
+            for batch in [[folder] for folder in removal.deepest_first(objects)] if kind.is_tree else [objects]:
+                await self._delete_objects(
+                    connection, namespace, batch, context, view, preconditions, cascade=cascade, grace_seconds=grace_seconds
+                )
+        self._policy.invalidate(namespace)  # Access rules are deleted with an object, and folders with a repository.
+        return len(objects)
 
     async def update_status(
         self,
@@ -192,192 +197,197 @@ class Writer:
         """
         view = await self._policy.view(context.identity, namespace)
         async with self._transaction(context) as connection:
-            await resources.lock(connection)
-            stored = await resources.get(connection, kind, namespace, name)
-            _demand_change(view, context, "status", stored)
-            preconditions.check_update(stored)
-            status = admission.validated_status(kind, name, change(stored))
-            if json_equal(status, read_json(stored.status or "{}")):
-                return UpdateResult(stored, False)
-            fields = field_owners.status_managed_fields(stored, status, context, self._clock.now())
-            await resources.write_status(connection, kind, namespace, name, write_json(status), fields)
+            await resources.lock(connection, namespace)
+            current = await resources.get(connection, kind, namespace, name)
+            _demand_change(view, context, "status", current)
+            preconditions.check_update(current)
+            status = admission.validated_status(kind, name, change(current))
+            if json_equal(status, read_json(current.status or "{}")):
+                return UpdateResult(current, False)
+            managed_fields = field_owners.status_managed_fields(current, status, context, self._clock.now())
+            await resources.write_status(connection, kind, namespace, name, write_json(status), managed_fields)
             await _record(connection, context, kind, name, "status")
-            now = await resources.get(connection, kind, namespace, name)
-        return UpdateResult(replace(now, resource_version=stored.resource_version) if context.dry_run else now, True)
+            updated = await resources.get(connection, kind, namespace, name)
+        return UpdateResult(replace(updated, resource_version=current.resource_version) if context.dry_run else updated, True)
 
-    def _new(self, desired: DesiredObject, namespace: str, context: WriteContext) -> resources.Write:
-        desired = self._sealing.seal(desired, namespace, None)
+    def _admit_new(self, desired: DesiredObject, namespace: str, context: WriteContext) -> resources.Write:
+        desired = self._sealer.seal(desired, namespace, None)
         admitted = admission.admit(desired, namespace, self._settings)
         return replace(admitted.write, managed_fields=field_owners.managed_fields(desired, admitted, context, self._clock.now()))
 
-    def _changed(
-        self, change: Callable[[StoredObject], DesiredObject], namespace: str, stored: StoredObject, context: WriteContext
+    def _admit_update(
+        self, change: Callable[[StoredObject], DesiredObject], namespace: str, current: StoredObject, context: WriteContext
     ) -> tuple[DesiredObject, resources.Write]:
-        desired = admission.without_old_message(change(stored), stored)
-        desired = self._sealing.seal(desired, namespace, stored)
-        admitted = admission.admit(desired, namespace, self._settings, stored)
+        desired = admission.without_repeated_message(change(current), current)
+        desired = self._sealer.seal(desired, namespace, current)
+        admitted = admission.admit(desired, namespace, self._settings, current)
         return desired, replace(
-            admitted.write, managed_fields=field_owners.managed_fields(desired, admitted, context, self._clock.now(), stored)
+            admitted.write, managed_fields=field_owners.managed_fields(desired, admitted, context, self._clock.now(), current)
         )
 
-    async def _try_update(
+    async def _attempt_update(
         self,
         kind: Kind,
         namespace: str,
         name: str,
         change: Callable[[StoredObject], DesiredObject],
         context: WriteContext,
-        view: View,
+        view: AccessView,
         preconditions: Preconditions,
         size: int,
     ) -> UpdateResult | None:
-        """Try the update once; return None if the object was written between the read and the lock."""
-        # Read outside of the lock: admission can take long for a large body and would hold up all other writers. The version is
+        """Make one attempt. Return None if another writer changed the object between its read and the lock."""
+        # Read outside of the lock: admission of a large body can take long and would block all other writers. The version is
         # compared again under the lock, and the caller retries if another write came first.
         async with self._database.connection() as connection:
-            stored = await resources.get(connection, kind, namespace, name)
-        _demand_change(view, context, "update", stored)
-        preconditions.check_update(stored)
-        desired, write = await run_sized(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, context))
-        if (folder := write.annotations.get(FOLDER_KEY)) != stored.folder:
+            current = await resources.get(connection, kind, namespace, name)
+        _demand_change(view, context, "update", current)
+        preconditions.check_update(current)
+        size = max(size, len(current.spec))
+        desired, write = await run_in_thread_if_large(size, partial(self._admit_update, change, namespace, current, context))
+        if (folder := write.annotations.get(FOLDER_KEY)) != current.folder:
             _demand(view, context, kind, "update", "", folder)
-        if desired.releases:
-            changed = await self._release(namespace, stored, write, context)
-        elif metadata.manager_of(stored):
-            edits.check_manager(stored, desired.annotations)
-            changed = await self._edit(namespace, stored, write, context)
+        if desired.releases_manager:
+            result = await self._release(namespace, current, write, context)
+        elif metadata.manager_of(current):
+            edits.check_manager(current, desired.annotations)
+            result = await self._edit(namespace, current, write, context)
         else:
-            changed = await self._write_if_unchanged(namespace, stored, write, context)
-        return None if changed is None else replace(changed, warnings=desired.warnings)
+            result = await self._write_if_unchanged(namespace, current, write, context)
+        return None if result is None else replace(result, warnings=desired.warnings)
 
-    async def _release(self, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext) -> UpdateResult | None:
-        """Write an object that its repository stops managing. Its file is kept."""
+    async def _release(self, namespace: str, current: StoredObject, write: resources.Write, context: WriteContext) -> UpdateResult | None:
+        """Write an object without its manager. The file in the repository is kept."""
         if not context.identity.may(REPOSITORY.actions["update"]):
             raise permission_denied(REPOSITORY.actions["update"])
-        edits.check_release(stored)
-        return await self._write_if_unchanged(
-            namespace, stored, edits.without_manager(write), context, releases=metadata.manager_of(stored)
-        )
+        edits.check_release(current)
+        release = edits.without_manager(write)
+        return await self._write_if_unchanged(namespace, current, release, context, released_from=metadata.manager_of(current))
 
-    async def _edit(self, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext) -> UpdateResult | None:
+    async def _edit(self, namespace: str, current: StoredObject, write: resources.Write, context: WriteContext) -> UpdateResult | None:
         """Change a managed object in its file."""
-        await self._edits.check(stored)
-        # A dry run first: a change without effect, or one that the store refuses, must not reach the file.
-        trial_result = await self._write_if_unchanged(namespace, stored, edits.file_write(stored, write), replace(context, dry_run=True))
+        await self._edits.check(current)
+        # A dry run first, so that the file is not changed if nothing would change in the store or the store refuses the write.
+        trial_write = edits.trial_write(current, write)
+        trial_result = await self._write_if_unchanged(namespace, current, trial_write, replace(context, dry_run=True))
         if trial_result is None or not trial_result.is_changed:
             return trial_result
-        await self._edits.make(stored, write, context, partial(self._record_edit, stored, context, "update"))
+        await self._edits.edit(current, write, context, partial(self._record_edit, current, context, "update"))
         if context.dry_run:
             return trial_result
         async with self._database.connection() as connection:
-            return UpdateResult(await resources.get(connection, stored.kind, namespace, stored.name), True)
+            return UpdateResult(await resources.get(connection, current.kind, namespace, current.name), True)
 
-    async def _record_edit(self, stored: StoredObject, context: WriteContext, verb: str) -> None:
+    async def _record_edit(self, current: StoredObject, context: WriteContext, verb: str) -> None:
         async with self._database.transaction() as connection:
-            await _record(connection, context, stored.kind, stored.name, verb)
+            await _record(connection, context, current.kind, current.name, verb)
 
     async def _write_if_unchanged(
-        self, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext, *, releases: str | None = None
+        self, namespace: str, current: StoredObject, write: resources.Write, context: WriteContext, *, released_from: str | None = None
     ) -> UpdateResult | None:
-        """Write the object, or return None if it was written since it was read. ``releases`` is the repository that stops managing it."""
+        """Write the object, or return None if ``current`` is outdated. ``released_from`` is the repository that stops managing it."""
         async with self._transaction(context) as connection:
-            locked = await resources.lock(connection)
-            if await resources.version(connection, stored.kind, namespace, stored.name) != stored.resource_version:
+            locked_connection = await resources.lock(connection, namespace)
+            if await resources.find_resource_version(connection, current.kind, namespace, current.name) != current.resource_version:
                 return None
-            if releases is not None:
-                await repositories.require_full_sync(connection, namespace, releases)
-            return await self._put(locked, namespace, stored, write, context)
+            if released_from is not None:
+                await repositories.require_full_sync(connection, namespace, released_from)
+            return await self._put_object(locked_connection, namespace, current, write, context)
 
-    async def _delete_file(self, stored: StoredObject, context: WriteContext, view: View, preconditions: Preconditions) -> DeleteResult:
+    async def _delete_file(
+        self, current: StoredObject, context: WriteContext, view: AccessView, preconditions: Preconditions
+    ) -> DeleteResult:
         """Delete a managed object by deleting its file."""
-        _demand(view, context, stored.kind, "delete", stored.name, stored.folder)
-        preconditions.check_delete(stored)
-        await self._edits.check(stored, instead="remove")
-        await self._edits.make(stored, None, context, partial(self._record_edit, stored, context, "delete"))
-        return DeleteResult(stored, True)
+        _demand(view, context, current.kind, "delete", current.name, current.folder)
+        preconditions.check_delete(current)
+        await self._edits.check(current, verb="remove")
+        await self._edits.edit(current, None, context, partial(self._record_edit, current, context, "delete"))
+        return DeleteResult(current, True)
 
-    async def _put(
-        self, connection: resources.LockedConnection, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext
+    async def _put_object(
+        self, connection: resources.LockedConnection, namespace: str, current: StoredObject, write: resources.Write, context: WriteContext
     ) -> UpdateResult:
-        kind, name = stored.kind, stored.name
-        checks.check_finalizers(stored, write)
-        checks.check_claims(write, stored, context.identity)
-        await checks.check_write(connection, namespace, write, stored, self._settings)
-        now = await resources.put(connection, namespace, write, actor=context.actor.uid, now=self._clock.now())
-        if now is None:
-            return UpdateResult(stored, False)
-        await _record(connection, context, kind, name, "update")
-        if metadata.is_deleting(now) and not metadata.others_finalizers(now):
-            await self._remove(connection, namespace, [now], context)
-        return UpdateResult(replace(now, resource_version=stored.resource_version) if context.dry_run else now, True)
+        checks.check_finalizers(current, write)
+        checks.check_claims(write, current, context.identity)
+        await checks.check_write(connection, namespace, write, current, self._settings)
+        updated = await resources.put(connection, namespace, write, actor=context.actor.uid, now=self._clock.now())
+        if updated is None:
+            return UpdateResult(current, False)
+        await _record(connection, context, current.kind, current.name, "update")
+        if metadata.is_deleting(updated) and not metadata.client_finalizers(updated):
+            await self._delete_rows(connection, namespace, [updated], context)
+        return UpdateResult(replace(updated, resource_version=current.resource_version) if context.dry_run else updated, True)
 
-    async def _delete(
+    async def _delete_objects(
         self,
         connection: Connection,
         namespace: str,
-        found: Sequence[StoredObject],
+        objects: Sequence[StoredObject],
         context: WriteContext,
-        view: View,
-        *,
+        view: AccessView,
         preconditions: Preconditions,
+        *,
         cascade: bool,
-        grace: int | None,
+        grace_seconds: int | None,
     ) -> Sequence[DeleteResult]:
-        """Delete objects of one kind: all of them, or with an error none."""
-        for stored in found:
-            _demand(view, context, stored.kind, "delete", stored.name, stored.folder)
-            preconditions.check_delete(stored)
-            await checks.check_delete(connection, namespace, stored, view, actor=context.actor.uid, cascade=cascade, grace=grace)
-        waiting = {stored.name: stored for stored in found if metadata.others_finalizers(stored)}
-        for stored in waiting.values():
-            _demand(view, context, stored.kind, "get", stored.name, stored.folder)  # the response shows the whole object
-        marked = [stored for stored in waiting.values() if not metadata.is_deleting(stored)]
-        for stored in marked:
-            await resources.mark_deleted(connection, stored.kind, namespace, stored.name, actor=context.actor.uid, now=self._clock.now())
-        removed = [stored for stored in found if stored.name not in waiting]
-        await self._remove(connection, namespace, removed, context)
-        await audit.record_all(connection, [_event(context, stored.kind, stored.name, "delete") for stored in (*marked, *removed)])
-        remaining = {stored.name: await resources.get(connection, stored.kind, namespace, stored.name) for stored in waiting.values()}
-        return [_deleted(stored, remaining.get(stored.name), context) for stored in found]
+        """Delete objects of one kind; mark those that wait for finalizers as deleted. If an error is raised, roll back the transaction."""
+        for item in objects:
+            _demand(view, context, item.kind, "delete", item.name, item.folder)
+            preconditions.check_delete(item)
+            await checks.check_delete(
+                connection, namespace, item, view, actor=context.actor.uid, cascade=cascade, grace_seconds=grace_seconds
+            )
+        objects_to_keep = [item for item in objects if metadata.client_finalizers(item)]
+        for item in objects_to_keep:
+            _demand(view, context, item.kind, "get", item.name, item.folder)  # The response has the complete object.
+        objects_to_mark = [item for item in objects_to_keep if not metadata.is_deleting(item)]
+        for item in objects_to_mark:
+            await resources.mark_deleted(connection, item.kind, namespace, item.name, actor=context.actor.uid, now=self._clock.now())
+        objects_to_delete = [item for item in objects if not metadata.client_finalizers(item)]
+        await self._delete_rows(connection, namespace, objects_to_delete, context)
+        events = [_event(context, item.kind, item.name, "delete") for item in (*objects_to_mark, *objects_to_delete)]
+        await audit.record_all(connection, events)
+        waiting_objects = {item.name: await resources.get(connection, item.kind, namespace, item.name) for item in objects_to_keep}
+        return [delete_result(item, waiting_objects.get(item.name), dry_run=context.dry_run) for item in objects]
 
-    async def _remove(self, connection: Connection, namespace: str, removed: Sequence[StoredObject], context: WriteContext) -> None:
-        """Delete rows. A repository is deleted together with what it manages, or releases it."""
-        if not removed:
+    async def _delete_rows(self, connection: Connection, namespace: str, objects: Sequence[StoredObject], context: WriteContext) -> None:
+        """Delete stored objects of one kind. For a repository, end its jobs and delete or release its managed objects first."""
+        if not objects:
             return
-        kind, actor = removed[0].kind, context.actor.uid
+        kind, actor = objects[0].kind, context.actor.uid
         if kind is REPOSITORY:
-            for stored in removed:
-                await removal.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
-                await removal.end_management(connection, namespace, stored, actor=actor)
-                await removal.queue_hook_removal(connection, namespace, stored)
-        await resources.delete(connection, kind, namespace, [stored.name for stored in removed], actor=actor, keep=kind.history)
+            for item in objects:
+                await removal.end_jobs(connection, namespace, item.name, finished_at=self._clock.milliseconds())
+                await removal.end_management(connection, namespace, item, actor=actor)
+                await removal.queue_webhook_removal(connection, namespace, item)
+        await resources.delete(connection, kind, namespace, [item.name for item in objects], actor=actor, to_trash=kind.history)
 
     @asynccontextmanager
     async def _transaction(self, context: WriteContext) -> AsyncIterator[Connection]:
-        async with self._database.connection() as connection, trial(connection, dry_run=context.dry_run):
+        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=context.dry_run):
             yield connection
 
 
 async def _restored_write(
     connection: Connection, namespace: str, write: resources.Write, uid: str, context: WriteContext
 ) -> resources.Write:
-    """Return a write that continues a deleted object of this uid: its number and generations."""
+    """Return the write as a restore of the deleted object with this uid; unchanged if the caller can restore no such object."""
     if not uid or not write.kind.history:
         return write
-    taken = await histories.restore(connection, write.kind, namespace, write.name, uid, deleted_by=deleter_of(context.identity))
-    if taken is None:
+    version = await histories.restore(connection, write.kind, namespace, write.name, uid, deleted_by=deleted_by_filter(context.identity))
+    if version is None:
         return write
-    return replace(write, uid=taken.uid, number=taken.number, generation=taken.generation + 1, restored_from=taken.generation)
+    return replace(write, uid=version.uid, number=version.number, generation=version.generation + 1, restored_from=version.generation)
 
 
-def _demand(view: View, context: WriteContext, kind: Kind, verb: str, name: str, folder: str | None) -> None:
+def _demand(view: AccessView, context: WriteContext, kind: Kind, verb: str, name: str, folder: str | None) -> None:
     demand(view, kind.actions[verb], kind, name, folder, login=context.identity.login)
 
 
-def _demand_change(view: View, context: WriteContext, verb: str, stored: StoredObject) -> None:
-    """Raise Forbidden if the caller may not change and read the object: a change responds with the whole object."""
-    for needed in (verb, "get"):
-        _demand(view, context, stored.kind, needed, stored.name, stored.folder)
+def _demand_change(view: AccessView, context: WriteContext, verb: str, current: StoredObject) -> None:
+    """Raise Forbidden if the caller may not change and read the object: the response to a change has the complete object."""
+    for required_verb in (verb, "get"):
+        _demand(view, context, current.kind, required_verb, current.name, current.folder)
 
 
 async def _record(connection: Connection, context: WriteContext, kind: Kind, name: str, verb: str, status: int = 200) -> None:
@@ -388,9 +398,3 @@ def _event(context: WriteContext, kind: Kind, name: str, verb: str, status: int 
     return audit.Event(
         context.actor, context.event or event_of(kind, verb), subject_of(kind, name), status=status, org_id=context.actor.org_id
     )
-
-
-def _deleted(stored: StoredObject, remaining: StoredObject | None, context: WriteContext) -> DeleteResult:
-    if remaining is None:
-        return DeleteResult(stored, True)
-    return DeleteResult(replace(remaining, resource_version=stored.resource_version) if context.dry_run else remaining, False)

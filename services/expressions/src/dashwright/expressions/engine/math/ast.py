@@ -1,4 +1,7 @@
-"""The tree of a math expression. Nodes know their position in the text; comparisons of trees ignore it."""
+"""The syntax tree of a math expression.
+
+The ``position`` of a node is the number of characters before it in the source. Comparisons of trees ignore it.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -48,14 +51,15 @@ class Binary:
     position: int = field(default=0, compare=False)
 
 
-Node = Number | Variable | Call | Unary | Binary
+Operand = Number | Variable | Call | Unary
+Node = Operand | Binary
 
 
-def spine(node: Node) -> tuple[Node, list[Binary]]:
-    """Return the leftmost operand of a chain of binary operators, and the chain from the innermost operator outwards.
+def left_chain(node: Node) -> tuple[Operand, list[Binary]]:
+    """Return the leftmost operand of nested binary operations, and the operations from the innermost outwards.
 
-    All operators associate to the left, so a long sum is deep on its left side only. Code that walks the spine in a
-    loop and recurses into right sides only never exceeds the parser's depth limit.
+    All operators associate to the left, so the tree of a long sum is deep on its left side only. Code that walks the chain
+    in a loop, and recurses into right sides only, never recurses deeper than the parser's depth limit.
     """
     chain = []
     while isinstance(node, Binary):
@@ -65,15 +69,15 @@ def spine(node: Node) -> tuple[Node, list[Binary]]:
 
 
 def variables(node: Node) -> Iterator[Variable]:
-    """Yield every variable of the tree, in the order of the text."""
-    first, chain = spine(node)
-    match first:
+    """Yield every variable of the tree, in the order of the source."""
+    operand, chain = left_chain(node)
+    match operand:
         case Variable():
-            yield first
+            yield operand
         case Call(arguments=arguments):
             for argument in arguments:
                 yield from variables(argument)
-        case Unary(operand=operand):
-            yield from variables(operand)
+        case Unary(operand=inner):
+            yield from variables(inner)
     for binary in chain:
         yield from variables(binary.right)

@@ -1,6 +1,6 @@
-"""The functions of ``math``, one table entry each; the parser, the evaluation and the documentation read the table.
+"""The functions of ``math``: a table that the parser, the evaluation and the documentation read.
 
-A null counts as NaN for every function but ``is_null`` and ``is_number``, because existing alert rules rely on it.
+The result for a null is NaN, except for ``is_null`` (1) and ``is_number`` (0), because existing alert rules rely on it.
 """
 
 from collections.abc import Callable
@@ -10,49 +10,47 @@ import numpy as np
 
 from dashwright.expressions.engine.values import Cells, Floats, Mask, NoData, Scalar, Values
 
-NUMERIC = ("scalar", "numberSet", "seriesSet", "noData")
-
 
 @dataclass(frozen=True, slots=True)
 class MathFunction:
     """A function of math expressions."""
 
-    arity: int
-    accepts: tuple[str, ...]  #: The types of values that its arguments may have.
-    apply: Callable[..., Values]  #: Takes ``arity`` values.
+    arity: int  #: The number of arguments.
+    apply: Callable[..., Values]  #: Returns the result for ``arity`` values.
     doc: str  #: One line for the reference page.
 
 
 def _elementwise(function: Callable[[Cells], Floats | Mask], doc: str) -> MathFunction:
-    """Return an element-wise function of one argument that never returns null."""
+    """Return a math function of one argument that applies ``function`` to each cell and never returns null."""
 
     def apply_cells(cells: Cells) -> Cells:
         with np.errstate(all="ignore"):
             return Cells(np.asarray(function(cells), np.float64))
 
-    return MathFunction(1, NUMERIC, lambda values: values if isinstance(values, NoData) else values.map(apply_cells), doc)
+    return MathFunction(1, lambda values: values if isinstance(values, NoData) else values.map(apply_cells), doc)
 
 
 def _constant(value: float | None, doc: str) -> MathFunction:
-    return MathFunction(0, (), lambda: Scalar.of(value), doc)
+    """Return a math function without arguments that returns a number, or null for None."""
+    return MathFunction(0, lambda: Scalar.of(value), doc)
 
 
 def _round(cells: Cells) -> Floats:
     # numpy rounds halves to even. Adding 0.5 before truncating would round 0.49999999999999994 up to 1.
-    whole = np.trunc(cells.values)
-    rounded: Floats = whole + np.copysign(np.abs(cells.values - whole) >= 0.5, cells.values)
+    truncated = np.trunc(cells.values)
+    rounded: Floats = truncated + np.copysign(np.abs(cells.values - truncated) >= 0.5, cells.values)
     return rounded
 
 
-def _nan_where_null(cells: Cells, truth: Mask) -> Floats:
-    return np.where(cells.is_null(), np.nan, truth.astype(np.float64))
+def _nan_where_null(cells: Cells, mask: Mask) -> Floats:
+    return np.where(cells.null_mask(), np.nan, mask.astype(np.float64))
 
 
 FUNCTIONS = {
     "abs": _elementwise(lambda cells: np.abs(cells.values), "absolute value"),
     "is_inf": _elementwise(lambda cells: _nan_where_null(cells, np.isinf(cells.values)), "1 for positive or negative infinity, else 0"),
     "is_nan": _elementwise(lambda cells: _nan_where_null(cells, np.isnan(cells.values)), "1 for NaN, else 0"),
-    "is_null": _elementwise(lambda cells: cells.is_null(), "1 for null, else 0"),
+    "is_null": _elementwise(lambda cells: cells.null_mask(), "1 for null, else 0"),
     "is_number": _elementwise(lambda cells: np.isfinite(cells.values), "0 for null, NaN and infinities, else 1"),
     "log": _elementwise(lambda cells: np.log(cells.values), "natural logarithm; -Inf for 0, NaN for negative numbers"),
     "round": _elementwise(_round, "nearest whole number, halves away from zero"),

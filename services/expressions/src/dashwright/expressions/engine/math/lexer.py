@@ -1,4 +1,4 @@
-"""Text to tokens. Symbols are read as the longest known one, so ``$A+-1`` and ``!!$A`` need no spaces."""
+"""Lexer of math expressions. It reads the longest operator that matches, so ``$A+-1`` and ``!!$A`` need no spaces."""
 
 import re
 from collections.abc import Iterator
@@ -7,17 +7,17 @@ from enum import StrEnum
 
 from dashwright.common.errors import BadRequest
 
-_CONTEXT = 40
+#: The maximum number of characters that an error quotes before its position, and after it.
+_CONTEXT_CHARACTERS = 40
 
 
-def fault(message: str, text: str, position: int) -> BadRequest:
+def parse_error(message: str, source: str, position: int) -> BadRequest:
     """Return the error of an expression that cannot be parsed.
 
-    Its ``details`` hold ``position`` (from 1) and ``caret``: the surrounding text above a line with a caret under the
-    place.
+    Its ``details`` have ``position`` (from 1) and ``caret``: the source around the position, above a line with a caret.
     """
-    start = max(0, position - _CONTEXT)
-    line = "".join(" " if char.isspace() else char for char in text[start : position + _CONTEXT])
+    start = max(0, position - _CONTEXT_CHARACTERS)
+    line = "".join(" " if char.isspace() else char for char in source[start : position + _CONTEXT_CHARACTERS])
     caret = f"{line}\n{' ' * (position - start)}^"
     return BadRequest(
         f"expr: {message} (at character {position + 1})",
@@ -26,7 +26,7 @@ def fault(message: str, text: str, position: int) -> BadRequest:
     )
 
 
-_SHOWN = 10
+_MAX_DISPLAYED_LENGTH = 10
 
 
 class TokenType(StrEnum):
@@ -37,8 +37,8 @@ class TokenType(StrEnum):
     VARIABLE = "var"
     STRING = "string"
     FUNCTION = "func"
-    OPEN = "("
-    CLOSE = ")"
+    OPENING_PARENTHESIS = "("
+    CLOSING_PARENTHESIS = ")"
     COMMA = ","
     END = "EOF"
 
@@ -47,15 +47,15 @@ class TokenType(StrEnum):
 class Token:
     """One token of an expression."""
 
-    kind: TokenType
-    text: str  #: As written.
-    position: int  #: Characters before it.
+    type: TokenType
+    text: str  #: The characters of the token.
+    position: int  #: The number of characters before the token.
 
     def __str__(self) -> str:
-        """Return the token as error messages show it: quoted, cut after ten characters."""
-        if self.kind is TokenType.END:
+        """Return the token as error messages display it: quoted, and cut after ten characters."""
+        if self.type is TokenType.END:
             return "EOF"
-        return f'"{self.text[:_SHOWN]}"' + ("..." if len(self.text) > _SHOWN else "")
+        return f'"{self.text[:_MAX_DISPLAYED_LENGTH]}"' + ("..." if len(self.text) > _MAX_DISPLAYED_LENGTH else "")
 
 
 _SPACE = re.compile(r"\s*")
@@ -65,8 +65,8 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]
 _NUMBER_RUN = re.compile(r"[\w.]+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _VARIABLE = re.compile(r"\$\w+")
-_BRACED = re.compile(r"\$\{([^{}]*)\}")
-#: What to write instead of a character.
+_BRACED_VARIABLE = re.compile(r"\$\{([^{}]*)\}")
+#: Advice by the invalid character, or by the first character of an unknown operator.
 _ADVICE = {
     "=": "; write == to compare",
     "&": "; write && for and",
@@ -79,79 +79,80 @@ _ADVICE = {
     "{": "; a query is named such as $A or ${my query}",
 }
 
-_PUNCTUATION = {"(": TokenType.OPEN, ")": TokenType.CLOSE, ",": TokenType.COMMA}
+_PUNCTUATION = {"(": TokenType.OPENING_PARENTHESIS, ")": TokenType.CLOSING_PARENTHESIS, ",": TokenType.COMMA}
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of ``text``, the last one of type END. Raises BadRequest at the first invalid character."""
-    position = _skip(text, 0)
-    while position < len(text):
-        token = _token(text, position)
+def tokens(source: str) -> Iterator[Token]:
+    """Yield the tokens of an expression, the last one of type END. Raises BadRequest at the first invalid character."""
+    position = _skip_space(source, 0)
+    while position < len(source):
+        token = _token(source, position)
         yield token
-        position = _skip(text, position + len(token.text))
-    yield Token(TokenType.END, "", len(text))
+        position = _skip_space(source, position + len(token.text))
+    yield Token(TokenType.END, "", len(source))
 
 
-def _skip(text: str, position: int) -> int:
-    space = _SPACE.match(text, position)
+def _skip_space(source: str, position: int) -> int:
+    space = _SPACE.match(source, position)
     return space.end() if space else position
 
 
-def _token(text: str, position: int) -> Token:
-    char = text[position]
+def _token(source: str, position: int) -> Token:
+    char = source[position]
     if char in _PUNCTUATION:
         return Token(_PUNCTUATION[char], char, position)
     if char == "$":
-        return _variable(text, position)
+        return _variable(source, position)
     if char == '"':
-        return _string(text, position)
+        return _string(source, position)
     if char.isascii() and (char.isdigit() or char == "."):
-        return _number(text, position)
-    if word := _WORD.match(text, position):
+        return _number(source, position)
+    if word := _WORD.match(source, position):
         return Token(TokenType.FUNCTION, word.group(), position)
-    if symbol := _SYMBOL.match(text, position):
+    if symbol := _SYMBOL.match(source, position):
         return Token(TokenType.OPERATOR, symbol.group(), position)
-    if run := _SYMBOL_RUN.match(text, position):
-        raise fault(f"unexpected {run.group()} in input{_ADVICE.get(run.group()[0], '; it is not an operator')}", text, position)
-    raise fault(f"invalid character: {char}{_ADVICE.get(char, '')}", text, position)
+    if run := _SYMBOL_RUN.match(source, position):
+        raise parse_error(f"unexpected {run.group()} in input{_ADVICE.get(run.group()[0], '; it is not an operator')}", source, position)
+    raise parse_error(f"invalid character: {char}{_ADVICE.get(char, '')}", source, position)
 
 
-def _variable(text: str, position: int) -> Token:
-    if text.startswith("${", position):
-        closed = _BRACED.match(text, position)
-        if closed is None:
-            end = text.find("}", position)
-            if end < 0:
-                raise fault("unterminated variable missing closing }", text, position)
-            raise fault("unsupported variable character", text, text.index("{", position + 2))
-        if not closed.group(1).strip():
-            raise fault("incomplete variable", text, position)
-        return _checked(closed.group(), text, position)
-    named = _VARIABLE.match(text, position)
-    if named is None:
-        raise fault("incomplete variable; write $A or ${my query}", text, position)
-    return Token(TokenType.VARIABLE, named.group(), position)
+def _variable(source: str, position: int) -> Token:
+    if source.startswith("${", position):
+        return _braced_variable(source, position)
+    variable = _VARIABLE.match(source, position)
+    if variable is None:
+        raise parse_error("incomplete variable; write $A or ${my query}", source, position)
+    return Token(TokenType.VARIABLE, variable.group(), position)
 
 
-def _checked(variable: str, text: str, position: int) -> Token:
-    for offset, char in enumerate(variable):
+def _braced_variable(source: str, position: int) -> Token:
+    variable = _BRACED_VARIABLE.match(source, position)
+    if variable is None:
+        end = source.find("}", position)
+        if end < 0:
+            raise parse_error("unterminated variable missing closing }", source, position)
+        # There is a closing brace, so the pattern failed at a second opening brace before it.
+        raise parse_error("unsupported variable character", source, source.index("{", position + 2))
+    if not variable.group(1).strip():
+        raise parse_error("incomplete variable", source, position)
+    for offset, char in enumerate(variable.group()):
         if not (char.isprintable() or char.isspace()):
-            raise fault("unsupported variable character", text, position + offset)
-    return Token(TokenType.VARIABLE, variable, position)
+            raise parse_error("unsupported variable character", source, position + offset)
+    return Token(TokenType.VARIABLE, variable.group(), position)
 
 
-def _string(text: str, position: int) -> Token:
-    end = text.find('"', position + 1)
+def _string(source: str, position: int) -> Token:
+    end = source.find('"', position + 1)
     if end < 0:
-        raise fault("unterminated string", text, position)
-    return Token(TokenType.STRING, text[position : end + 1], position)
+        raise parse_error("unterminated string", source, position)
+    return Token(TokenType.STRING, source[position : end + 1], position)
 
 
-def _number(text: str, position: int) -> Token:
-    number = _NUMBER.match(text, position)
+def _number(source: str, position: int) -> Token:
+    number = _NUMBER.match(source, position)
     end = number.end() if number else position
-    rest = _NUMBER_RUN.match(text, end)
-    if number is None or rest is not None:
-        wrong = text[position : rest.end() if rest else end]
-        raise fault(f'illegal number syntax: "{wrong}"', text, position)
+    surplus = _NUMBER_RUN.match(source, end)
+    if number is None or surplus is not None:
+        invalid = source[position : surplus.end() if surplus else end]
+        raise parse_error(f'illegal number syntax: "{invalid}"', source, position)
     return Token(TokenType.NUMBER, number.group(), position)

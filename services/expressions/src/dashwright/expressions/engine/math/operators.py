@@ -1,7 +1,7 @@
 """The operators of ``math`` on whole arrays of cells.
 
-The order of the tests is Grafana's: a null on either side gives null; then ``||`` and ``&&`` may be decided by their
-left side alone; then NaN gives NaN, even where C's ``pow`` or a comparison would not; then the operator applies.
+The rules are Grafana's, in this order: a null on either side gives null; a left side that is not 0 decides ``||``,
+and one that is 0 decides ``&&``; NaN on either side gives NaN, even in a power or comparison; else the operator applies.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import numpy as np
 
 from dashwright.expressions.engine.values import Cells, Floats, Mask
 
+#: Writes the result for two arrays, which are broadcast, to the third one.
 Kernel = Callable[[Floats, Floats, Floats], object]
 
 
@@ -18,23 +19,26 @@ Kernel = Callable[[Floats, Floats, Floats], object]
 class BinaryOperator:
     """A binary operator."""
 
-    precedence: int  #: A higher one binds tighter.
-    kernel: Kernel  #: Writes the outcome of two broadcastable arrays to its third argument.
+    precedence: int  #: An operator of higher precedence binds tighter.
+    kernel: Kernel
     doc: str  #: One line for the reference page.
-    keeps_nan: bool = True  #: NaN on either side always gives NaN, so the slots of nulls need no extra step.
+    keeps_nan: bool = True  #: Whether NaN on either side always gives NaN. If so, the values at nulls are already NaN.
 
 
-def _nan_where_either(left: Floats, right: Floats, out: Floats) -> None:
-    for side in (left, right):
-        nan = np.isnan(side)
-        if nan.any():
-            np.copyto(out, np.nan, where=nan)
+def _copy_nan(left: Floats, right: Floats, out: Floats) -> None:
+    """Write NaN to ``out`` where either side is NaN."""
+    for operand in (left, right):
+        is_nan = np.isnan(operand)
+        if is_nan.any():
+            np.copyto(out, np.nan, where=is_nan)
 
 
-def _spoiled_by_nan(ufunc: np.ufunc) -> Kernel:
+def _propagating_nan(ufunc: np.ufunc) -> Kernel:
+    """Return a kernel whose result is NaN if either side is NaN, and else that of ``ufunc``."""
+
     def kernel(left: Floats, right: Floats, out: Floats) -> None:
         ufunc(left, right, out=out)
-        _nan_where_either(left, right, out)
+        _copy_nan(left, right, out)
 
     return kernel
 
@@ -55,34 +59,34 @@ def _not(operand: Floats, out: Floats) -> None:
 
 
 BINARY = {
-    "||": BinaryOperator(0, _or, "1 when either side is not 0", keeps_nan=False),
-    "&&": BinaryOperator(1, _and, "1 when both sides are not 0", keeps_nan=False),
-    "==": BinaryOperator(2, _spoiled_by_nan(np.equal), "1 when equal"),
-    "!=": BinaryOperator(2, _spoiled_by_nan(np.not_equal), "1 when not equal"),
-    ">": BinaryOperator(2, _spoiled_by_nan(np.greater), "1 when greater"),
-    ">=": BinaryOperator(2, _spoiled_by_nan(np.greater_equal), "1 when greater or equal"),
-    "<": BinaryOperator(2, _spoiled_by_nan(np.less), "1 when less"),
-    "<=": BinaryOperator(2, _spoiled_by_nan(np.less_equal), "1 when less or equal"),
+    "||": BinaryOperator(0, _or, "1 if a side is not 0, else 0", keeps_nan=False),
+    "&&": BinaryOperator(1, _and, "1 if both sides are not 0, else 0", keeps_nan=False),
+    "==": BinaryOperator(2, _propagating_nan(np.equal), "1 if the sides are equal, else 0"),
+    "!=": BinaryOperator(2, _propagating_nan(np.not_equal), "1 if the sides are not equal, else 0"),
+    ">": BinaryOperator(2, _propagating_nan(np.greater), "1 if the left side is greater, else 0"),
+    ">=": BinaryOperator(2, _propagating_nan(np.greater_equal), "1 if the left side is greater or equal, else 0"),
+    "<": BinaryOperator(2, _propagating_nan(np.less), "1 if the left side is less, else 0"),
+    "<=": BinaryOperator(2, _propagating_nan(np.less_equal), "1 if the left side is less or equal, else 0"),
     "+": BinaryOperator(3, np.add, "sum"),
     "-": BinaryOperator(3, np.subtract, "difference"),
     "*": BinaryOperator(4, np.multiply, "product"),
-    "/": BinaryOperator(4, np.divide, "quotient; by 0 it is infinite, 0/0 is NaN"),
-    "%": BinaryOperator(4, np.fmod, "remainder with the sign of the left side; by 0 it is NaN"),
-    "**": BinaryOperator(5, _spoiled_by_nan(np.power), "power"),
+    "/": BinaryOperator(4, np.divide, "quotient; x/0 is infinite, 0/0 is NaN"),
+    "%": BinaryOperator(4, np.fmod, "remainder with the sign of the left side; the remainder by 0 is NaN"),
+    "**": BinaryOperator(5, _propagating_nan(np.power), "power"),
 }
 
 UNARY: dict[str, Callable[[Floats, Floats], object]] = {"!": _not, "-": np.negative}
 
 
 def apply_binary(symbol: str, left: Cells, right: Cells) -> Cells:
-    """Return the cells of ``left symbol right``, of the shape both broadcast to."""
+    """Return the cells of ``left symbol right``, of the shape to which both broadcast."""
     shape = np.broadcast_shapes(left.values.shape, right.values.shape)
     out = np.empty(shape)
     operator = BINARY[symbol]
     with np.errstate(all="ignore"):
         operator.kernel(left.values, right.values, out)
     nulls = _either_null(left, right, shape)
-    return Cells(out, nulls) if operator.keeps_nan else Cells.of(out, nulls)
+    return Cells(out, nulls) if operator.keeps_nan else Cells.with_nulls(out, nulls)
 
 
 def apply_unary(symbol: str, operand: Cells) -> Cells:
@@ -94,7 +98,7 @@ def apply_unary(symbol: str, operand: Cells) -> Cells:
 
 def _either_null(left: Cells, right: Cells, shape: tuple[int, ...]) -> Mask | None:
     if left.nulls is None or right.nulls is None:
-        one = left.nulls if right.nulls is None else right.nulls
-        return None if one is None else np.broadcast_to(one, shape)
-    both: Mask = np.logical_or(left.nulls, right.nulls)
-    return np.broadcast_to(both, shape)
+        nulls = left.nulls if right.nulls is None else right.nulls
+        return None if nulls is None else np.broadcast_to(nulls, shape)
+    either: Mask = np.logical_or(left.nulls, right.nulls)
+    return np.broadcast_to(either, shape)

@@ -1,5 +1,5 @@
-"""The data source PostgreSQL: one read-only statement, run by a role that may only read, as a frame.
+"""The data source PostgreSQL. It runs one read-only statement as a role that may only read, and returns a frame.
 
-It holds the macros of statements, the checks of statement and role (guard), connections, and columns as frames. No
-other package of the service imports asyncpg.
+It contains the macros of statements, the checks of statements and roles, connections, and the conversion of rows to
+frames. No other package of the service imports asyncpg.
 """

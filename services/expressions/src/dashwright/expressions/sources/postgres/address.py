@@ -1,4 +1,4 @@
-"""Address and TLS of a PostgreSQL data source, from its record. Raises BadRequest for an unusable record."""
+"""Address and TLS settings of a PostgreSQL data source, from its record."""
 
 import ssl
 import tempfile
@@ -8,11 +8,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.models.data_sources import NO_PLACE, SourceRecord
+from dashwright.common.models.data_sources import INVALID_ADDRESS_CHARACTERS, SourceRecord
 
-_PORT = 5432
-_MODES = ("disable", "require", "verify-ca", "verify-full")
-_FILES = {"sslRootCertFile": "tlsCACert", "sslCertFile": "tlsClientCert", "sslKeyFile": "tlsClientKey"}
+_DEFAULT_PORT = 5432
+_SSL_MODES = ("disable", "require", "verify-ca", "verify-full")
+#: Settings that name files, with the secrets that replace them.
+_FILE_SETTINGS = {"sslRootCertFile": "tlsCACert", "sslCertFile": "tlsClientCert", "sslKeyFile": "tlsClientKey"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,52 +29,51 @@ class Address:
 
 
 class _NamedContext(ssl.SSLContext):
-    """Verifies certificates against ``name``, because connections go to an address that was resolved before."""
+    """A context that verifies certificates for the host ``name``, because connections use its resolved address."""
 
     name: str
 
     def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
-        """Return the TLS object for ``name``, whatever host is given."""
+        """Return the TLS object for ``name`` instead of the host in the options."""
         return super().wrap_bio(*arguments, **{**options, "server_hostname": self.name})
 
 
 def address_of(record: SourceRecord) -> Address:
     """Return the address in a record. Raises BadRequest."""
-    host, port = _place(record.url)
+    host, port = _host_and_port(record.url)
     if not record.user:
         raise BadRequest("the data source names no user; set user to a role that may only read")
     database = str(record.json_data.get("database") or record.database or record.user)
     return Address(host, port, record.user, database, record.secrets.get("password", ""), _tls(record.json_data, record.secrets, host))
 
 
-def _place(url: str) -> tuple[str, int]:
-    text = url.strip()
+def _host_and_port(url: str) -> tuple[str, int]:
+    address = url.strip()
     try:
-        # Texts with other characters are refused: parsers disagree on their host.
-        split = urlsplit(f"//{text}")
-        host, port = split.hostname or "", split.port
-        plain = NO_PLACE.isdisjoint(text)
+        parts = urlsplit(f"//{address}")
+        host, port = parts.hostname or "", parts.port
     except ValueError:
-        host, port, plain = "", None, False
-    if not host or not plain:
+        host, port = "", None
+    # Addresses with these characters are refused, because parsers disagree on their host.
+    if not host or not INVALID_ADDRESS_CHARACTERS.isdisjoint(address):
         raise BadRequest(
             "the address of the data source is not host:port, such as db.example.com:5432 or [2001:db8::1]:5432 "
             "(sockets, paths and whole URLs are not supported)"
         )
-    return host, port or _PORT
+    return host, port or _DEFAULT_PORT
 
 
 def _tls(options: Mapping[str, Any], secrets: Mapping[str, str], host: str) -> ssl.SSLContext | None:
     mode = str(options.get("sslmode") or "require").strip().lower()
-    if mode not in _MODES:
-        raise BadRequest(f"sslmode {mode[:40]!r} is not served; use one of {', '.join(_MODES)}")
+    if mode not in _SSL_MODES:
+        raise BadRequest(f"sslmode {mode[:40]!r} is not served; use one of {', '.join(_SSL_MODES)}")
     if mode == "disable":
         return None
     if options.get("tlsConfigurationMethod") != "file-content":
-        for path, secret in _FILES.items():
-            if options.get(path):
+        for setting, secret in _FILE_SETTINGS.items():
+            if options.get(setting):
                 raise BadRequest(
-                    f"{path} names a file of this server, which is not read; put its content into secureJsonData.{secret} "
+                    f"{setting} names a file of this server, which is not read; put its content into secureJsonData.{secret} "
                     "and set jsonData.tlsConfigurationMethod to file-content"
                 )
     return _context(mode, secrets, host)
@@ -84,7 +84,7 @@ def _context(mode: str, secrets: Mapping[str, str], host: str) -> ssl.SSLContext
     context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
     context.name = host
     context.check_hostname = mode == "verify-full"
-    # As in libpq, a given authority is verified even if the mode does not require it.
+    # As in libpq, a configured authority is verified even if the mode does not require it.
     if mode == "require" and not authority:
         context.verify_mode = ssl.CERT_NONE
     try:
@@ -94,16 +94,16 @@ def _context(mode: str, secrets: Mapping[str, str], host: str) -> ssl.SSLContext
             context.load_default_certs()
     except (ssl.SSLError, ValueError) as error:
         raise BadRequest("tlsCACert is not a certificate in PEM form; paste the whole file, with its BEGIN and END lines") from error
-    _load_client(context, secrets.get("tlsClientCert", ""), secrets.get("tlsClientKey", ""))
+    _load_client_certificate(context, secrets.get("tlsClientCert", ""), secrets.get("tlsClientKey", ""))
     return context
 
 
-def _load_client(context: ssl.SSLContext, certificate: str, key: str) -> None:
+def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
     if bool(certificate) != bool(key):
         raise BadRequest("tlsClientCert and tlsClientKey go together; give both or neither")
     if not certificate:
         return
-    # The ssl module reads them from files only. This one is readable by its owner only and deleted right after.
+    # The ssl module reads keys from files only. This file is readable by its owner only, and deleted immediately.
     with tempfile.NamedTemporaryFile("w", prefix="dashwright-") as file:
         file.write(f"{certificate}\n{key}\n")
         file.flush()

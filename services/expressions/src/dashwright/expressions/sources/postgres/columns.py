@@ -1,6 +1,6 @@
-"""Rows as columns: each batch of rows becomes arrays, so no more than one batch exists as Python objects.
+"""Conversion of rows to columns. Each batch of rows becomes arrays, so only one batch exists as Python objects.
 
-Numbers, booleans, times and JSON have types of their own; every other type is the text that PostgreSQL writes for it.
+Numbers, booleans, times and JSON keep their type. Values of other types become the strings that PostgreSQL writes.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,9 @@ from dashwright.expressions.engine.frame import Field, FieldType
 from dashwright.expressions.engine.values import Mask
 
 #: 1 January 2000, PostgreSQL's epoch, in microseconds since 1970.
-_POSTGRES_EPOCH: Final = 946_684_800_000_000
+_POSTGRES_EPOCH_MICROSECONDS: Final = 946_684_800_000_000
 
-#: A day in microseconds.
-_DAY: Final = 86_400_000_000
+_DAY_MICROSECONDS: Final = 86_400_000_000
 #: The largest distance from 1970, in microseconds, whose nanoseconds fit into an int64.
 _MAX_MICROSECONDS: Final = (1 << 63) // 1000 - 1
 
@@ -37,16 +36,17 @@ _TYPES: Final = {
     "jsonb": FieldType.JSON,
 }
 #: Types whose values asyncpg returns as str or bytes without a cast.
-_TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "xml", "bytea", "void", "unknown"})
+_STRING_TYPES: Final = frozenset({"text", "varchar", "bpchar", "name", "xml", "bytea", "void", "unknown"})
 
 _BUILT_IN: Final = "pg_catalog"
 
-#: The maximum number of distinct strings that are interned per column.
-_MAX_INTERNED: Final = 10_000
+#: The number of distinct strings of a column from which no further batches are interned.
+_MAX_INTERNED_STRINGS: Final = 10_000
 
-#: One column of a batch, None for null.
+#: The values of one column in a batch; None is null.
 BatchColumn = tuple[Any, ...]
 
+#: The values of a column or batch, and their null mask.
 Arrays = tuple[NDArray[Any], Mask]
 
 
@@ -54,15 +54,15 @@ async def register_codecs(connection: "asyncpg.Connection[asyncpg.Record]") -> N
     """Register codecs that decode times as raw bytes, and decimal numbers as floats, without a round trip."""
     for name in ("timestamp", "timestamptz", "date"):
         await connection.set_type_codec(name, schema=_BUILT_IN, encoder=bytes, decoder=bytes, format="binary")
-    # The text of a float4 has the digits that the user wrote: 0.1, not 0.10000000149.
+    # The text format of a float4 has the digits that the user wrote: 0.1 instead of 0.10000000149.
     for name in ("float4", "numeric"):
         await connection.set_type_codec(name, schema=_BUILT_IN, encoder=str, decoder=float, format="text")
 
 
 def is_native(attribute: asyncpg.Attribute) -> bool:
-    """Return whether the values need no cast to text by the server."""
+    """Return whether the column can be read without a cast to text by the server."""
     pg_type = attribute.type
-    return pg_type.schema == _BUILT_IN and pg_type.kind == "scalar" and (pg_type.name in _TYPES or pg_type.name in _TEXTS)
+    return pg_type.schema == _BUILT_IN and pg_type.kind == "scalar" and (pg_type.name in _TYPES or pg_type.name in _STRING_TYPES)
 
 
 class ColumnBuilder:
@@ -71,27 +71,28 @@ class ColumnBuilder:
     def __init__(self, name: str, pg_type: str) -> None:
         self.name = name
         self.type = _TYPES.get(pg_type, FieldType.STRING)
-        self.out_of_range = 0  #: Times outside the range of nanoseconds, such as ``infinity``, which became null.
-        self._read = _READERS.get(pg_type, _texts)
-        self._parts: list[Arrays] = []
-        self._interned: dict[Any, Any] = {}
+        #: The number of times that became null, such as ``infinity``, because nanoseconds cannot express them.
+        self.out_of_range_count = 0
+        self._convert = _CONVERTERS.get(pg_type, _convert_strings)
+        self._batches: list[Arrays] = []
+        self._interned_strings: dict[Any, Any] = {}
 
     def add(self, values: BatchColumn) -> None:
         """Add the values of a batch."""
-        if self.type is FieldType.STRING and len(self._interned) < _MAX_INTERNED:
-            # Labels repeat: equal texts become one object.
-            values = tuple(map(self._interned.setdefault, values, values))
-        self._parts.append(self._read(values))
+        if self.type is FieldType.STRING and len(self._interned_strings) < _MAX_INTERNED_STRINGS:
+            # Labels repeat, so equal strings share one object.
+            values = tuple(map(self._interned_strings.setdefault, values, values))
+        self._batches.append(self._convert(values))
 
     def field(self) -> Field:
-        """Return the whole column and release its parts; the builder is not used after that."""
-        values = np.concatenate([part for part, _ in self._parts]) if self._parts else np.empty(0, self.type.dtype)
-        nulls = np.concatenate([mask for _, mask in self._parts]) if self._parts else np.empty(0, np.bool_)
-        self._parts.clear()
-        self._interned.clear()
+        """Return the complete column and release its batches. Do not use the builder afterwards."""
+        values = np.concatenate([batch_values for batch_values, _ in self._batches]) if self._batches else np.empty(0, self.type.dtype)
+        nulls = np.concatenate([batch_nulls for _, batch_nulls in self._batches]) if self._batches else np.empty(0, np.bool_)
+        self._batches.clear()
+        self._interned_strings.clear()
         if self.type is FieldType.TIME:
-            values, is_out_of_range = _instants(values)
-            self.out_of_range = int(np.count_nonzero(is_out_of_range & ~nulls))
+            values, is_out_of_range = _to_unix_nanoseconds(values)
+            self.out_of_range_count = int(np.count_nonzero(is_out_of_range & ~nulls))
             nulls |= is_out_of_range
         return Field(self.name, self.type, values, nulls if nulls.any() else None, nullable=True)
 
@@ -102,81 +103,85 @@ def _nulls(values: BatchColumn) -> Mask:
     return np.zeros(len(values), np.bool_)
 
 
-def _numbers(dtype: Any) -> Callable[[BatchColumn], Arrays]:
-    empty = np.nan if dtype is np.float64 else 0
+def _number_converter(dtype: Any) -> Callable[[BatchColumn], Arrays]:
+    null_value = np.nan if dtype is np.float64 else 0
 
-    def read(values: BatchColumn) -> Arrays:
+    def convert(values: BatchColumn) -> Arrays:
         nulls = _nulls(values)
         if nulls.any():
-            values = tuple([empty if value is None else value for value in values])
+            values = tuple([null_value if value is None else value for value in values])
         return np.array(values, dtype), nulls
 
-    return read
+    return convert
 
 
-def _times(dtype: str, scale: int) -> Callable[[BatchColumn], Arrays]:
-    """Return a reader of times as microseconds since 2000; null and infinities become the minimum of int64."""
+def _time_converter(dtype: str, unit_microseconds: int) -> Callable[[BatchColumn], Arrays]:
+    """Return a converter of raw times to microseconds since 2000. Null and infinities become the minimum of int64."""
     limits = np.iinfo(dtype)
     minimum = np.array(limits.min, dtype).tobytes()
 
-    def read(values: BatchColumn) -> Arrays:
+    def convert(values: BatchColumn) -> Arrays:
         nulls = _nulls(values)
         if nulls.any():
             values = tuple([minimum if value is None else value for value in values])
-        counted = np.frombuffer(b"".join(values), dtype).astype(np.int64)
-        is_infinite = (counted == limits.min) | (counted == limits.max)
-        return np.where(is_infinite, np.iinfo(np.int64).min, counted * scale), nulls
+        units = np.frombuffer(b"".join(values), dtype).astype(np.int64)
+        is_infinite = (units == limits.min) | (units == limits.max)
+        return np.where(is_infinite, np.iinfo(np.int64).min, units * unit_microseconds), nulls
 
-    return read
+    return convert
 
 
-def _texts(values: BatchColumn) -> Arrays:
+def _convert_strings(values: BatchColumn) -> Arrays:
     array = np.empty(len(values), object)
     array[:] = values
     return array, _nulls(values)
 
 
-def _bytes(values: BatchColumn) -> Arrays:
-    return _texts(tuple([None if value is None else _as_text(value) for value in values]))
+def _convert_bytes(values: BatchColumn) -> Arrays:
+    return _convert_strings(tuple([None if value is None else _decode_bytes(value) for value in values]))
 
 
-def _json(values: BatchColumn) -> Arrays:
-    return _texts(tuple([None if value is None else _parse_json(value) for value in values]))
+def _convert_json(values: BatchColumn) -> Arrays:
+    return _convert_strings(tuple([None if value is None else _parse_json(value) for value in values]))
 
 
-def _as_text(value: bytes) -> str:
+def _decode_bytes(value: bytes) -> str:
+    """Return the text in UTF-8, or PostgreSQL's notation of bytes in hexadecimal."""
     try:
         return value.decode()
     except UnicodeDecodeError:
         return f"\\x{value.hex()}"
 
 
-def _parse_json(text: str) -> Any:
+def _parse_json(document: str) -> Any:
     try:
-        return orjson.loads(text)
+        return orjson.loads(document)
     except orjson.JSONDecodeError:
-        return text  # A lone surrogate, which the type json may contain but a response may not.
+        # The document has a lone surrogate, which the type json may contain but JSON of a response may not.
+        return document
 
 
-def _instants(counted: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mask]:
-    """Convert microseconds since 2000 to nanoseconds since 1970; the mask marks times out of range."""
-    is_out_of_range = (counted < -_MAX_MICROSECONDS - _POSTGRES_EPOCH) | (counted > _MAX_MICROSECONDS - _POSTGRES_EPOCH)
-    counted = np.where(is_out_of_range, -_POSTGRES_EPOCH, counted)
-    return (counted + _POSTGRES_EPOCH) * 1000, is_out_of_range
+def _to_unix_nanoseconds(microseconds: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mask]:
+    """Convert microseconds since 2000 to nanoseconds since 1970. The mask is True for times out of range."""
+    # Compared before the epoch is added, because the sum may overflow.
+    first, last = -_MAX_MICROSECONDS - _POSTGRES_EPOCH_MICROSECONDS, _MAX_MICROSECONDS - _POSTGRES_EPOCH_MICROSECONDS
+    is_out_of_range = (microseconds < first) | (microseconds > last)
+    microseconds = np.where(is_out_of_range, -_POSTGRES_EPOCH_MICROSECONDS, microseconds)
+    return (microseconds + _POSTGRES_EPOCH_MICROSECONDS) * 1000, is_out_of_range
 
 
-_READERS: Final[dict[str, Callable[[BatchColumn], Arrays]]] = {
-    "int2": _numbers(np.int16),
-    "int4": _numbers(np.int32),
-    "int8": _numbers(np.int64),
-    "float4": _numbers(np.float64),
-    "float8": _numbers(np.float64),
-    "numeric": _numbers(np.float64),
-    "bool": _numbers(np.bool_),
-    "timestamp": _times(">i8", 1),
-    "timestamptz": _times(">i8", 1),
-    "date": _times(">i4", _DAY),
-    "json": _json,
-    "jsonb": _json,
-    "bytea": _bytes,
+_CONVERTERS: Final[dict[str, Callable[[BatchColumn], Arrays]]] = {
+    "int2": _number_converter(np.int16),
+    "int4": _number_converter(np.int32),
+    "int8": _number_converter(np.int64),
+    "float4": _number_converter(np.float64),
+    "float8": _number_converter(np.float64),
+    "numeric": _number_converter(np.float64),
+    "bool": _number_converter(np.bool_),
+    "timestamp": _time_converter(">i8", 1),
+    "timestamptz": _time_converter(">i8", 1),
+    "date": _time_converter(">i4", _DAY_MICROSECONDS),
+    "json": _convert_json,
+    "jsonb": _convert_json,
+    "bytea": _convert_bytes,
 }

@@ -1,6 +1,7 @@
-"""Connections to PostgreSQL: a small pool for each version of a record, created on first use and closed when unused.
+"""Connections to PostgreSQL: a small pool for each data source, created on first use.
 
-Every connection is made to a checked address, as a checked role, and is reset before its next use.
+A new version of the data source's record replaces its pool. The address and the role of each connection are checked,
+and a connection is reset before its next use.
 """
 
 import asyncio
@@ -18,18 +19,20 @@ from dashwright.common.errors import DeadlineExceeded, Unavailable
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.expressions.sources.postgres.address import Address, address_of
 from dashwright.expressions.sources.postgres.columns import register_codecs
-from dashwright.expressions.sources.postgres.errors import CONNECTING, CONNECTION_ERRORS, refused
+from dashwright.expressions.sources.postgres.errors import CONNECT_ERRORS, STATEMENT_ERRORS, connection_error
 from dashwright.expressions.sources.postgres.guard import check_role
 from dashwright.expressions.sources.postgres.meter import Meter, MeteredConnection, metered
 from dashwright.expressions.sources.privacy import confidential_errors
 
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
-#: Bytes that a server may send outside of statements with a limit of their own.
+#: The number of bytes that a server may send while no statement with its own limit runs.
 _IDLE_BYTES = 1 << 20
+#: The timeout of a reset of a connection, and of closing a pool.
+_CLEANUP_TIMEOUT_SECONDS = 5
 
 
-class Reach(Protocol):
+class Resolver(Protocol):
     """Resolves hosts to addresses that may be connected to."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> Sequence[IPv4Address | IPv6Address]:
@@ -41,144 +44,150 @@ class Reach(Protocol):
 class PoolLimits:
     """Limits of the pools. Times are in seconds."""
 
-    connections: int = 4  #: To one data source.
-    sources: int = 50  #: Data sources that have a pool at the same time.
-    connect: float = 5.0
-    idle: float = 60.0  #: After which an unused connection is closed.
+    connections: int = 4  #: The maximum number of connections to one data source.
+    pools: int = 50  #: The maximum number of pools, that is, of data sources with connections.
+    connect_timeout: float = 5.0
+    idle_timeout: float = 60.0  #: The time after which an unused connection is closed.
 
 
-class _Pool:
-    """A pool and its use."""
+class _PoolEntry:
+    """A pool for one version of a data source's record, and whether the pool is still needed."""
 
-    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", record_version: int) -> None:
         self.pool = pool
-        self.users = 0  #: Callers that use it or wait for it.
-        self.wanted = True  #: False once a newer version of the record was seen, or room was needed.
+        self.record_version = record_version
+        self.user_count = 0  #: The number of callers that use a connection or wait for one.
+        self.is_current = True  #: False after the pool was replaced or evicted. Such a pool is closed when it has no users.
 
 
 class Connections:
     """All connections of this process to PostgreSQL data sources."""
 
-    def __init__(self, reach: Reach, sizes: PoolLimits | None = None) -> None:
-        self._reach = reach
-        self._sizes = sizes or PoolLimits()
-        self._pools: OrderedDict[tuple[int, int, str], tuple[int, _Pool]] = OrderedDict()
-        self._closing: set[asyncio.Task[None]] = set()
+    def __init__(self, resolver: Resolver, limits: PoolLimits | None = None) -> None:
+        self._resolver = resolver
+        self._limits = limits or PoolLimits()
+        # By organization, id and uid of the record; the least recently used is first.
+        self._entries: OrderedDict[tuple[int, int, str], _PoolEntry] = OrderedDict()
+        self._closing_tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def lend(self, record: SourceRecord, limit: int, seconds: float) -> AsyncIterator[tuple[Connection, Meter]]:
-        """Yield a connection on which the server may send ``limit`` bytes; wait for it up to ``seconds``.
+    async def acquire(self, record: SourceRecord, max_bytes: int, seconds: float) -> AsyncIterator[tuple[Connection, Meter]]:
+        """Yield a connection on which the server may send ``max_bytes``. Waits for it up to ``seconds``.
 
         Raises BadRequest if the record or its role cannot be used, SourceFailed if the server cannot be reached,
-        DeadlineExceeded if no connection became free, and Unavailable if all pools are in use. Errors of SQL pass as
-        asyncpg's own.
+        DeadlineExceeded if no connection becomes free, and Unavailable if all pools are in use. Errors of statements
+        are those of asyncpg.
         """
         with confidential_errors():
-            entry = self._pool_of(record)
-        entry.users += 1
+            entry = self._entry_of(record)
+        entry.user_count += 1
         try:
             with confidential_errors():
-                connection = await self._acquired(entry.pool, seconds)
+                connection = await self._acquire(entry.pool, seconds)
             try:
                 meter: Meter = connection.meter  # type: ignore[attr-defined]
-                meter.start(limit)
+                meter.start(max_bytes)
                 yield connection, meter
             finally:
-                await self._returned(entry.pool, connection)
+                await self._release(entry.pool, connection)
         finally:
-            entry.users -= 1
-            self._retire(entry)
+            entry.user_count -= 1
+            self._close_if_unused(entry)
 
     async def close(self) -> None:
         """Close all connections."""
-        for _, entry in self._pools.values():
+        for entry in self._entries.values():
             entry.pool.terminate()
-        self._pools.clear()
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        self._entries.clear()
+        await asyncio.gather(*self._closing_tasks, return_exceptions=True)
 
     @property
-    def pools(self) -> int:
+    def pool_count(self) -> int:
         """The number of open pools."""
-        return len(self._pools)
+        return len(self._entries)
 
-    async def _acquired(self, pool: "asyncpg.Pool[asyncpg.Record]", seconds: float) -> Connection:
+    async def _acquire(self, pool: "asyncpg.Pool[asyncpg.Record]", seconds: float) -> Connection:
         try:
-            await pool  # opens it once; without connections that is free
+            # Initializes the pool on first use, without opening a connection.
+            await pool
             async with asyncio.timeout(seconds):
                 return await pool.acquire()
         except TimeoutError as error:
             raise DeadlineExceeded(
-                f"none of the {self._sizes.connections} connections to the data source (setting DASHWRIGHT_SOURCE_CONNECTIONS) became free "
-                f"within {seconds:.3g} s; send fewer queries at the same time"
+                f"none of the {self._limits.connections} connections to the data source (setting DASHWRIGHT_SOURCE_CONNECTIONS) became "
+                f"free within {seconds:.3g} s; send fewer queries at the same time"
             ) from error
 
     @staticmethod
-    async def _returned(pool: "asyncpg.Pool[asyncpg.Record]", connection: Connection) -> None:
-        # A connection that cannot be reset is closed by the pool; its user already has the result.
-        with suppress(*CONNECTION_ERRORS):
-            await pool.release(connection, timeout=5)
+    async def _release(pool: "asyncpg.Pool[asyncpg.Record]", connection: Connection) -> None:
+        # The pool closes a connection that cannot be reset. The error is ignored, because the user already has the result.
+        with suppress(*STATEMENT_ERRORS):
+            await pool.release(connection, timeout=_CLEANUP_TIMEOUT_SECONDS)
 
-    def _pool_of(self, record: SourceRecord) -> _Pool:
+    def _entry_of(self, record: SourceRecord) -> _PoolEntry:
         key = (record.org_id, record.id, record.uid)
-        version, entry = self._pools.get(key, (record.version, None))
-        if entry is not None and version == record.version:
-            self._pools.move_to_end(key)
+        entry = self._entries.get(key)
+        if entry is not None and entry.record_version == record.version:
+            self._entries.move_to_end(key)
             return entry
-        made = _Pool(self._new_pool(record))
+        new_entry = _PoolEntry(self._new_pool(record), record.version)
         if entry is not None:
-            self._drop(key)
-        elif len(self._pools) >= self._sizes.sources:
-            self._make_room()
-        self._pools[key] = (record.version, made)
-        return made
+            self._remove(key)
+        elif len(self._entries) >= self._limits.pools:
+            self._evict_unused()
+        self._entries[key] = new_entry
+        return new_entry
 
-    def _make_room(self) -> None:
-        for key, (_, entry) in self._pools.items():
-            if not entry.users:
-                self._drop(key)
+    def _evict_unused(self) -> None:
+        """Evict the least recently used pool without users. Raises Unavailable if all pools have users."""
+        for key, entry in self._entries.items():
+            if not entry.user_count:
+                self._remove(key)
                 return
         raise Unavailable(
-            f"{len(self._pools)} data sources are queried at the same time, the most that this process supports; try again in a moment"
+            f"{len(self._entries)} data sources are queried at the same time, the most that this process supports; try again in a moment"
         )
 
-    def _drop(self, key: tuple[int, int, str]) -> None:
-        _, entry = self._pools.pop(key)
-        entry.wanted = False
-        self._retire(entry)
+    def _remove(self, key: tuple[int, int, str]) -> None:
+        entry = self._entries.pop(key)
+        entry.is_current = False
+        self._close_if_unused(entry)
 
-    def _retire(self, entry: _Pool) -> None:
-        if entry.wanted or entry.users:
+    def _close_if_unused(self, entry: _PoolEntry) -> None:
+        if entry.is_current or entry.user_count:
             return
-        task = asyncio.get_running_loop().create_task(_closed(entry.pool))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        task = asyncio.get_running_loop().create_task(_close(entry.pool))
+        self._closing_tasks.add(task)
+        task.add_done_callback(self._closing_tasks.discard)
 
     def _new_pool(self, record: SourceRecord) -> "asyncpg.Pool[asyncpg.Record]":
         address = address_of(record)
 
         async def connect(*_: object, **options: Any) -> MeteredConnection:
             try:
-                return await self._connected(address, options["loop"])
-            except CONNECTING as error:
-                raise refused(error, record, self._sizes.connect) from error
+                return await self._connect(address, options["loop"])
+            except CONNECT_ERRORS as error:
+                raise connection_error(error, record, self._limits.connect_timeout) from error
 
         return asyncpg.create_pool(
             min_size=0,
-            max_size=self._sizes.connections,
-            max_inactive_connection_lifetime=self._sizes.idle,
+            max_size=self._limits.connections,
+            max_inactive_connection_lifetime=self._limits.idle_timeout,
             connect=connect,
             connection_class=MeteredConnection,
-            reset=_clear,
+            reset=_reset,
         )
 
-    async def _connected(self, address: Address, loop: asyncio.AbstractEventLoop) -> MeteredConnection:
+    async def _connect(self, address: Address, loop: asyncio.AbstractEventLoop) -> MeteredConnection:
         """Return a connection to the first address of the host that responds.
 
-        Raises what asyncpg raises, and BadRequest if the role may do too much.
+        Raises the errors of asyncpg, and BadRequest if the role may do more than read.
         """
-        async with asyncio.timeout(self._sizes.connect):
-            places = await self._reach.resolve(address.host, address.port, encrypted=address.tls is not None)
-            connection = metered(await _dialled(address, [str(place) for place in places], self._sizes.connect, loop))
+        async with asyncio.timeout(self._limits.connect_timeout):
+            ip_addresses = await self._resolver.resolve(address.host, address.port, encrypted=address.tls is not None)
+            connection = metered(
+                await _open_connection(address, [str(ip_address) for ip_address in ip_addresses], self._limits.connect_timeout, loop)
+            )
             connection.meter.start(_IDLE_BYTES)
             try:
                 await check_role(connection)
@@ -189,8 +198,8 @@ class Connections:
             return connection
 
 
-async def _dialled(address: Address, hosts: list[str], seconds: float, loop: asyncio.AbstractEventLoop) -> MeteredConnection:
-    # Every parameter is given, so that asyncpg takes none from the environment: PGPASSWORD is not meant for data sources.
+async def _open_connection(address: Address, hosts: list[str], seconds: float, loop: asyncio.AbstractEventLoop) -> MeteredConnection:
+    # All parameters are set, so that asyncpg reads none from the environment, such as PGPASSWORD.
     connection: MeteredConnection = await asyncpg.connect(
         host=hosts,
         port=[address.port] * len(hosts),
@@ -202,23 +211,23 @@ async def _dialled(address: Address, hosts: list[str], seconds: float, loop: asy
         target_session_attrs=asyncpg.connect_utils.SessionAttribute.any,
         server_settings={"application_name": "dashwright"},
         timeout=seconds,
-        statement_cache_size=0,  # statements differ by their times, and clearing a connection forgets them
+        statement_cache_size=0,  # Statements differ by their times, and a reset deletes prepared statements.
         connection_class=MeteredConnection,
         loop=loop,
     )
     return connection
 
 
-async def _clear(connection: "asyncpg.Connection[Any]") -> None:
-    # A rollback does not undo everything that a statement may leave: advisory locks, settings, temporary tables.
+async def _reset(connection: "asyncpg.Connection[Any]") -> None:
+    # A rollback does not undo advisory locks, settings and temporary tables.
     meter: Meter = connection.meter  # type: ignore[attr-defined]
     meter.start(_IDLE_BYTES)
     await connection.execute("discard all")
 
 
-async def _closed(pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+async def _close(pool: "asyncpg.Pool[asyncpg.Record]") -> None:
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(_CLEANUP_TIMEOUT_SECONDS):
             await pool.close()
-    except (TimeoutError, *CONNECTION_ERRORS):
+    except (TimeoutError, *STATEMENT_ERRORS):
         pool.terminate()

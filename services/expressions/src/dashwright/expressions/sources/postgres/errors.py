@@ -1,4 +1,4 @@
-"""Errors of PostgreSQL and of connections to it, as errors of the tree."""
+"""Conversion of errors of asyncpg and PostgreSQL to errors of Dashwright."""
 
 import asyncio
 import ssl
@@ -9,71 +9,76 @@ import asyncpg
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, SourceFailed
 from dashwright.common.models.data_sources import SourceRecord
 
-#: Exceptions of a failed connection.
-CONNECTING: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, ssl.SSLError)
+#: Exceptions that ``connect`` raises.
+CONNECT_ERRORS: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, ssl.SSLError)
 
-#: Exceptions of a lost connection, which cleanup code ignores.
-CONNECTION_ERRORS: Final = (OSError, asyncpg.InterfaceError, asyncpg.PostgresError, asyncpg.InternalClientError, asyncio.InvalidStateError)
+#: Exceptions that a statement raises, including those of a lost connection. Cleanup ignores them.
+STATEMENT_ERRORS: Final = (OSError, asyncpg.InterfaceError, asyncpg.PostgresError, asyncpg.InternalClientError, asyncio.InvalidStateError)
 
 MESSAGE_ID: Final = "postgres.query"
 
-_LONGEST = 1000
-_SNIPPET = 60
+_MAX_MESSAGE_LENGTH = 1000
+#: The maximum number of characters that an error quotes before its position, and after it.
+_SNIPPET_LENGTH = 60
+# SQLSTATE codes.
 _CANCELLED = "57014"
-_LOCKED = "55P03"
-_READ_ONLY = "25006"
-_DENIED = "42501"
-#: Classes of SQLSTATE codes that are not about the statement.
-_OF_THE_SERVER = ("08", "53", "57", "58", "XX", "40")
+_LOCK_NOT_AVAILABLE = "55P03"
+_READ_ONLY_TRANSACTION = "25006"
+_PERMISSION_DENIED = "42501"
+#: Classes of SQLSTATE codes that are errors of the server, not of the statement.
+_SERVER_ERROR_CLASSES = ("08", "53", "57", "58", "XX", "40")
 
 
-def refused(error: BaseException, record: SourceRecord, seconds: float) -> SourceFailed:
-    """Return the error of a failed connection, with what to check. The server's words hold no secret; they are shortened."""
-    place = f"the PostgreSQL server of data source {record.name or record.uid!r} at {record.url[:200]}"
+def connection_error(error: BaseException, record: SourceRecord, seconds: float) -> SourceFailed:
+    """Return the error of a failed connection, with advice. It quotes the message of the server, shortened."""
+    server = f"the PostgreSQL server of data source {record.name or record.uid!r} at {record.url[:200]}"
     match error:
         case asyncpg.InvalidAuthorizationSpecificationError():
-            return SourceFailed(f"{place} refuses the user {record.user!r} ({_said(error)}); check user, password and sslmode")
+            return SourceFailed(f"{server} refuses the user {record.user!r} ({_server_message(error)}); check user, password and sslmode")
         case asyncpg.InvalidCatalogNameError():
-            return SourceFailed(f"{place} has no such database ({_said(error)}); check the database's name")
+            return SourceFailed(f"{server} has no such database ({_server_message(error)}); check the database's name")
         case asyncpg.PostgresError() if not isinstance(error, asyncpg.PostgresConnectionError):
-            return SourceFailed(f"{place} accepts no connection ({_said(error)}); try again, or ask its administrator")
+            return SourceFailed(f"{server} accepts no connection ({_server_message(error)}); try again, or ask its administrator")
         case ssl.SSLCertVerificationError():
             advice = "check tlsCACert and the name in the address, or choose another sslmode"
-            return SourceFailed(f"the certificate of {place} cannot be verified ({error.verify_message}); {advice}")
+            return SourceFailed(f"the certificate of {server} cannot be verified ({error.verify_message}); {advice}")
         case ssl.SSLError():
-            return SourceFailed(f"{place} and this one did not agree on TLS ({error.reason}); check sslmode and the certificates")
+            return SourceFailed(f"the TLS handshake with {server} failed ({error.reason}); check sslmode and the certificates")
         case TimeoutError():
-            return SourceFailed(f"{place} did not respond within {seconds:g} s; check host, port and the network between")
+            return SourceFailed(f"{server} did not respond within {seconds:g} s; check host, port and the network between")
         case OSError():
-            return SourceFailed(f"{place} cannot be reached ({error.strerror or str(error)[:200]}); check host, port and sslmode")
+            return SourceFailed(f"{server} cannot be reached ({error.strerror or str(error)[:200]}); check host, port and sslmode")
         case _:
-            return SourceFailed(f"{place} does not speak PostgreSQL's protocol ({str(error)[:200]}); check host and port")
+            return SourceFailed(f"{server} does not speak PostgreSQL's protocol ({str(error)[:200]}); check host and port")
 
 
 def statement_error(error: BaseException, sql: str) -> DashwrightError:
-    """Return the error of a statement. ``sql`` is the text that positions refer to; empty hides positions."""
+    """Return the error of a statement. ``sql`` is the statement to which positions in the error refer, or empty if that is unknown."""
     if not isinstance(error, asyncpg.PostgresError):
         return SourceFailed(f"the connection to the PostgreSQL server was lost ({str(error)[:200] or type(error).__name__}); try again")
     code = error.sqlstate or ""
-    said = _said(error)
-    if code == _CANCELLED and "timeout" in (error.args[0] if error.args else ""):
-        return DeadlineExceeded(f"{said}; ask for a shorter time range, or make the statement faster")
-    if code == _LOCKED:
-        return DeadlineExceeded(f"{said}; another transaction locks what the statement reads, try again")
-    if code.startswith(_OF_THE_SERVER) and code != "57014":
-        return SourceFailed(f"the PostgreSQL server failed to run the statement: {said}; try again")
+    message = _server_message(error)
+    # The server reports its own timeouts and other cancellations by the same code.
+    is_timeout = code == _CANCELLED and "timeout" in (error.args[0] if error.args else "")
+    if is_timeout:
+        return DeadlineExceeded(f"{message}; ask for a shorter time range, or make the statement faster")
+    if code == _LOCK_NOT_AVAILABLE:
+        return DeadlineExceeded(f"{message}; another transaction locks what the statement reads, try again")
+    if code.startswith(_SERVER_ERROR_CLASSES) and code != _CANCELLED:
+        return SourceFailed(f"the PostgreSQL server failed to run the statement: {message}; try again")
     if code == _CANCELLED:
-        return SourceFailed(f"the statement was cancelled on the server: {said}; try again")
-    return BadRequest(f"{said}{_pointed(error, sql)}{_advice(error, code)}", message_id=MESSAGE_ID)
+        return SourceFailed(f"the statement was cancelled on the server: {message}; try again")
+    return BadRequest(f"{message}{_position(error, sql)}{_advice(error, code)}", message_id=MESSAGE_ID)
 
 
-def _said(error: asyncpg.PostgresError) -> str:
-    text = str(error.args[0]) if error.args else type(error).__name__
-    return f"{text[:_LONGEST]} (SQLSTATE {error.sqlstate})" if error.sqlstate else text[:_LONGEST]
+def _server_message(error: asyncpg.PostgresError) -> str:
+    message = str(error.args[0]) if error.args else type(error).__name__
+    shortened = message[:_MAX_MESSAGE_LENGTH]
+    return f"{shortened} (SQLSTATE {error.sqlstate})" if error.sqlstate else shortened
 
 
-def _pointed(error: asyncpg.PostgresError, sql: str) -> str:
-    """Return line and column, with a caret under the place, as psql draws it."""
+def _position(error: asyncpg.PostgresError, sql: str) -> str:
+    """Return line and column of the error, with a caret below the line, as psql prints it; empty if they are unknown."""
     position = str(getattr(error, "position", None))
     index = int(position) - 1 if position.isdigit() else -1
     if not sql or not 0 <= index <= len(sql):
@@ -81,17 +86,17 @@ def _pointed(error: asyncpg.PostgresError, sql: str) -> str:
     start = sql.rfind("\n", 0, index) + 1
     end = sql.find("\n", index)
     line, column = sql.count("\n", 0, index) + 1, index - start
-    first = max(0, column - _SNIPPET)
-    shown = sql[start + first : min(end if end >= 0 else len(sql), index + _SNIPPET)].replace("\t", " ")
-    return f" at line {line}, column {column + 1}\n{shown}\n{' ' * (column - first)}^"
+    first_column = max(0, column - _SNIPPET_LENGTH)
+    snippet = sql[start + first_column : min(end if end >= 0 else len(sql), index + _SNIPPET_LENGTH)].replace("\t", " ")
+    return f" at line {line}, column {column + 1}\n{snippet}\n{' ' * (column - first_column)}^"
 
 
 def _advice(error: asyncpg.PostgresError, code: str) -> str:
     hint = getattr(error, "hint", None)
     if hint:
-        return f"\nhint: {str(hint)[:_LONGEST]}"
-    if code == _READ_ONLY:
+        return f"\nhint: {str(hint)[:_MAX_MESSAGE_LENGTH]}"
+    if code == _READ_ONLY_TRANSACTION:
         return "\nhint: a data source only reads; remove what changes data"
-    if code == _DENIED:
+    if code == _PERMISSION_DENIED:
         return "\nhint: let the role of the data source read it: grant select on … to …"
     return ""

@@ -1,4 +1,4 @@
-"""PostgreSQL's lexical rules, as far as comments and quoted text need them. Runs in linear time."""
+"""A lexer that finds the comments and quoted strings of PostgreSQL statements, in linear time."""
 
 import re
 from collections.abc import Iterator
@@ -11,63 +11,62 @@ _QUOTED = r"""
   | (?<![\w$])\$(?P<tag>(?:[^\W\d]\w*)?)\$.*?(?:\$(?P=tag)\$|\Z)
 """
 _COMMENT = r"(?P<comment>--[^\r\n]*|/\*)"
-_PIECES = re.compile(f"{_COMMENT}|(?P<quoted>{_QUOTED})|(?P<sign>[(),;])", re.VERBOSE | re.DOTALL)
-_BLOCK_ENDS = re.compile(r"/\*|\*/")
+_TOKEN = re.compile(f"{_COMMENT}|(?P<quoted>{_QUOTED})|(?P<sign>[(),;])", re.VERBOSE | re.DOTALL)
+_BLOCK_DELIMITER = re.compile(r"/\*|\*/")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-class Piece(NamedTuple):
-    """A comment, a quoted text (literal or identifier), or one of the signs ``( ) , ;``. Other text is between pieces."""
+class SqlToken(NamedTuple):
+    """A comment, a quoted literal or identifier, or one of the signs ``( ) , ;``. Other characters are not tokens."""
 
-    kind: str
+    type: str  #: ``comment``, ``quoted`` or ``sign``.
     start: int
     end: int
 
 
-def pieces(sql: str, start: int = 0) -> Iterator[Piece]:
-    """Yield the pieces in order from ``start``, which must be outside of pieces. An unclosed one extends to the end."""
-    while match := _PIECES.search(sql, start):
-        kind = match.lastgroup or ""
-        if match["quoted"] is not None:
-            kind = "quoted"
+def sql_tokens(sql: str, start: int = 0) -> Iterator[SqlToken]:
+    """Yield the tokens from the position ``start``, which is not within a token. An unclosed token extends to the end."""
+    while match := _TOKEN.search(sql, start):
+        token_type = "quoted" if match["quoted"] is not None else match.lastgroup or ""
         end = _block_end(sql, match.end()) if match.group() == "/*" else match.end()
-        yield Piece(kind, match.start(), end)
+        yield SqlToken(token_type, match.start(), end)
         start = end
 
 
 def first_word(sql: str) -> str:
     """Return the first word of the statement in lower case, after comments and opening parentheses."""
     position = 0
-    for piece in pieces(sql):
-        if sql[position : piece.start].strip() or (piece.kind != "comment" and sql[piece.start] != "("):
+    for token in sql_tokens(sql):
+        if sql[position : token.start].strip() or (token.type != "comment" and sql[token.start] != "("):
             break
-        position = piece.end
+        position = token.end
     word = _WORD.match(sql[position:].lstrip())
     return word.group().lower() if word else ""
 
 
 def without_trailing_comments(sql: str) -> str:
     """Return the statement without trailing semicolons and comments."""
+    # ``end`` is the end of the statement so far, ``position`` that of the last token.
     end = 0
     position = 0
-    for piece in pieces(sql):
-        between = sql[position : piece.start].rstrip()
-        if between.strip():
-            end = position + len(between)
-        if piece.kind == "quoted" or sql[piece.start] in "(),":
-            end = piece.end
-        position = piece.end
-    rest = sql[position:].rstrip()
-    return sql[: position + len(rest)] if rest else sql[:end]
+    for token in sql_tokens(sql):
+        before_token = sql[position : token.start].rstrip()
+        if before_token.strip():
+            end = position + len(before_token)
+        if token.type == "quoted" or sql[token.start] in "(),":
+            end = token.end
+        position = token.end
+    remainder = sql[position:].rstrip()
+    return sql[: position + len(remainder)] if remainder else sql[:end]
 
 
 def _block_end(sql: str, position: int) -> int:
-    """Return the end of a block comment; block comments nest."""
+    """Return the end of the block comment that contains ``position``. Block comments may contain others."""
     depth = 1
     while depth:
-        mark = _BLOCK_ENDS.search(sql, position)
-        if mark is None:
+        delimiter = _BLOCK_DELIMITER.search(sql, position)
+        if delimiter is None:
             return len(sql)
-        depth += 1 if mark.group() == "/*" else -1
-        position = mark.end()
+        depth += 1 if delimiter.group() == "/*" else -1
+        position = delimiter.end()
     return position

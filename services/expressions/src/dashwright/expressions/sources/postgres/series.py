@@ -1,4 +1,4 @@
-"""Rows of a time series query as a wide frame, one column a series: text columns are labels, other columns values."""
+"""Conversion of rows to a wide frame with one column per series. String columns are labels, other columns are values."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,218 +8,253 @@ from numpy.typing import NDArray
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.frame import Field, FieldType
-from dashwright.expressions.engine.labels import NONE, Labels
+from dashwright.expressions.engine.labels import NO_LABELS, Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Mask
 from dashwright.expressions.sources.postgres.macros import Fill, FillMode
 
-#: The meta of a frame that was made of labelled rows.
-WIDE = {"type": "timeseries-wide", "typeVersion": [0, 1]}
+#: The meta of a wide frame.
+WIDE_META = {"type": "timeseries-wide", "typeVersion": [0, 1]}
 
-_TIME = "Time"
-_METRIC = "metric"
-_SECONDS = (1e9, 1e10)
-_NANOSECONDS = (1e18, 1e19)
-_MILLISECOND = 1_000_000
-_LATEST = (1 << 63) // _MILLISECOND - 1
-_CUT = "choose fewer columns or labels, a larger interval, or format table"
+_TIME_NAME = "Time"
+_METRIC_NAME = "metric"
+#: Numbers in these ranges are epoch seconds and epoch nanoseconds of the years 2001 to 2286. Others are epoch milliseconds.
+_SECONDS_RANGE = (1e9, 1e10)
+_NANOSECONDS_RANGE = (1e18, 1e19)
+_NANOS_PER_MILLISECOND = 1_000_000
+_MAX_MILLISECONDS = (1 << 63) // _NANOS_PER_MILLISECOND - 1
+_ADVICE = "choose fewer columns or labels, a larger interval, or format table"
 
 
 def time_column(fields: Sequence[Field]) -> int | None:
     """Return the position of the time column, or None.
 
-    It is the last one named ``time``, else the first named ``time_sec`` or like ``Time``, else the first of a type of
-    times.
+    It is the last column named ``time``, else the first named ``time_sec`` or ``Time`` in any case, else the first column
+    of times.
     """
-    exact = [number for number, item in enumerate(fields) if item.name == "time"]
-    alike = [number for number, item in enumerate(fields) if item.name.lower() in {"time", "time_sec"} and _may_be_time(item)]
-    typed = [number for number, item in enumerate(fields) if item.type is FieldType.TIME]
-    return exact[-1] if exact else next(iter(alike + typed), None)
+    by_exact_name = [index for index, field in enumerate(fields) if field.name == "time"]
+    by_name = [index for index, field in enumerate(fields) if field.name.lower() in {"time", "time_sec"} and _may_be_time(field)]
+    by_type = [index for index, field in enumerate(fields) if field.type is FieldType.TIME]
+    return by_exact_name[-1] if by_exact_name else next(iter([*by_name, *by_type]), None)
 
 
-def _may_be_time(item: Field) -> bool:
-    return item.type is FieldType.TIME or item.type.is_numeric
+def _may_be_time(field: Field) -> bool:
+    return field.type is FieldType.TIME or field.type.is_numeric
 
 
-def as_time(item: Field) -> Field:
-    """Return a column of numbers as times: epoch seconds, milliseconds or nanoseconds, by their size.
+def as_time(field: Field) -> Field:
+    """Return a column as times. Numbers are epoch seconds, milliseconds or nanoseconds, by their size.
 
-    Numbers with the size of current epoch seconds or nanoseconds are read as such; all others are milliseconds.
+    Raises BadRequest if the column cannot be times.
     """
-    if item.type is FieldType.TIME:
-        return item
-    if not _may_be_time(item):
+    if field.type is FieldType.TIME:
+        return field
+    if not _may_be_time(field):
         raise BadRequest(
-            f"the column {item.name!r:.80} of type {item.type} is not a time; select a timestamp, or a number of seconds or milliseconds "
+            f"the column {field.name!r:.80} of type {field.type} is not a time; select a timestamp, or a number of seconds or milliseconds "
             "since 1970, or use format table"
         )
-    counted = item.values.astype(np.float64)
-    nulls = (np.zeros(len(counted), np.bool_) if item.nulls is None else item.nulls) | ~np.isfinite(counted)
-    counted = np.where(nulls, 0, counted)
-    size = np.abs(counted)
-    in_seconds = (size >= _SECONDS[0]) & (size < _SECONDS[1])
-    in_nanoseconds = (size >= _NANOSECONDS[0]) & (size < _NANOSECONDS[1])
-    milliseconds = np.trunc(np.where(in_seconds, counted * 1e3, np.where(in_nanoseconds, counted / 1e6, counted)))
-    if np.any(np.abs(milliseconds) > _LATEST):
+    numbers = field.values.astype(np.float64)
+    nulls = (np.zeros(len(numbers), np.bool_) if field.nulls is None else field.nulls) | ~np.isfinite(numbers)
+    numbers = np.where(nulls, 0, numbers)
+    magnitudes = np.abs(numbers)
+    are_seconds = (magnitudes >= _SECONDS_RANGE[0]) & (magnitudes < _SECONDS_RANGE[1])
+    are_nanoseconds = (magnitudes >= _NANOSECONDS_RANGE[0]) & (magnitudes < _NANOSECONDS_RANGE[1])
+    milliseconds = np.trunc(np.where(are_seconds, numbers * 1e3, np.where(are_nanoseconds, numbers / 1e6, numbers)))
+    if np.any(np.abs(milliseconds) > _MAX_MILLISECONDS):
         raise BadRequest(
-            f"the column {item.name!r:.80} holds numbers that are not times between 1677 and 2262; give seconds or milliseconds since 1970"
+            f"the column {field.name!r:.80} holds numbers that are not times between 1677 and 2262; give seconds or milliseconds since 1970"
         )
-    return Field(item.name, FieldType.TIME, milliseconds.astype(np.int64) * _MILLISECOND, nulls if nulls.any() else None, nullable=True)
+    return Field(
+        field.name, FieldType.TIME, milliseconds.astype(np.int64) * _NANOS_PER_MILLISECOND, nulls if nulls.any() else None, nullable=True
+    )
 
 
 def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> tuple[list[Field], bool]:
-    """Return the columns of the wide frame, the time first if there are labels; and whether there are labels.
+    """Return the columns of the wide frame, and whether rows have labels. With labels, the time column is the first.
 
-    Raises BadRequest if there is no time, a value cannot be one of a series, or labelled rows are not in the order of
-    time; TooLarge for too many cells.
+    ``fill`` applies to label sets without a row at a time of another one. Raises BadRequest if there is no time column, a
+    column cannot be a value, or labelled rows are not in the order of time; TooLarge for too many values.
     """
     position = time_column(fields)
     if position is None:
         raise BadRequest(
             "a time series needs a time column and the result has none: name one time (such as $__time(created)), or use format table"
         )
-    times = replace(as_time(fields[position]), name=_TIME)
-    texts = [item for item in fields if item.type is FieldType.STRING]
-    values = [_as_value(item) for number, item in enumerate(fields) if number != position and item.type is not FieldType.STRING]
-    if not texts or not values or not len(times):
-        return [times if number == position else _as_value(item) for number, item in enumerate(fields)], False
-    wide = _wide(times, texts, values, fill, limits)
-    if len(fields) == 3 and [item.name for item in texts] == [_METRIC]:
-        # A single text column ``metric`` names the series, as in versions of Grafana before labels.
-        wide[1:] = [replace(item, name=dict(item.labels.pairs)[_METRIC], labels=None) for item in wide[1:] if item.labels is not None]
-    return wide, True
+    times = replace(as_time(fields[position]), name=_TIME_NAME)
+    label_fields = [field for field in fields if field.type is FieldType.STRING]
+    value_fields = [_as_value(field) for index, field in enumerate(fields) if index != position and field.type is not FieldType.STRING]
+    if not label_fields or not value_fields or not len(times):
+        return [times if index == position else _as_value(field) for index, field in enumerate(fields)], False
+    time_field, *series_fields = _wide_fields(times, label_fields, value_fields, fill, limits)
+    names_series = len(fields) == 3 and [field.name for field in label_fields] == [_METRIC_NAME]
+    if names_series:
+        # A single string column ``metric`` has the names of the series, as in versions of Grafana before labels.
+        series_fields = [
+            replace(field, name=dict(field.labels.pairs)[_METRIC_NAME], labels=None) for field in series_fields if field.labels is not None
+        ]
+    return [time_field, *series_fields], True
 
 
-def _as_value(item: Field) -> Field:
-    """Return the column as floats: booleans are 1 and 0, times are milliseconds since 1970; text is unchanged."""
-    if item.type in {FieldType.FLOAT64, FieldType.STRING}:
-        return item
-    if item.type is FieldType.JSON:
+def _as_value(field: Field) -> Field:
+    """Return the column as floats: booleans are 1 and 0, times are milliseconds since 1970. Strings are unchanged."""
+    if field.type in {FieldType.FLOAT64, FieldType.STRING}:
+        return field
+    if field.type is FieldType.JSON:
         raise BadRequest(
-            f"the column {item.name!r:.80} is JSON, which cannot be a value of a series; select a part of it, cast to a number or "
+            f"the column {field.name!r:.80} is JSON, which cannot be a value of a series; select a part of it, cast to a number or "
             "(as a label) to text, or use format table"
         )
-    values = item.values.astype(np.float64)
-    if item.type is FieldType.TIME:
-        values /= _MILLISECOND
-    if item.nulls is not None:
-        values[item.nulls] = np.nan
-    return replace(item, type=FieldType.FLOAT64, values=values)
+    values = field.values.astype(np.float64)
+    if field.type is FieldType.TIME:
+        values /= _NANOS_PER_MILLISECOND
+    if field.nulls is not None:
+        values[field.nulls] = np.nan
+    return replace(field, type=FieldType.FLOAT64, values=values)
 
 
-def _wide(times: Field, texts: Sequence[Field], values: Sequence[Field], fill: Fill | None, limits: Limits) -> list[Field]:
-    names = [item.name for item in texts]
+def _wide_fields(
+    times: Field, label_fields: Sequence[Field], value_fields: Sequence[Field], fill: Fill | None, limits: Limits
+) -> list[Field]:
+    """Return the time column, and a column for each combination of a value column and a label set."""
+    names = [field.name for field in label_fields]
     if len(set(names)) < len(names):
         raise BadRequest(f"two text columns have the same name ({', '.join(names)[:200]}); name each label differently")
     if times.nulls is not None:
         raise BadRequest("the time of a row is null; leave such rows out (where … is not null)")
-    steps = np.diff(times.values)
-    if np.any(steps < 0):
+    differences = np.diff(times.values)
+    if np.any(differences < 0):
         raise BadRequest("the rows of a time series with labels must be in the order of time; add order by time")
-    starts = np.concatenate([[True], steps > 0])
-    axis, rows = times.values[starts], np.cumsum(starts) - 1
-    labels, series = _label_sets(texts)
-    cells = len(axis) * len(labels) * len(values)
-    if cells > limits.query_points:
-        raise limits.refusal("query_points", f"{len(labels)} label sets at {len(axis)} times make {cells} values", _CUT)
-    made = [column for item in values for column in _spread(item, labels, series, rows, len(axis), fill)]
-    rank = {each: [dict(each.pairs)[name] for name in names] for each in labels}
-    made.sort(key=lambda column: (column.name, rank[column.labels or NONE]))
-    return [Field(_TIME, FieldType.TIME, axis), *made]
+    is_new_time = np.concatenate([[True], differences > 0])
+    distinct_times, time_of_row = times.values[is_new_time], np.cumsum(is_new_time) - 1
+    label_sets, label_set_of_row = _label_sets(label_fields)
+    cell_count = len(distinct_times) * len(label_sets) * len(value_fields)
+    if cell_count > limits.query_points:
+        message = f"{len(label_sets)} label sets at {len(distinct_times)} times make {cell_count} values"
+        raise limits.refusal("query_points", message, _ADVICE)
+    columns = [
+        column for field in value_fields for column in _spread(field, label_sets, label_set_of_row, time_of_row, len(distinct_times), fill)
+    ]
+    label_values = {label_set: [dict(label_set.pairs)[name] for name in names] for label_set in label_sets}
+    columns.sort(key=lambda column: (column.name, label_values[column.labels or NO_LABELS]))
+    return [Field(_TIME_NAME, FieldType.TIME, distinct_times), *columns]
 
 
-def _label_sets(texts: Sequence[Field]) -> tuple[list[Labels], NDArray[np.intp]]:
-    """Return the distinct label sets in the order of their first row, and the set of each row.
+def _label_sets(label_fields: Sequence[Field]) -> tuple[list[Labels], NDArray[np.intp]]:
+    """Return the distinct label sets in the order of their first row, and the index of the label set of each row.
 
-    A null text counts as the empty text.
+    A null counts as an empty string.
     """
-    coded = [_coded(item) for item in texts]
-    numbers = coded[0][1]
-    for known, codes in coded[1:]:
-        # Renumbered after each column, so that the products stay small.
-        numbers = np.unique(numbers, return_inverse=True)[1] * len(known) + codes
-    _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
-    by_first = np.argsort(first)
-    order = np.empty(len(first), np.intp)
-    order[by_first] = np.arange(len(first))
-    rows = first[by_first].tolist()
-    sets = [Labels.of((item.name, known[codes[row]]) for item, (known, codes) in zip(texts, coded, strict=True)) for row in rows]
-    return sets, order[numbers]
+    encoded_columns = [_encode(field) for field in label_fields]
+    # A number for each row, equal for rows with equal strings in all columns so far.
+    row_ids = encoded_columns[0][1]
+    for strings, codes in encoded_columns[1:]:
+        # Renumbered after each column, so that the products are small.
+        row_ids = np.unique(row_ids, return_inverse=True)[1] * len(strings) + codes
+    _, first_rows, row_ids = np.unique(row_ids, return_index=True, return_inverse=True)
+    by_first_row = np.argsort(first_rows)
+    index_of_id = np.empty(len(first_rows), np.intp)
+    index_of_id[by_first_row] = np.arange(len(first_rows))
+    label_sets = [
+        Labels.of((field.name, strings[codes[row]]) for field, (strings, codes) in zip(label_fields, encoded_columns, strict=True))
+        for row in first_rows[by_first_row].tolist()
+    ]
+    return label_sets, index_of_id[row_ids]
 
 
-class _Codes(dict[str | None, int]):
-    """Numbers texts in the order of their first use; null counts as the empty text, which is 0."""
+class _StringCodes(dict[str | None, int]):
+    """Codes of strings in the order of their first use. Null and the empty string have the code 0."""
 
     def __init__(self) -> None:
         super().__init__({"": 0, None: 0})
 
-    def __missing__(self, text: str | None) -> int:
-        return self.setdefault(text, len(self) - 1)
+    def __missing__(self, string: str | None) -> int:
+        return self.setdefault(string, len(self) - 1)
 
 
-def _coded(item: Field) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the distinct texts, and the one of each row."""
-    codes = _Codes()
-    numbers = np.fromiter(map(codes.__getitem__, item.values.tolist()), np.intp, len(item))
-    return [text for text in codes if text is not None], numbers
+def _encode(field: Field) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the distinct strings of a column, and for each row the index of its string."""
+    codes = _StringCodes()
+    row_codes = np.fromiter(map(codes.__getitem__, field.values.tolist()), np.intp, len(field))
+    return [string for string in codes if string is not None], row_codes
 
 
 def _spread(
-    item: Field, labels: Sequence[Labels], series: NDArray[np.intp], rows: NDArray[np.intp], height: int, fill: Fill | None
+    field: Field,
+    label_sets: Sequence[Labels],
+    label_set_of_row: NDArray[np.intp],
+    time_of_row: NDArray[np.intp],
+    time_count: int,
+    fill: Fill | None,
 ) -> list[Field]:
-    """Return one value column as a column for each label set; of several rows for one cell the last counts."""
-    cells, nulls = np.full((len(labels), height), np.nan), np.ones((len(labels), height), np.bool_)
-    cells[series, rows] = item.values
-    nulls[series, rows] = False if item.nulls is None else item.nulls
+    """Return one value column as a column for each label set. If several rows have the same label set and time, the last counts.
+
+    ``label_set_of_row`` and ``time_of_row`` have the index of the label set and that of the time of each row.
+    """
+    shape = len(label_sets), time_count
+    cells, nulls = np.full(shape, np.nan), np.ones(shape, np.bool_)
+    cells[label_set_of_row, time_of_row] = field.values
+    nulls[label_set_of_row, time_of_row] = False if field.nulls is None else field.nulls
     if fill is not None:
-        given = np.zeros(cells.shape, np.bool_)
-        given[series, rows] = True
-        _fill_gaps(cells, nulls, given, fill)
+        has_row = np.zeros(shape, np.bool_)
+        has_row[label_set_of_row, time_of_row] = True
+        _fill_cells(cells, nulls, has_row, fill)
     return [
-        Field(item.name, FieldType.FLOAT64, column, mask if mask.any() else None, nullable=True, labels=each)
-        for each, column, mask in zip(labels, cells, nulls, strict=True)
+        Field(field.name, FieldType.FLOAT64, column, mask if mask.any() else None, nullable=True, labels=label_set)
+        for label_set, column, mask in zip(label_sets, cells, nulls, strict=True)
     ]
 
 
-def _fill_gaps(cells: NDArray[np.float64], nulls: NDArray[np.bool_], given: NDArray[np.bool_], fill: Fill) -> None:
+def _fill_cells(cells: NDArray[np.float64], nulls: NDArray[np.bool_], has_row: NDArray[np.bool_], fill: Fill) -> None:
+    """Fill the cells without a row, in place."""
     if fill.mode is FillMode.VALUE:
-        cells[~given], nulls[~given] = fill.value, False
+        cells[~has_row], nulls[~has_row] = fill.value, False
     elif fill.mode is FillMode.PREVIOUS:
-        latest = np.maximum.accumulate(np.where(given, np.arange(given.shape[1]), 0), axis=1)
-        cells[:], nulls[:] = np.take_along_axis(cells, latest, 1), np.take_along_axis(nulls, latest, 1)
+        latest_times = np.maximum.accumulate(np.where(has_row, np.arange(has_row.shape[1]), 0), axis=1)
+        cells[:], nulls[:] = np.take_along_axis(cells, latest_times, 1), np.take_along_axis(nulls, latest_times, 1)
 
 
-def filled(fields: Sequence[Field], fill: Fill, start: int, end: int) -> list[Field]:
-    """Return a wide frame with a row at every step from ``start`` (rounded down to a step) to ``end``, in nanoseconds.
+def with_filled_gaps(fields: Sequence[Field], fill: Fill, start: int, end: int) -> list[Field]:
+    """Return the columns with a row at every step from ``start``, rounded down to a step, to ``end``, in nanoseconds.
 
-    The values of a row are those of the last row within the step before it, else those of the fill. Raises BadRequest
-    if the rows are not in the order of time.
+    A row has the values of the last original row less than one step before it, else those that ``fill`` describes. Raises
+    BadRequest if the rows are not in the order of time.
     """
-    times = next(item for item in fields if item.type is FieldType.TIME)
+    times = next(field for field in fields if field.type is FieldType.TIME)
     if times.nulls is not None or np.any(np.diff(times.values) < 0):
         raise BadRequest("only rows in the order of time, none of them null, can be filled; add order by time")
     grid = np.arange(start // fill.step * fill.step, end + 1, fill.step, dtype=np.int64)
-    latest = np.searchsorted(times.values, grid, side="right") - 1
-    known = latest >= 0
-    latest = np.maximum(latest, 0)
-    fresh = known & (times.values[latest] > grid - fill.step)
-    return [Field(item.name, item.type, grid) if item is times else _at(item, latest, known, fresh, fill) for item in fields]
+    latest_rows = np.searchsorted(times.values, grid, side="right") - 1
+    has_previous = latest_rows >= 0
+    latest_rows = np.maximum(latest_rows, 0)
+    has_row = has_previous & (times.values[latest_rows] > grid - fill.step)
+    return [
+        Field(field.name, field.type, grid) if field is times else _fill_column(field, latest_rows, has_previous, has_row, fill)
+        for field in fields
+    ]
 
 
-def points(fill: Fill, start: int, end: int) -> int:
-    """Return the number of rows that ``filled`` makes."""
+def filled_row_count(fill: Fill, start: int, end: int) -> int:
+    """Return the number of rows that ``with_filled_gaps`` returns."""
     return (end - start // fill.step * fill.step) // fill.step + 1
 
 
-def _at(item: Field, latest: NDArray[np.intp], known: Mask, fresh: Mask, fill: Fill) -> Field:
-    if item.type is not FieldType.FLOAT64:
-        values, nulls = item.values[latest], ~known if item.nulls is None else ~known | item.nulls[latest]
+def _fill_column(field: Field, latest_rows: NDArray[np.intp], has_previous: Mask, has_row: Mask, fill: Fill) -> Field:
+    """Return the column on the grid.
+
+    ``latest_rows`` has the last row up to each time of the grid. ``has_previous`` is False for a time without such a row,
+    ``has_row`` also if the row is a step or more before the time.
+    """
+    if field.type is not FieldType.FLOAT64:
+        # A string column always has the string of the row before.
+        values = field.values[latest_rows]
+        nulls = ~has_previous if field.nulls is None else ~has_previous | field.nulls[latest_rows]
         values[nulls] = None
-        return replace(item, values=values, nulls=nulls if nulls.any() else None)
-    taken = known if fill.mode is FillMode.PREVIOUS else fresh
-    values = np.where(taken, item.values[latest], fill.value)
-    nulls = ~taken if fill.mode is not FillMode.VALUE else np.zeros(len(taken), np.bool_)
-    if item.nulls is not None:
-        nulls |= taken & item.nulls[latest]
+        return replace(field, values=values, nulls=nulls if nulls.any() else None)
+    has_value = has_previous if fill.mode is FillMode.PREVIOUS else has_row
+    values = np.where(has_value, field.values[latest_rows], fill.value)
+    nulls = ~has_value if fill.mode is not FillMode.VALUE else np.zeros(len(has_value), np.bool_)
+    if field.nulls is not None:
+        nulls |= has_value & field.nulls[latest_rows]
     values[nulls] = np.nan
-    return replace(item, values=values, nulls=nulls if nulls.any() else None)
+    return replace(field, values=values, nulls=nulls if nulls.any() else None)

@@ -20,7 +20,7 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.postgres import series
 from dashwright.expressions.sources.postgres.columns import ColumnBuilder, is_native
 from dashwright.expressions.sources.postgres.connections import Connection, Connections
-from dashwright.expressions.sources.postgres.errors import CONNECTION_ERRORS, statement_error
+from dashwright.expressions.sources.postgres.errors import STATEMENT_ERRORS, statement_error
 from dashwright.expressions.sources.postgres.guard import check_statement
 from dashwright.expressions.sources.postgres.lexing import without_trailing_comments
 from dashwright.expressions.sources.postgres.macros import Fill, MacroContext, expand
@@ -30,15 +30,21 @@ TYPES: Final = POSTGRESQL.names
 
 HEALTHY: Final = "Database Connection OK"
 
-_FORMATS: Final = ("time_series", "table")
+_TIME_SERIES: Final = "time_series"
+_FORMATS: Final = (_TIME_SERIES, "table")
 _DEFAULT_INTERVAL_MS: Final = 1000
-_HEALTH_BYTES: Final = 1 << 20
-_HEALTH_SECONDS: Final = 10.0
-#: Cells that are read in one step, which takes some milliseconds.
-_BATCH: Final = 30_000
+#: The limits of the statement that checks the health.
+_MAX_HEALTH_BYTES: Final = 1 << 20
+_HEALTH_TIMEOUT_SECONDS: Final = 10.0
+#: The number of values that are read in one step, which takes some milliseconds.
+_BATCH_VALUES: Final = 30_000
 
-_LOCK_SECONDS: Final = 5
-_IDLE_SECONDS: Final = 30
+#: The maximum duration of a statement if the deadline is later.
+_MAX_STATEMENT_SECONDS: Final = 3600
+#: PostgreSQL's settings ``lock_timeout`` and ``idle_in_transaction_session_timeout``.
+_LOCK_TIMEOUT_SECONDS: Final = 5
+_IDLE_TIMEOUT_SECONDS: Final = 30
+#: The time that the server has to report a timeout, before this process gives up.
 _TIMEOUT_MARGIN_SECONDS: Final = 0.5
 _REDUCE_HINT: Final = "select fewer rows or columns, or group them"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,15 +52,15 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class _PreparedQuery:
-    """A statement as it is sent, and the form of its result."""
+    """A statement without macros, and the format of its result."""
 
     sql: str
-    as_series: bool
-    fill: tuple[Fill, TimeRange] | None  #: How gaps are filled, and the range to fill; None for no filling.
+    is_time_series: bool  #: Whether the rows become series; otherwise they are a table.
+    fill: tuple[Fill, TimeRange] | None  #: The filling of gaps, and the range to fill; None for no filling.
 
 
 class Postgres(Source):
-    """One configured PostgreSQL data source. Its ``connections`` are shared with others and outlive it."""
+    """One configured PostgreSQL data source. All data sources share ``connections``, which outlive this object."""
 
     def __init__(self, record: SourceRecord, connections: Connections) -> None:
         self._record = record
@@ -62,56 +68,57 @@ class Postgres(Source):
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         """Return the result of the statement as one frame."""
-        prepared = self._prepared(query, time_range)
-        seconds = min(limits.deadline.left, 3600)
+        prepared_query = self._prepare(query, time_range)
+        seconds = min(limits.deadline.remaining_seconds, _MAX_STATEMENT_SECONDS)
         try:
             async with asyncio.timeout(seconds + _TIMEOUT_MARGIN_SECONDS) as scope:
-                columns, notices = await self._rows(prepared.sql, limits, seconds)
+                columns, notices = await self._run_statement(prepared_query.sql, limits, seconds)
         except TimeoutError as error:
             if not scope.expired():
                 raise
             raise DeadlineExceeded(
                 f"the PostgreSQL server did not respond within {seconds:.3g} s; ask for a shorter time range, or make the statement faster"
             ) from error
-        return [await asyncio.to_thread(_frame, columns, prepared, limits, notices)]
+        return [await asyncio.to_thread(_frame, columns, prepared_query, limits, notices)]
 
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
         """Return the expanded statement, so that queries whose macros yield the same SQL share a result."""
-        return self._prepared(query, time_range)
+        return self._prepare(query, time_range)
 
     async def health(self) -> str:
-        """Return a success message if the connection works. Raises like ``query``."""
-        async with self._connections.lend(self._record, _HEALTH_BYTES, _HEALTH_SECONDS) as (connection, _):
+        """Return a success message if the connection works. Raises the same errors as ``query``."""
+        async with self._connections.acquire(self._record, _MAX_HEALTH_BYTES, _HEALTH_TIMEOUT_SECONDS) as (connection, _):
             try:
-                await connection.fetchval("select 1", timeout=_HEALTH_SECONDS)
-            except (asyncpg.PostgresError, *CONNECTION_ERRORS) as error:
+                await connection.fetchval("select 1", timeout=_HEALTH_TIMEOUT_SECONDS)
+            except STATEMENT_ERRORS as error:
                 raise statement_error(error, "select 1") from error
         return HEALTHY
 
-    def _prepared(self, query: SourceQuery, time_range: TimeRange) -> _PreparedQuery:
+    def _prepare(self, query: SourceQuery, time_range: TimeRange) -> _PreparedQuery:
         properties = query.model_extra or {}
-        raw, form = properties.get("rawSql"), properties.get("format") or _FORMATS[0]
-        if not isinstance(raw, str) or not raw.strip():
+        raw_sql, result_format = properties.get("rawSql"), properties.get("format") or _TIME_SERIES
+        if not isinstance(raw_sql, str) or not raw_sql.strip():
             raise BadRequest("the query has no statement; give it as a string in rawSql")
-        if form not in _FORMATS:
-            raise BadRequest(f"format {str(form)[:40]!r} is not served; use {' or '.join(_FORMATS)}")
+        if result_format not in _FORMATS:
+            raise BadRequest(f"format {str(result_format)[:40]!r} is not served; use {' or '.join(_FORMATS)}")
         interval_ms = query.interval_ms
         interval = int(interval_ms) if interval_ms is not None and isfinite(interval_ms) and interval_ms >= 1 else _DEFAULT_INTERVAL_MS
         has_timescaledb = self._record.json_data.get("timescaledb") is True
-        expanded = expand(raw, MacroContext(time_range, interval, has_timescaledb))
+        expanded = expand(raw_sql, MacroContext(time_range, interval, has_timescaledb))
         check_statement(expanded.sql)
-        fill = (expanded.fill, time_range) if expanded.fill and form == _FORMATS[0] else None
-        return _PreparedQuery(expanded.sql, form == _FORMATS[0], fill)
+        fill = (expanded.fill, time_range) if expanded.fill and result_format == _TIME_SERIES else None
+        return _PreparedQuery(expanded.sql, result_format == _TIME_SERIES, fill)
 
-    async def _rows(self, sql: str, limits: Limits, seconds: float) -> tuple[list[ColumnBuilder], list[str]]:
-        async with self._connections.lend(self._record, limits.source_bytes, seconds) as (connection, meter):
+    async def _run_statement(self, sql: str, limits: Limits, seconds: float) -> tuple[list[ColumnBuilder], list[str]]:
+        """Return the columns of the result, and notices for the user. Waits up to ``seconds`` for a connection."""
+        async with self._connections.acquire(self._record, limits.source_bytes, seconds) as (connection, meter):
             statement = _Statement(connection, sql, limits)
             try:
                 return await statement.run()
-            except (asyncpg.PostgresError, *CONNECTION_ERRORS) as error:
-                if meter.exceeded:
+            except STATEMENT_ERRORS as error:
+                if meter.is_exceeded:
                     raise limits.refusal("source_bytes", "the result has too many bytes", _REDUCE_HINT) from error
-                raise statement_error(error, statement.shown) from error
+                raise statement_error(error, statement.original_sql) from error
 
 
 class _Statement:
@@ -120,58 +127,67 @@ class _Statement:
     def __init__(self, connection: Connection, sql: str, limits: Limits) -> None:
         self._connection = connection
         self._limits = limits
-        #: The statement to which positions in errors refer; empty if the sent one is wrapped, which shifts positions.
-        self.shown = sql
+        #: The statement to which positions in errors refer. It is empty once the statement is wrapped, which changes positions.
+        self.original_sql = sql
 
     async def run(self) -> tuple[list[ColumnBuilder], list[str]]:
-        """Return the columns, and notices about them."""
+        """Return the columns, and notices for the user."""
         transaction = self._connection.transaction(readonly=True)
         await transaction.start()
         try:
             await self._connection.execute(self._settings())
-            return await self._read()
+            return await self._fetch()
         finally:
-            # Never committed: a change that was not forbidden must not persist. A lost connection rolls back by itself.
-            with suppress(*CONNECTION_ERRORS):
+            # The transaction is never committed, so that no change persists. If the connection is lost, the server rolls back.
+            with suppress(*STATEMENT_ERRORS):
                 await transaction.rollback()
 
     def _settings(self) -> str:
-        # Set within the transaction, which also works through a connection pooler.
-        left = ceil(max(self._limits.deadline.left, 0.001) * 1000) if isfinite(self._limits.deadline.left) else 0
+        """Return the SQL that sets the timeouts of the transaction."""
+        # Settings of the transaction rather than of the session also work with a connection pooler.
+        remaining_seconds = self._limits.deadline.remaining_seconds
+        # PostgreSQL takes 0 as no timeout.
+        timeout_milliseconds = 0
+        if isfinite(remaining_seconds):
+            min_seconds = 0.001
+            timeout_milliseconds = min(ceil(max(remaining_seconds, min_seconds) * 1000), _MAX_STATEMENT_SECONDS * 1000)
         return (
-            f"set local statement_timeout = {min(left, 3_600_000)}; set local lock_timeout = {_LOCK_SECONDS * 1000}; "
-            f"set local idle_in_transaction_session_timeout = {_IDLE_SECONDS * 1000}"
+            f"set local statement_timeout = {timeout_milliseconds}; "
+            f"set local lock_timeout = {_LOCK_TIMEOUT_SECONDS * 1000}; "
+            f"set local idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_SECONDS * 1000}"
         )
 
-    async def _read(self) -> tuple[list[ColumnBuilder], list[str]]:
-        # The protocol prepares a single statement, so a second one after a semicolon is refused.
-        prepared = await self._connection.prepare(self.shown)
+    async def _fetch(self) -> tuple[list[ColumnBuilder], list[str]]:
+        """Return the columns, and notices for the user. Raises BadRequest for a statement with parameters or without columns, TooLarge."""
+        # PostgreSQL prepares single statements only, so it refuses a second statement after a semicolon.
+        prepared = await self._connection.prepare(self.original_sql)
         attributes = prepared.get_attributes()
         if prepared.get_parameters():
             raise BadRequest("the statement has a parameter such as $1, for which there is no value; write the value, or a macro")
         if not attributes:
             raise BadRequest("the statement returns no columns; begin it with SELECT, and give it something to select")
         if not all(map(is_native, attributes)):
-            within = _with_casts(self.shown, attributes)
-            self.shown = ""
-            prepared = await self._connection.prepare(within)
+            wrapped_sql = _with_casts(self.original_sql, attributes)
+            self.original_sql = ""
+            prepared = await self._connection.prepare(wrapped_sql)
         columns = [ColumnBuilder(item.name, item.type.name if is_native(item) else "text") for item in attributes]
-        limits, rows = self._limits, 0
+        limits, row_count = self._limits, 0
         cursor = await prepared.cursor()
-        size = max(1, _BATCH // len(columns))
-        more = True
-        while more:
-            count = min(size, limits.source_rows + 1 - rows)
-            batch = await cursor.fetch(count)
-            more = len(batch) == count
-            rows += len(batch)
-            kept = batch[: len(batch) - max(0, rows - limits.source_rows)]
-            if kept:
-                for column, values in zip(columns, zip(*kept, strict=True), strict=True):
+        max_batch_rows = max(1, _BATCH_VALUES // len(columns))
+        has_more = True
+        while has_more:
+            # One row more than the limit is fetched, to see whether the limit is exceeded.
+            batch_rows = min(max_batch_rows, limits.source_rows + 1 - row_count)
+            batch = await cursor.fetch(batch_rows)
+            has_more = len(batch) == batch_rows
+            row_count += len(batch)
+            allowed_rows = batch[: len(batch) - max(0, row_count - limits.source_rows)]
+            if allowed_rows:
+                for column, values in zip(columns, zip(*allowed_rows, strict=True), strict=True):
                     column.add(values)
-            if rows * len(columns) > limits.query_points:
-                raise limits.refusal("query_points", f"the result has {rows * len(columns)} values or more", _REDUCE_HINT)
-            if rows > limits.source_rows:
+            if row_count * len(columns) > limits.query_points:
+                raise limits.refusal("query_points", f"the result has {row_count * len(columns)} values or more", _REDUCE_HINT)
+            if row_count > limits.source_rows:
                 limit = f"the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
                 return columns, [f"the statement returned more rows than {limit}; the rest was omitted"]
         return columns, []
@@ -179,47 +195,52 @@ class _Statement:
 
 def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
     """Return the statement wrapped in one that casts columns without a native type to text."""
-    names = [f"c{number}" for number in range(len(attributes))]
+    names = [f"c{index}" for index in range(len(attributes))]
     values = [name if is_native(item) else f"{name}::text" for name, item in zip(names, attributes, strict=True)]
     return f"select {', '.join(values)} from (\n{without_trailing_comments(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are generated)
 
 
-def _frame(columns: Sequence[ColumnBuilder], prepared: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:
+def _frame(columns: Sequence[ColumnBuilder], query: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:
+    """Return the frame of the columns in the format of the query, with the notices and the query in its meta."""
     fields: list[Field] = [column.field() for column in columns]
-    out_of_range = [
-        f"{column.out_of_range} timestamps in column {column.name} are outside the years 1677 to 2262 and became null"
+    range_notices = [
+        f"{column.out_of_range_count} timestamps in column {column.name} are outside the years 1677 to 2262 and became null"
         for column in columns
-        if column.out_of_range
+        if column.out_of_range_count
     ]
-    meta: dict[str, Any] = {"executedQueryString": prepared.sql}
+    meta: dict[str, Any] = {"executedQueryString": query.sql}
     if fields and not len(fields[0]):
         return Frame(fields, meta=meta)
-    if prepared.as_series:
-        fields, labelled = series.as_series(fields, prepared.fill[0] if prepared.fill else None, limits)
-        meta |= series.WIDE if labelled else {}
-        if prepared.fill:
-            fields, notices = _filled(fields, *prepared.fill, limits, notices)
+    if query.is_time_series:
+        fields, has_labels = series.as_series(fields, query.fill[0] if query.fill else None, limits)
+        meta |= series.WIDE_META if has_labels else {}
+        if query.fill:
+            fields, notices = _with_filled_gaps(fields, *query.fill, limits, notices)
     else:
-        fields = [_table_time(item) for item in fields]
-    if texts := [*notices, *out_of_range]:
-        meta["notices"] = [{"severity": "warning", "text": text} for text in texts]
+        fields = [_table_field(field) for field in fields]
+    if warnings := [*notices, *range_notices]:
+        meta["notices"] = [{"severity": "warning", "text": warning} for warning in warnings]
     return Frame(fields, meta=meta)
 
 
-def _filled(fields: list[Field], fill: Fill, time_range: TimeRange, limits: Limits, notices: list[str]) -> tuple[list[Field], list[str]]:
+def _with_filled_gaps(
+    fields: list[Field], fill: Fill, time_range: TimeRange, limits: Limits, notices: list[str]
+) -> tuple[list[Field], list[str]]:
+    """Return the columns with filled gaps, and the notices. If that would take too many rows, the gaps remain, with a notice."""
     start, end = ((instant - _EPOCH) // timedelta(microseconds=1) * 1000 for instant in (time_range.start, time_range.end))
-    rows = series.points(fill, start, end)
-    if rows > limits.source_rows:
+    row_count = series.filled_row_count(fill, start, end)
+    if row_count > limits.source_rows:
         limit = f"the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
-        text = f"gaps were not filled: that would take {rows} rows, more than {limit}"
-        return fields, [*notices, text]
-    if rows * len(fields) > limits.query_points:
-        raise limits.refusal("query_points", f"after filling gaps, the result has {rows * len(fields)} values", "choose a larger interval")
-    return series.filled(fields, fill, start, end), notices
+        notice = f"gaps were not filled: that would take {row_count} rows, more than {limit}"
+        return fields, [*notices, notice]
+    if row_count * len(fields) > limits.query_points:
+        raise limits.refusal(
+            "query_points", f"after filling gaps, the result has {row_count * len(fields)} values", "choose a larger interval"
+        )
+    return series.with_filled_gaps(fields, fill, start, end), notices
 
 
-def _table_time(item: Field) -> Field:
-    """Return the column of a table, as timestamps if it holds numbers and is named ``time`` or ``timeend``."""
-    if item.name == "time" or item.name.lower() == "timeend":
-        return series.as_time(item) if item.type.is_numeric else item
-    return item
+def _table_field(field: Field) -> Field:
+    """Return a column of a table. Numbers in columns named ``time`` or ``timeend`` become times."""
+    has_times = field.name == "time" or field.name.lower() == "timeend"
+    return series.as_time(field) if has_times and field.type.is_numeric else field

@@ -1,4 +1,4 @@
-"""Prometheus queries of panels and rules, with their macros replaced."""
+"""Parsing of Prometheus queries: the step, the time range and the macros."""
 
 import json
 import re
@@ -14,128 +14,139 @@ from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.prometheus import steps
 
-#: Default distance of the points that a client wants.
-INTERVAL_MS: Final = 1000
+#: Grafana's default of ``intervalMs``, the distance of two points.
+DEFAULT_INTERVAL_MS: Final = 1000
 
-_AUTO: Final = "__auto"
-_NAME: Final = "__name__"
+_AUTO_LEGEND: Final = "__auto"
+_NAME_LABEL: Final = "__name__"
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 _MACRO: Final = re.compile(r"\$\{?__(interval_ms|interval|range_ms|range_s|range|rate_interval_ms|rate_interval)\}?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST: Final = 1e12
-_VARIABLE: Final = frozenset({"interval", "interval_ms", "rate_interval", "rate_interval_ms"})
+#: The bounds of numbers of the client: of intervals and points, and of other properties.
+_MAX_INTERVAL_OR_POINTS: Final = 1e12
+_MAX_NUMBER: Final = 1e9
+#: Macros that the query's member ``interval`` may consist of.
+_INTERVAL_MACROS: Final = frozenset({"interval", "interval_ms", "rate_interval", "rate_interval_ms"})
 
 
 @dataclass(frozen=True, slots=True)
 class PrometheusQuery:
-    """A query as it is sent. Times are in nanoseconds."""
+    """A query as it is sent to the server. Times are in nanoseconds."""
 
     expr: str
     step: int
-    start: int  #: Aligned to the step.
-    end: int  #: Aligned to the step.
-    at: int  #: The end as requested, for instant queries.
+    start: int  #: Rounded down to a multiple of the step.
+    end: int  #: Rounded down to a multiple of the step.
+    evaluation_time: int  #: The time of an instant query: the requested end, not rounded.
     is_instant: bool
     is_range: bool
-    legend: str
+    legend: str  #: The ``legendFormat`` of the query.
     notices: tuple[str, ...] = ()
 
     @property
-    def executed(self) -> str:
-        """The query as users see it."""
-        return f"Expr: {self.expr}\nStep: {steps.exact(self.step)}"
+    def executed_query(self) -> str:
+        """The description of the query that Grafana displays to users."""
+        return f"Expr: {self.expr}\nStep: {steps.format_exact(self.step)}"
 
     def display_name(self, labels: Labels) -> str:
-        """Return the name of a series by ``legendFormat``; empty if clients choose it themselves."""
-        if self.legend == _AUTO:
+        """Return the name of a series by ``legendFormat``; empty if the client chooses the name."""
+        if self.legend == _AUTO_LEGEND:
             return "" if labels.pairs else self.expr
         if not self.legend:
-            return _metric(labels) or self.expr
+            return _format_metric(labels) or self.expr
         values = dict(labels.pairs)
-        named = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), self.legend)
-        return self.expr if named == "{}" else named
+        name = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), self.legend)
+        # As in Grafana, empty braces are replaced by the query.
+        return self.expr if name == "{}" else name
 
 
 def read_query(query: SourceQuery, time_range: TimeRange, record: SourceRecord) -> PrometheusQuery:
-    """Return the query of a target. Raises BadRequest if it is invalid."""
+    """Return the Prometheus query for a query of a request. Raises BadRequest if it is invalid."""
     properties = query.model_extra or {}
-    expr = _text(properties, "expr")
+    expr = _string(properties, "expr")
     if not expr.strip():
         raise BadRequest("expr is required: the query in PromQL")
-    kinds = {"instant": _flag(properties, "instant"), "range": _flag(properties, "range")}
-    if not any(kinds.values()):
-        kinds["instant"] = query.query_type == "instant"
+    is_instant, is_range = _flag(properties, "instant"), _flag(properties, "range")
+    if not is_instant and not is_range:
         # Older panels set neither flag.
-        kinds["range"] = not kinds["instant"]
+        is_instant = query.query_type == "instant"
+        is_range = not is_instant
     start, end = _nanoseconds(time_range.start), _nanoseconds(time_range.end)
-    given = _text(properties, "interval").strip()
-    scrape = str(record.json_data.get("timeInterval") or "")
-    wanted = int(_bounded(query.interval_ms) * steps.MILLISECOND)
-    step = _step(query, given, scrape, wanted, end - start, _factor(properties))
+    interval = _string(properties, "interval").strip()
+    scrape_interval = str(record.json_data.get("timeInterval") or "")
+    client_interval = int(_bounded(query.interval_ms) * steps.MILLISECOND)
+    step = _step(query, interval, scrape_interval, client_interval, end - start, _interval_factor(properties))
     offset = int(_number(properties, "utcOffsetSec")) * steps.SECOND
-    texts = _macros(end - start, step, _rate_interval(given, scrape, wanted or INTERVAL_MS * steps.MILLISECOND, step))
+    rate_interval = _rate_interval(interval, scrape_interval, client_interval or DEFAULT_INTERVAL_MS * steps.MILLISECOND, step)
+    macros = _macros(end - start, step, rate_interval)
     return PrometheusQuery(
-        expr=_MACRO.sub(lambda match: texts[match[1]], expr),
+        expr=_MACRO.sub(lambda match: macros[match[1]], expr),
         step=step,
-        start=steps.aligned(start, step, offset),
-        end=steps.aligned(end, step, offset),
-        at=end,
-        is_instant=kinds["instant"],
-        is_range=kinds["range"],
-        legend=_text(properties, "legendFormat"),
+        start=steps.align(start, step, offset),
+        end=steps.align(end, step, offset),
+        evaluation_time=end,
+        is_instant=is_instant,
+        is_range=is_range,
+        legend=_string(properties, "legendFormat"),
         notices=("exemplars are not served; the query was run without them",) if _flag(properties, "exemplar") else (),
     )
 
 
-def _step(query: SourceQuery, given: str, scrape: str, wanted: int, span: int, factor: int) -> int:
-    variable = _variable(given)
+def _step(query: SourceQuery, interval: str, scrape_interval: str, client_interval: int, range_length: int, factor: int) -> int:
+    """Return the step in nanoseconds, by Grafana's rules.
+
+    ``interval`` and ``scrape_interval`` are durations as users wrote them; all other durations are in nanoseconds. The
+    minimum is the query's own interval, else the interval that the client computed, else the scrape interval.
+    """
+    macro = _interval_macro(interval)
     # Clients send 0s for an unset interval.
-    chosen = "" if variable or given == "0s" else given
-    by_default = wanted or (steps.interval(scrape) if scrape else steps.SCRAPE)
-    least = steps.interval(chosen) if chosen else by_default
-    if least <= 0:
-        raise BadRequest(f"the interval {given[:40]!r} must be above zero")
-    step = max(steps.step(span, least, int(_bounded(query.max_data_points))), steps.MILLISECOND)
-    if variable == "rate_interval":
-        return steps.rate_interval(step, steps.interval(scrape) if scrape else steps.SCRAPE)
-    return step * factor
+    has_interval = not macro and interval not in {"", "0s"}
+    min_step = steps.parse_interval(interval) if has_interval else client_interval or _parse_scrape_interval(scrape_interval)
+    if min_step <= 0:
+        raise BadRequest(f"the interval {interval[:40]!r} must be above zero")
+    step = max(steps.step(range_length, min_step, int(_bounded(query.max_data_points))), steps.MILLISECOND)
+    return steps.rate_interval(step, _parse_scrape_interval(scrape_interval)) if macro == "rate_interval" else step * factor
 
 
-def _rate_interval(given: str, scrape: str, wanted: int, step: int) -> int:
-    variable = _variable(given)
-    if variable == "rate_interval":
+def _rate_interval(interval: str, scrape_interval: str, client_interval: int, step: int) -> int:
+    """Return the value of ``$__rate_interval`` in nanoseconds, by Grafana's rules for the macro that ``interval`` may be."""
+    macro = _interval_macro(interval)
+    if macro == "rate_interval":
         return step
-    if variable == "interval":
-        return steps.rate_interval(wanted, step)
-    chosen = "" if variable else given
-    text = chosen or scrape
-    return steps.rate_interval(wanted, steps.interval(text) if text else steps.SCRAPE)
+    if macro == "interval":
+        return steps.rate_interval(client_interval, step)
+    return steps.rate_interval(client_interval, _parse_scrape_interval(scrape_interval if macro else interval or scrape_interval))
 
 
-def _macros(span: int, step: int, rate: int) -> Mapping[str, str]:
-    span_ms = span // steps.MILLISECOND
+def _parse_scrape_interval(scrape_interval: str) -> int:
+    return steps.parse_interval(scrape_interval) if scrape_interval else steps.DEFAULT_SCRAPE_INTERVAL
+
+
+def _macros(range_length: int, step: int, rate_interval: int) -> Mapping[str, str]:
+    range_ms = range_length // steps.MILLISECOND
     # Half a second is rounded up, as in Grafana.
-    span_s = (span_ms + 500) // 1000
+    range_s = (range_ms + 500) // 1000
     return {
-        "interval": steps.brief(step),
+        "interval": steps.format_brief(step),
         "interval_ms": str(step // steps.MILLISECOND),
-        "range": f"{span_s}s",
-        "range_s": str(span_s),
-        "range_ms": str(span_ms),
-        "rate_interval": steps.exact(rate),
-        "rate_interval_ms": str(rate // steps.MILLISECOND),
+        "range": f"{range_s}s",
+        "range_s": str(range_s),
+        "range_ms": str(range_ms),
+        "rate_interval": steps.format_exact(rate_interval),
+        "rate_interval_ms": str(rate_interval // steps.MILLISECOND),
     }
 
 
-def _variable(given: str) -> str:
-    match = _MACRO.fullmatch(given)
-    return match[1] if match and match[1] in _VARIABLE else ""
+def _interval_macro(interval: str) -> str:
+    """Return the name of the macro that an interval consists of, else an empty string."""
+    match = _MACRO.fullmatch(interval)
+    return match[1] if match and match[1] in _INTERVAL_MACROS else ""
 
 
-def _metric(labels: Labels) -> str:
-    """Return the series in Prometheus' notation; empty if it has neither name nor labels."""
+def _format_metric(labels: Labels) -> str:
+    """Return labels in Prometheus' notation, such as ``up{job="a"}``; empty for no labels."""
     values = dict(labels.pairs)
-    name = values.pop(_NAME, "")
+    name = values.pop(_NAME_LABEL, "")
     if not values:
         return name
     pairs = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
@@ -146,7 +157,7 @@ def _nanoseconds(instant: datetime) -> int:
     return (instant - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-def _text(properties: Mapping[str, Any], name: str) -> str:
+def _string(properties: Mapping[str, Any], name: str) -> str:
     value = properties.get(name)
     if value is not None and not isinstance(value, str):
         raise BadRequest(f"{name} must be text")
@@ -164,15 +175,15 @@ def _number(properties: Mapping[str, Any], name: str) -> float:
     value = properties.get(name)
     if value is None:
         return 0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e9:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MAX_NUMBER:
         raise BadRequest(f"{name} must be a number")
     return value
 
 
 def _bounded(value: float | None) -> float:
-    """Return a client's number, limited to a plausible range."""
-    return min(max(value or 0.0, 0.0), _MOST)
+    """Return an interval or number of points of the client, limited to its bounds; None counts as 0."""
+    return min(max(value or 0.0, 0.0), _MAX_INTERVAL_OR_POINTS)
 
 
-def _factor(properties: Mapping[str, Any]) -> int:
+def _interval_factor(properties: Mapping[str, Any]) -> int:
     return max(1, int(_number(properties, "intervalFactor")))

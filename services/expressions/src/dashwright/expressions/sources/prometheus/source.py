@@ -1,4 +1,4 @@
-"""The source that queries Prometheus and servers with its HTTP API."""
+"""The data source for Prometheus and servers with the same HTTP API."""
 
 import asyncio
 from collections.abc import Hashable, Mapping, Sequence
@@ -13,7 +13,7 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.sources.http.client import HttpClient, HttpResponse
+from dashwright.expressions.sources.http_client import HttpClient, HttpResponse
 from dashwright.expressions.sources.privacy import confidential_errors
 from dashwright.expressions.sources.prometheus import steps
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery, read_query
@@ -22,12 +22,13 @@ from dashwright.expressions.sources.source import Source
 
 TYPE: Final = PROMETHEUS.id
 
+# HTTP statuses.
 _OK: Final = 200
-_REFUSED: Final = frozenset({401, 403})
+_UNAUTHORIZED: Final = frozenset({401, 403})
 _QUERY_ERRORS: Final = frozenset({400, 422})
 _WRONG_ENDPOINT: Final = frozenset({404, 405})
-#: Bytes above which a response is parsed outside of the event loop.
-_LARGE: Final = 50_000
+#: The largest response in bytes that is parsed on the event loop.
+_MAX_BYTES_ON_LOOP: Final = 50_000
 
 
 class Prometheus(Source):
@@ -38,49 +39,54 @@ class Prometheus(Source):
         self._http = http
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
-        """Return the results of the instant and the range query that the target asks for."""
-        prepared = read_query(query, time_range, self._record)
+        """Return the frames of the instant query, the range query or both."""
+        prometheus_query = read_query(query, time_range, self._record)
         frames = []
-        if prepared.is_instant:
-            frames += await self._ask(prepared, "api/v1/query", {"time": steps.decimal(prepared.at)}, limits)
-        if prepared.is_range:
-            start, end, step = map(steps.decimal, (prepared.start, prepared.end, prepared.step))
-            frames += await self._ask(prepared, "api/v1/query_range", {"start": start, "end": end, "step": step}, limits)
+        if prometheus_query.is_instant:
+            frames += await self._query(
+                prometheus_query, "api/v1/query", {"time": steps.format_seconds(prometheus_query.evaluation_time)}, limits
+            )
+        if prometheus_query.is_range:
+            start, end, step = map(steps.format_seconds, (prometheus_query.start, prometheus_query.end, prometheus_query.step))
+            frames += await self._query(prometheus_query, "api/v1/query_range", {"start": start, "end": end, "step": step}, limits)
         first, *others = frames
-        notices = [*(first.meta or {}).get("notices", ()), *({"severity": "info", "text": text} for text in prepared.notices)]
+        notices = [*(first.meta or {}).get("notices", ()), *({"severity": "info", "text": notice} for notice in prometheus_query.notices)]
         return [replace(first, meta={**(first.meta or {}), "notices": notices}) if notices else first, *others]
 
     async def health(self) -> str:
-        """Return a success message if the API works. Raises like ``query``."""
+        """Return a success message if the API works. Raises the same errors as ``query``."""
         with confidential_errors():
-            response = await self._http.ask(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
-        self._parsed(response, Limits())
+            # As in Grafana, a query that reads no series.
+            response = await self._http.request(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
+        self._parse(response, Limits())
         return "Successfully queried the Prometheus API."
 
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        """Return the query. Its evaluation time is ignored unless it is an instant query."""
-        prepared = read_query(query, time_range, self._record)
-        return prepared if prepared.is_instant else replace(prepared, at=prepared.end)
+        """Return the query as it is sent. Its evaluation time matters for an instant query only."""
+        prometheus_query = read_query(query, time_range, self._record)
+        if prometheus_query.is_instant:
+            return prometheus_query
+        return replace(prometheus_query, evaluation_time=prometheus_query.end)
 
     @property
     def _method(self) -> str:
         return "GET" if str(self._record.json_data.get("httpMethod") or "").upper() == "GET" else "POST"
 
-    async def _ask(self, query: PrometheusQuery, path: str, parameters: Mapping[str, str], limits: Limits) -> list[Frame]:
+    async def _query(self, query: PrometheusQuery, path: str, parameters: Mapping[str, str], limits: Limits) -> list[Frame]:
         form = {"query": query.expr, **parameters}
         if timeout := self._record.json_data.get("queryTimeout"):
             form["timeout"] = str(timeout)
         with confidential_errors():
-            response = await self._http.ask(self._record, self._method, path, form, limits)
-        read = partial(self._frames, response, query, limits)
-        return await asyncio.to_thread(read) if len(response.body) > _LARGE else read()
+            response = await self._http.request(self._record, self._method, path, form, limits)
+        read_frames = partial(self._frames, response, query, limits)
+        return await asyncio.to_thread(read_frames) if len(response.body) > _MAX_BYTES_ON_LOOP else read_frames()
 
     def _frames(self, response: HttpResponse, query: PrometheusQuery, limits: Limits) -> list[Frame]:
-        return frames_of(self._parsed(response, limits), query, limits)
+        return frames_of(self._parse(response, limits), query, limits)
 
-    def _parsed(self, response: HttpResponse, limits: Limits) -> PrometheusResponse:
-        """Return the parsed response if the server reports success. Raises SourceFailed or BadRequest otherwise."""
-        if response.status in _REFUSED:
+    def _parse(self, response: HttpResponse, limits: Limits) -> PrometheusResponse:
+        """Return the parsed response. Raises SourceFailed or BadRequest if the server reports an error."""
+        if response.status in _UNAUTHORIZED:
             raise SourceFailed(f"Prometheus refuses the credentials (HTTP {response.status}); correct them in the data source's settings")
         try:
             parsed = parse_response(response.body, limits)
@@ -91,8 +97,8 @@ class Prometheus(Source):
         if response.status == _OK and not parsed.error:
             return parsed
         reason = parsed.error or f"HTTP {response.status}"
-        kind: type[DashwrightError] = BadRequest if response.status in _QUERY_ERRORS else SourceFailed
-        raise kind(f"Prometheus returned {reason}")
+        error_class: type[DashwrightError] = BadRequest if response.status in _QUERY_ERRORS else SourceFailed
+        raise error_class(f"Prometheus returned {reason}")
 
 
 def _advice(status: int) -> str:

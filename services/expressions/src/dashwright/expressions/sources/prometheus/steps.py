@@ -1,6 +1,6 @@
 """Steps of range queries, and the notation of durations in queries. All durations are in nanoseconds.
 
-The rules are Grafana's, so that a saved query gets the same step.
+The rules are Grafana's, so that saved queries have the same step as in Grafana.
 """
 
 import re
@@ -16,14 +16,17 @@ _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 _YEAR: Final = 365 * _DAY
 
-#: Default scrape interval of targets.
-SCRAPE: Final = 15 * SECOND
+#: The default scrape interval of targets.
+DEFAULT_SCRAPE_INTERVAL: Final = 15 * SECOND
 
-#: Most points that Prometheus returns for one series.
-_MOST_POINTS: Final = 11_000
+#: The maximum number of points that Prometheus returns for one series.
+_MAX_POINTS: Final = 11_000
 
-#: Upper bounds with the duration that each rounds to; a duration takes the first pair whose bound it does not exceed.
-_ROUNDED: Final = (
+#: The number of points if the client gives none.
+_DEFAULT_POINTS: Final = 1500
+
+#: Upper bounds, each with the duration to which durations up to the bound are rounded (Grafana's table).
+_ROUNDED_DURATIONS: Final = (
     (10 * MILLISECOND, MILLISECOND),
     (15 * MILLISECOND, 10 * MILLISECOND),
     (35 * MILLISECOND, 20 * MILLISECOND),
@@ -54,63 +57,64 @@ _ROUNDED: Final = (
     (21 * _DAY, 7 * _DAY),
     (42 * _DAY, 30 * _DAY),
 )
-_LIMITS: Final = [limit for limit, _ in _ROUNDED]
+_UPPER_BOUNDS: Final = [bound for bound, _ in _ROUNDED_DURATIONS]
 
 
-def interval(text: str) -> int:
-    """Return a duration as data sources and queries write it: ``15s``, ``>1m``, or seconds. Raises BadRequest."""
-    text = text.strip().replace("<", "", 1).replace(">", "", 1)
-    return nanoseconds(f"{text}s" if text.isdecimal() else text)
+def parse_interval(interval: str) -> int:
+    """Return an interval such as ``15s``, ``>1m`` or ``15`` (seconds) in nanoseconds. Raises BadRequest if it is invalid."""
+    duration = interval.strip().replace("<", "", 1).replace(">", "", 1)
+    return nanoseconds(f"{duration}s" if duration.isdecimal() else duration)
 
 
-def rounded(length: int) -> int:
-    """Return the duration rounded to one that users would choose: 1, 2, 5, 10, 15, 20, 30 seconds and so on."""
-    place = bisect_left(_LIMITS, length)
-    return _ROUNDED[place][1] if place < len(_ROUNDED) else _YEAR
+def round_duration(duration: int) -> int:
+    """Return the duration rounded to a usual one, such as 1, 2, 5, 10, 15, 20 or 30 seconds."""
+    index = bisect_left(_UPPER_BOUNDS, duration)
+    return _ROUNDED_DURATIONS[index][1] if index < len(_ROUNDED_DURATIONS) else _YEAR
 
 
-def step(span: int, least: int, most_points: int) -> int:
-    """Return the step of a query over ``span``: at least ``least``, for about ``most_points`` points at most."""
-    wanted = span // (most_points or 1500)
-    chosen = max(least if wanted < least else rounded(wanted), rounded(span // _MOST_POINTS))
-    # Rounding may go down too far and aligning the ends may add a point, so the server's limit is enforced again.
-    smallest = -(-span // ((_MOST_POINTS - 1) * MILLISECOND)) * MILLISECOND
-    return max(chosen, smallest)
+def step(range_length: int, min_step: int, max_points: int) -> int:
+    """Return the step of a range query: at least ``min_step``, with at most about ``max_points`` points."""
+    ideal_step = range_length // (max_points or _DEFAULT_POINTS)
+    rounded_step = max(min_step if ideal_step < min_step else round_duration(ideal_step), round_duration(range_length // _MAX_POINTS))
+    # Rounding down and aligning the ends may add points, so the limit of the server is enforced again, by the smallest step in
+    # whole milliseconds with at most ``_MAX_POINTS`` points, those at both ends included.
+    min_server_step = -(-range_length // ((_MAX_POINTS - 1) * MILLISECOND)) * MILLISECOND
+    return max(rounded_step, min_server_step)
 
 
-def rate_interval(length: int, scrape: int) -> int:
-    """Return a window that always covers enough scrapes for a rate, for points ``length`` apart."""
-    return max(length + scrape, 4 * scrape)
+def rate_interval(interval: int, scrape_interval: int) -> int:
+    """Return a window that always contains enough scrapes for a rate, for points at this interval."""
+    return max(interval + scrape_interval, 4 * scrape_interval)
 
 
-def brief(length: int) -> str:
-    """Return the duration in the largest unit that fits, the rest cut off: ``90s`` is ``1m``."""
+def format_brief(duration: int) -> str:
+    """Return the duration rounded down to its largest unit: 90 seconds are ``1m``."""
     for unit, name in ((_YEAR, "y"), (_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m"), (SECOND, "s")):
-        if length >= unit:
-            return f"{length // unit}{name}"
-    return f"{max(1, length // MILLISECOND)}ms"
+        if duration >= unit:
+            return f"{duration // unit}{name}"
+    return f"{max(1, duration // MILLISECOND)}ms"
 
 
-def exact(length: int) -> str:
+def format_exact(duration: int) -> str:
     """Return the duration in hours, minutes and seconds: ``1h0m0s``, ``2m15s``, ``1.5s``; below a second ``200ms``."""
-    if length < SECOND:
-        return f"{length / MILLISECOND:.15g}ms"
-    hours, rest = divmod(length, _HOUR)
-    minutes, rest = divmod(rest, _MINUTE)
-    seconds = decimal(rest)
+    if duration < SECOND:
+        return f"{duration / MILLISECOND:.15g}ms"
+    hours, remainder = divmod(duration, _HOUR)
+    minutes, remainder = divmod(remainder, _MINUTE)
+    seconds = format_seconds(remainder)
     if hours:
         return f"{hours}h{minutes}m{seconds}s"
     return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
 
 
-def decimal(length: int) -> str:
-    """Return a duration or a time since the epoch in seconds, with no more digits than needed."""
-    if length < 0:
-        return f"-{decimal(-length)}"
-    whole, part = divmod(length, SECOND)
-    return re.sub(r"\.?0+$", "", f"{whole}.{part:09}")
+def format_seconds(duration: int) -> str:
+    """Return a duration or a time since the epoch in seconds, as a decimal without trailing zeros."""
+    if duration < 0:
+        return f"-{format_seconds(-duration)}"
+    seconds, nanos = divmod(duration, SECOND)
+    return re.sub(r"\.?0+$", "", f"{seconds}.{nanos:09}")
 
 
-def aligned(instant: int, width: int, offset: int = 0) -> int:
-    """Return the instant rounded down to a multiple of ``width``, counted from the epoch in a zone ``offset`` from UTC."""
-    return (instant + offset) // width * width - offset
+def align(time: int, step: int, utc_offset: int = 0) -> int:
+    """Return the time rounded down to a multiple of ``step`` since the epoch in the time zone with this offset."""
+    return (time + utc_offset) // step * step - utc_offset

@@ -1,1 +1,1 @@
-"""The built-in source ``grafana-testdata-datasource``: computes its results, the same for equal queries."""
+"""The built-in source ``grafana-testdata-datasource``, which computes its results. Equal queries have equal results."""

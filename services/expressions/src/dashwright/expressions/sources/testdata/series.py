@@ -1,4 +1,4 @@
-"""Series computed from the query and its time range only, so equal queries have equal results."""
+"""Series that are computed from the query and its time range only, so that equal queries have equal results."""
 
 from random import Random
 from typing import Final
@@ -6,32 +6,32 @@ from typing import Final
 import numpy as np
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.engine.bounds import ITEM_BYTES, POINT_BYTES
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.limit_checks import ITEM_BYTES, POINT_BYTES
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.testdata.naming import labels_of, series_name
 from dashwright.expressions.sources.testdata.properties import Properties
 
-#: Most points of one series; the rest of the range is empty.
-_MOST_POINTS: Final = 10_000
+#: The maximum number of points of a series; the remaining time range has no points.
+_MAX_POINTS: Final = 10_000
 
-_MILLISECOND: Final = 1_000_000
+_NANOS_PER_MILLISECOND: Final = 1_000_000
 _ADVICE: Final = "ask for fewer series, a shorter time range or a larger interval"
 
 
 def random_walks(query: Properties, count: int, limits: Limits) -> list[Frame]:
-    """Return one frame a series: each starts at ``startValue`` and moves by up to half of ``spread`` a point.
+    """Return one frame per series. A series starts at ``startValue`` and moves by up to half of ``spread`` per point.
 
-    Values stay within ``min`` and ``max``. ``noise`` is added to each point alone; ``dropPercent`` of the points are
-    left out.
+    Values are within ``min`` and ``max``. ``noise`` is added to the points, but does not move the series. About
+    ``dropPercent`` of the points are omitted. Raises TooLarge for too many series or points.
     """
     if count > limits.query_series:
         raise limits.refusal("query_series", f"seriesCount is {count}", _ADVICE)
-    points = len(range(query.start, query.end, query.interval)[:_MOST_POINTS])
-    if count * points > limits.query_points:
-        raise limits.refusal("query_points", f"{count} series of {points} points were requested", _ADVICE)
-    limits.memory.take(count * (ITEM_BYTES + points * POINT_BYTES))
+    point_count = len(_instants(query))
+    if count * point_count > limits.query_points:
+        raise limits.refusal("query_points", f"{count} series of {point_count} points were requested", _ADVICE)
+    limits.memory.reserve(count * (ITEM_BYTES + point_count * POINT_BYTES))
     frames = []
     for index in range(count):
         limits.deadline.check()
@@ -39,61 +39,70 @@ def random_walks(query: Properties, count: int, limits: Limits) -> list[Frame]:
     return frames
 
 
+def _instants(query: Properties) -> range:
+    """Return the times of the points of a random walk, in milliseconds since 1970."""
+    return range(query.start, query.end, query.interval)[:_MAX_POINTS]
+
+
 def _random_walk(query: Properties, index: int) -> Frame:
-    # The standard library's generator returns the same numbers on every version and machine.
-    chance = Random(f"{query.ref_id} {query.start} {query.end} {index}")
-    walker = query.number("startValue", chance.random() * 100)
-    spread, noise, drop = query.number("spread", 1), query.number("noise", 0), query.number("dropPercent", 0) / 100
-    least, most = query.number("min", -np.inf), query.number("max", np.inf)
+    # The standard library's generator returns the same numbers in every version and on every machine.
+    random = Random(f"{query.ref_id} {query.start} {query.end} {index}")
+    position = query.number("startValue", random.random() * 100)
+    spread, noise = query.number("spread", 1), query.number("noise", 0)
+    drop_probability = query.number("dropPercent", 0) / 100
+    minimum, maximum = query.number("min", -np.inf), query.number("max", np.inf)
     times, values = [], []
-    for instant in range(query.start, query.end, query.interval)[:_MOST_POINTS]:
-        value = walker + chance.random() * noise
-        if value < least:
-            value = walker = least
-        if value > most:
-            value = walker = most
-        if drop <= 0 or chance.random() >= drop:
+    for instant in _instants(query):
+        value = position + random.random() * noise
+        if value < minimum:
+            value = position = minimum
+        if value > maximum:
+            value = position = maximum
+        if drop_probability <= 0 or random.random() >= drop_probability:
             times.append(instant)
             values.append(value)
-        walker += (chance.random() - 0.5) * spread
+        position += (random.random() - 0.5) * spread
     fields = (
         _times("time", times, config={"interval": query.interval}),
-        _values(series_name(query.ref_id, query.text("alias"), index), values, labels_of(query.text("labels"), index)),
+        _values(series_name(query.ref_id, query.string("alias"), index), values, labels_of(query.string("labels"), index)),
     )
     return Frame(fields, meta={"type": "timeseries-multi", "custom": {"customStat": 10}})
 
 
 def predictable_pulse(query: Properties) -> Frame:
-    """``onCount`` points at ``onValue``, then ``offCount`` at ``offValue``, and again, every ``timeStep`` seconds since the epoch."""
-    wave = query.part("pulseWave")
-    step = int(wave.number("timeStep", 60)) * 1000
-    on, off = int(wave.number("onCount", 3)), int(wave.number("offCount", 3))
-    if step <= 0 or on < 0 or off < 0 or on + off == 0:
+    """Return a square wave with a point every ``timeStep`` seconds since the epoch.
+
+    It repeats ``onCount`` points at ``onValue`` and ``offCount`` points at ``offValue``.
+    """
+    wave = query.nested("pulseWave")
+    step_ms = int(wave.number("timeStep", 60)) * 1000
+    on_count, off_count = int(wave.number("onCount", 3)), int(wave.number("offCount", 3))
+    if step_ms <= 0 or on_count < 0 or off_count < 0 or on_count + off_count == 0:
         raise BadRequest("pulseWave needs a timeStep above zero (in seconds), and onCount and offCount that are together above zero")
     high, low = _level(wave, "onValue", 2), _level(wave, "offValue", 1)
-    times = list(range(query.start - query.start % step, query.end, step)[:_MOST_POINTS])
-    values = [high if instant // step % (on + off) < on else low for instant in times]
-    name = series_name(query.ref_id, query.text("alias"), 0)
-    fields = (_times("Time", times), _values("Value", values, labels_of(query.text("labels"), 0)))
+    times = list(range(query.start - query.start % step_ms, query.end, step_ms)[:_MAX_POINTS])
+    values = [high if instant // step_ms % (on_count + off_count) < on_count else low for instant in times]
+    name = series_name(query.ref_id, query.string("alias"), 0)
+    fields = (_times("Time", times), _values("Value", values, labels_of(query.string("labels"), 0)))
     return Frame(fields, name, meta={"type": "timeseries-multi", "typeVersion": [0, 0]})
 
 
 def spread_over(query: Properties, values: Field) -> Frame:
-    """Return the values with times that fill the range evenly."""
-    gap = (query.end - query.start) // (len(values) - 1) if len(values) > 1 else 0
-    return Frame((_times("time", [query.start + gap * number for number in range(len(values))]), values))
+    """Return the values as a frame, with times that are spread evenly over the time range."""
+    interval = (query.end - query.start) // (len(values) - 1) if len(values) > 1 else 0
+    return Frame((_times("time", [query.start + interval * index for index in range(len(values))]), values))
 
 
 def _level(wave: Properties, name: str, default: float) -> float | None:
-    """Return a number, or the value of the texts ``null`` and ``nan``."""
-    given = wave.values.get(name)
-    if given == "null":
+    """Return a property that is a number or one of the strings ``null``, which becomes None, and ``nan``."""
+    value = wave.values.get(name)
+    if value == "null":
         return None
-    return float("nan") if given == "nan" else wave.number(name, default)
+    return float("nan") if value == "nan" else wave.number(name, default)
 
 
 def _times(name: str, milliseconds: list[int], config: dict[str, float] | None = None) -> Field:
-    return Field(name, FieldType.TIME, np.array(milliseconds, np.int64) * _MILLISECOND, config=config)
+    return Field(name, FieldType.TIME, np.array(milliseconds, np.int64) * _NANOS_PER_MILLISECOND, config=config)
 
 
 def _values(name: str, values: list[float] | list[float | None], labels: Labels) -> Field:

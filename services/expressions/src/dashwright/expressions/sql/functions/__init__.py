@@ -1,4 +1,4 @@
-"""The functions of the language: one entry each, which serves as allow list, meaning and reference page."""
+"""The supported SQL functions. Each entry is an item of the allow list, an implementation and a line of the reference page."""
 
 from collections.abc import Mapping
 
@@ -10,6 +10,7 @@ from dashwright.expressions.sql.functions.mathematics import MATHEMATICS
 from dashwright.expressions.sql.functions.strings import STRINGS
 from dashwright.expressions.sql.functions.times import TIMES
 
+#: The functions by the headings of the reference page.
 GROUPS: Mapping[str, list[SqlFunction]] = {
     "conditionals": CHOICES,
     "aggregates": AGGREGATES,

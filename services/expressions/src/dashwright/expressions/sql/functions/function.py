@@ -1,97 +1,110 @@
-"""The shape of an entry in the table of functions, and builders of entries."""
+"""The type ``SqlFunction``, an entry in the table of functions, and functions that create such entries."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import agreed, coerced
+from dashwright.expressions.sql.coercion import coerce, coerce_all
 from dashwright.expressions.sql.duckdb_sql import call
-from dashwright.expressions.sql.sql_type import SqlType, common, marked, type_of
+from dashwright.expressions.sql.sql_type import SqlType, common_type, type_of, with_type
 
-Build = Callable[[Sequence[exp.Expr]], exp.Expr]
+#: Returns DuckDB's expression for a call of a function, from the arguments of the call.
+Builder = Callable[[Sequence[exp.Expr]], exp.Expr]
 
 
 @dataclass(frozen=True, slots=True)
 class SqlFunction:
-    """A function of the language."""
+    """A function that statements may call."""
 
     name: str
     usage: str  #: The call, for the reference page.
     doc: str  #: The result, for the reference page.
-    build: Build  #: Returns DuckDB's expression of the arguments.
-    least: int  #: Fewest arguments.
-    most: int | None  #: Most arguments; None for any number.
-    macros: tuple[str, ...] = ()  #: Statements that create what it needs.
-    aggregate: bool = False  #: Over the rows of a group.
-    window: bool = False  #: Over a window only.
-    distinct: bool = False  #: Takes DISTINCT.
+    build: Builder
+    min_arguments: int
+    max_arguments: int | None  #: None if there is no maximum.
+    macros: tuple[str, ...] = ()  #: Statements that create the macros of its expression.
+    is_aggregate: bool = False  #: Computed over the rows of a group.
+    is_window: bool = False  #: Requires an OVER clause.
+    takes_distinct: bool = False  #: Supports DISTINCT before its arguments.
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A body in DuckDB's SQL over typed parameters."""
+class Overload:
+    """The body of a function in DuckDB's SQL, for calls with as many arguments as it has parameters."""
 
-    kinds: tuple[SqlType, ...]
-    names: tuple[str, ...]
+    types: tuple[SqlType, ...]  #: Of the parameters.
+    names: tuple[str, ...]  #: Of the parameters.
     body: str
 
 
-def form(parameters: str, body: str) -> Form:
-    """Return the form with parameters ``"t: time, n: integer"`` and an expression that names each once (see ``let``)."""
-    pairs = [parameter.split(": ") for parameter in parameters.split(", ")] if parameters else []
-    return Form(tuple(SqlType[kind.upper()] for _, kind in pairs), tuple(name for name, _ in pairs), body)
+def overload(parameters: str, body: str) -> Overload:
+    """Return an overload with parameters such as ``"t: timestamp, n: integer"``.
 
-
-def scalar(name: str, gives: SqlType, doc: str, *forms: Form, usage: str = "") -> SqlFunction:
-    """Return a function with one form for each number of arguments."""
-    by_count = {len(one.kinds): one for one in forms}
-    bodies = ", ".join(f"({', '.join(one.names)}) as {one.body}" for one in forms)
-
-    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
-        kinds = by_count[len(arguments)].kinds
-        return call("mysql_" + name, *map(coerced, arguments, kinds), kind=gives)
-
-    longest = max(forms, key=lambda one: len(one.names)).names
-    needed = min(by_count)
-    shown = ", ".join(longest[:needed]) + "".join(f"[, {extra}]" for extra in longest[needed:])
-    if not needed:
-        shown = shown.replace("[, ", "[", 1)
-    return SqlFunction(name, usage or f"{name}({shown})", doc, build, needed, max(by_count), (f"create macro mysql_{name} {bodies}",))
-
-
-def written(name: str, usage: str, doc: str, build: Build, least: int, most: int | None, *macros: str) -> SqlFunction:
-    """Return a function whose expression depends on how its arguments are written."""
-    return SqlFunction(name, usage, doc, build, least, most, macros)
-
-
-def aggregate(name: str, duckdb: str, kinds: str, gives: SqlType | None, doc: str, *, distinct: bool = False) -> SqlFunction:
-    """Return a function over the rows of a group: DuckDB's, over arguments of these types.
-
-    ``gives`` None is the type of its first argument.
+    ``body`` should refer to each parameter once, because a macro evaluates its argument at each reference; see ``let``.
     """
-    wanted = [SqlType[kind.upper()] for kind in kinds.split(", ")]
+    pairs = [parameter.split(": ") for parameter in parameters.split(", ")] if parameters else []
+    return Overload(tuple(SqlType[type_name.upper()] for _, type_name in pairs), tuple(name for name, _ in pairs), body)
+
+
+def scalar(name: str, result_type: SqlType, doc: str, *overloads: Overload, usage: str = "") -> SqlFunction:
+    """Return a function with an overload for each number of arguments."""
+    overloads_by_count = {len(variant.types): variant for variant in overloads}
+    bodies = ", ".join(f"({', '.join(variant.names)}) as {variant.body}" for variant in overloads)
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
-        return call(duckdb, *map(coerced, arguments, wanted), kind=gives or type_of(arguments[0]))
+        types = overloads_by_count[len(arguments)].types
+        return call("mysql_" + name, *map(coerce, arguments, types), result_type=result_type)
 
-    usage = f"{name}({'[DISTINCT] ' if distinct else ''}{', '.join('xyz'[: len(wanted)])})"
-    return SqlFunction(name, usage, doc, build, len(wanted), len(wanted), aggregate=True, distinct=distinct)
+    min_count, max_count = min(overloads_by_count), max(overloads_by_count)
+    names = overloads_by_count[max_count].names
+    parameters = ", ".join(names[:min_count]) + "".join(f"[, {optional}]" for optional in names[min_count:])
+    if not min_count:
+        # All parameters are optional: no comma precedes the first one.
+        parameters = parameters.replace("[, ", "[", 1)
+    macro = f"create macro mysql_{name} {bodies}"
+    return SqlFunction(name, usage or f"{name}({parameters})", doc, build, min_count, max_count, (macro,))
 
 
-def window(name: str, usage: str, doc: str, least: int, most: int, gives: SqlType | None = None) -> SqlFunction:
-    """Return a window function that DuckDB has under the same name, with the same meaning."""
+def custom(
+    name: str, usage: str, doc: str, build: Builder, *macros: str, min_arguments: int, max_arguments: int | None = None
+) -> SqlFunction:
+    """Return a function whose expression ``build`` derives from the syntax trees of its arguments.
+
+    ``macros`` are the statements that create the macros of the expression. Without ``max_arguments``, there is no maximum.
+    """
+    return SqlFunction(name, usage, doc, build, min_arguments, max_arguments, macros)
+
+
+def aggregate(
+    name: str, duckdb_name: str, parameter_types: str, result_type: SqlType | None, doc: str, *, takes_distinct: bool = False
+) -> SqlFunction:
+    """Return an aggregate function that calls DuckDB's function ``duckdb_name``.
+
+    ``parameter_types`` are names of SqlType. Without ``result_type`` the result has the type of the first argument.
+    """
+    types = [SqlType[type_name.upper()] for type_name in parameter_types.split(", ")]
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
-        return call(name, *arguments, kind=gives or type_of(arguments[0]))
+        return call(duckdb_name, *map(coerce, arguments, types), result_type=result_type or type_of(arguments[0]))
 
-    return SqlFunction(name, usage, doc, build, least, most, window=True)
+    usage = f"{name}({'[DISTINCT] ' if takes_distinct else ''}{', '.join('xyz'[: len(types)])})"
+    return SqlFunction(name, usage, doc, build, len(types), len(types), is_aggregate=True, takes_distinct=takes_distinct)
+
+
+def window(name: str, usage: str, doc: str, *, min_arguments: int, max_arguments: int, result_type: SqlType | None = None) -> SqlFunction:
+    """Return a window function that is the same in DuckDB. By default its result has the type of its first argument."""
+
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        return call(name, *arguments, result_type=result_type or type_of(arguments[0]))
+
+    return SqlFunction(name, usage, doc, build, min_arguments, max_arguments, is_window=True)
 
 
 def choice(arguments: Sequence[exp.Expr], build: Callable[[list[exp.Expr]], exp.Expr]) -> exp.Expr:
-    """Return ``build`` of the arguments, cast to their common type (COALESCE, CASE, IF …)."""
-    kind = common([type_of(argument) for argument in arguments])
-    return marked(build(agreed(list(arguments), kind)), kind)
+    """Return the expression that ``build`` returns for the arguments, which are first converted to their common type as in COALESCE."""
+    result_type = common_type([type_of(argument) for argument in arguments])
+    return with_type(build(coerce_all(list(arguments), result_type)), result_type)
 
 
 def alias(function: SqlFunction, name: str) -> SqlFunction:

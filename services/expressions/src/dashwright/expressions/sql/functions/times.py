@@ -6,347 +6,318 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dashwright.expressions.sql import formats
-from dashwright.expressions.sql.coercion import IS_TEXT, coerced
-from dashwright.expressions.sql.duckdb_sql import call, cast, let, macro, text
-from dashwright.expressions.sql.functions.function import Build, SqlFunction, alias, form, scalar, written
-from dashwright.expressions.sql.refusals import InvalidStatement
-from dashwright.expressions.sql.sql_type import MOMENTS, SqlType, marked, type_of
-from dashwright.expressions.sql.units import COMPOUND, DATE_UNITS, TIME_UNITS, interval, is_of_dates, unit_named
+from dashwright.expressions.sql.coercion import coerce
+from dashwright.expressions.sql.duckdb_sql import call, cast, let, macro, string_literal
+from dashwright.expressions.sql.functions import time_macros
+from dashwright.expressions.sql.functions.function import Builder, SqlFunction, alias, custom, overload, scalar
+from dashwright.expressions.sql.sql_type import TEMPORAL_TYPES, SqlType, type_of, with_type
+from dashwright.expressions.sql.statement_errors import InvalidStatement
+from dashwright.expressions.sql.units import COMPOUND_UNITS, DATE_UNITS, TIME_UNITS, interval, is_date_unit, unit_of_name
 
-_I, _T = SqlType.INTEGER, SqlType.TEXT
+_INTEGER, _STRING = SqlType.INTEGER, SqlType.STRING
+#: The number of the day 1970-01-01 since year 0.
+_EPOCH_DAY = 719_528
+_DAY_MICROSECONDS = 86_400_000_000
 _UTC_NOW = "cast(get_current_timestamp() as timestamp)"
 
-# MySQL's WEEK(date, mode): depending on the mode, a week belongs to the year of its first or of its fourth day.
-_ANCHOR = let(
-    "$d - (case when $m & 1 = 1 then isodow($d) - 1 else isodow($d) % 7 end)::int"
-    " + (case when ($m & 4 = 4) = ($m & 1 = 1) then 0 else 3 end)",
-    d="t::date",
-    m="m",
-)
-_WEEK = let(
-    "case when $m & 2 = 2 or year($a) = $y then (dayofyear($a) - 1) // 7 + 1"
-    " when year($a) < $y then 0 else (dayofyear($a - 7) - 1) // 7 + 2 end",
-    a="mysql_week_anchor(t, m)",
-    y="year(t)",
-    m="m",
-)
-_YEARWEEK = let("year(v) * 100 + (dayofyear(v) - 1) // 7 + 1", a="mysql_week_anchor(t, m)")
-_MONTHS = let(
-    "$m - case when $m > 0 and $to < $from then 1 when $m < 0 and $to > $from then -1 else 0 end",
-    **{
-        "m": "(year(w['b']) - year(w['a'])) * 12 + month(w['b']) - month(w['a'])",
-        "from": "w['a'] - date_trunc('month', w['a'])",
-        "to": "w['b'] - date_trunc('month', w['b'])",
-    },
-)
-_STARTS_WITH_DATE = r"regexp_matches(x, '^\s*\d+-\d+-\d+')"
 
-MACROS = (
-    macro("week_anchor(t, m)", _ANCHOR),
-    macro("week_by(t, m)", _WEEK),
-    macro("yearweek_by(t, m)", _YEARWEEK),
-    macro("months_between(a, b)", "list_transform([{'a': a, 'b': b}], lambda w: " + _MONTHS + ")[1]"),
-    macro("text_span(x)", f"case when {_STARTS_WITH_DATE} then epoch_us(mysql_text_time(x)) else mysql_text_clock(x) end"),
-    macro(
-        "span(x)",
-        f"case when {IS_TEXT} then mysql_text_span(cast(x as varchar)) when try_cast(x as timestamp) is null then mysql_as_clock(x)"
-        " else epoch_us(try_cast(x as timestamp)) end",
-    ),
-    macro(
-        "shifted_date(x, i)",
-        "case when contains(x, ':') then cast(mysql_text_time(x) + i as varchar) else strftime(mysql_text_time(x) + i, '%Y-%m-%d') end",
-    ),
-    macro("str_to_date(x, f)", r"try_strptime(regexp_replace(trim(x), '\s*([^\w\s])\s*', '\1', 'g'), f)"),
-    formats.macro(),
-)
-
-
-def add_interval(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
+def add_interval(timestamp: exp.Expr, mysql_interval: exp.Interval, sign: int) -> exp.Expr:
     """Return the timestamp plus the interval, or minus it if ``sign`` is negative. Dates remain dates, strings remain strings."""
-    unit = unit_named(amount.text("unit") or "DAY")
-    number = amount.this
-    if sign < 0 and unit not in COMPOUND:
-        number = marked(
-            exp.Neg(this=exp.paren(coerced(number, SqlType.NUMBER), copy=False)), _I if type_of(number) is _I else SqlType.NUMBER
+    unit = unit_of_name(mysql_interval.text("unit") or "DAY")
+    amount = mysql_interval.this
+    if sign < 0 and unit not in COMPOUND_UNITS:
+        # The amount of a compound unit is a string, which cannot be negated. The interval is subtracted instead, see below.
+        amount = with_type(
+            exp.Neg(this=exp.paren(coerce(amount, SqlType.NUMBER), copy=False)),
+            _INTEGER if type_of(amount) is _INTEGER else SqlType.NUMBER,
         )
-    step = interval(number, unit)
-    if step is None:
+    duckdb_interval = interval(amount, unit)
+    if duckdb_interval is None:
         raise InvalidStatement(
             f"'{unit}' is not supported by INTERVAL here; the amount of a compound unit such as DAY_HOUR must be a string"
         )
-    add = exp.Sub if sign < 0 and unit in COMPOUND else exp.Add
-    match type_of(moment):
-        case SqlType.DATE if is_of_dates(unit):
-            return marked(cast(add(this=moment, expression=step), "date"), SqlType.DATE)
-        case SqlType.TEXT:
-            offset = exp.Neg(this=step) if add is exp.Sub else step
-            if is_of_dates(unit):
-                return call("mysql_shifted_date", moment, offset, kind=_T)
-            return marked(cast(exp.Add(this=coerced(moment, SqlType.TIME), expression=offset), "varchar"), _T)
-    return marked(exp.paren(add(this=coerced(moment, SqlType.TIME), expression=step), copy=False), SqlType.TIME)
+    add = exp.Sub if sign < 0 and unit in COMPOUND_UNITS else exp.Add
+    match type_of(timestamp):
+        case SqlType.DATE if is_date_unit(unit):
+            return with_type(cast(add(this=timestamp, expression=duckdb_interval), "date"), SqlType.DATE)
+        case SqlType.STRING:
+            offset = exp.Neg(this=duckdb_interval) if add is exp.Sub else duckdb_interval
+            if is_date_unit(unit):
+                return call("mysql_add_to_date_string", timestamp, offset, result_type=_STRING)
+            return with_type(cast(exp.Add(this=coerce(timestamp, SqlType.TIMESTAMP), expression=offset), "varchar"), _STRING)
+    return with_type(exp.paren(add(this=coerce(timestamp, SqlType.TIMESTAMP), expression=duckdb_interval), copy=False), SqlType.TIMESTAMP)
 
 
-def _shift(sign: int, *, days: bool = False) -> Build:
+def _date_addition(sign: int, *, allow_days: bool = False) -> Builder:
+    """Return a builder for a timestamp plus or minus an interval, or a number of days if ``allow_days``."""
+
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
-        moment, amount = arguments
-        if not isinstance(amount, exp.Interval):
-            if not days:
-                raise InvalidStatement("date_add and date_sub take an interval: date_add(t, INTERVAL 1 DAY)")
-            amount = exp.Interval(this=amount, unit=exp.var("DAY"))
-        return add_interval(moment, amount, sign)
+        timestamp, interval_or_days = arguments
+        if isinstance(interval_or_days, exp.Interval):
+            return add_interval(timestamp, interval_or_days, sign)
+        if not allow_days:
+            raise InvalidStatement("date_add and date_sub take an interval: date_add(t, INTERVAL 1 DAY)")
+        return add_interval(timestamp, exp.Interval(this=interval_or_days, unit=exp.var("DAY")), sign)
 
     return build
 
 
 def _timestampadd(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    unit, number, moment = arguments
-    return add_interval(moment, exp.Interval(this=number, unit=exp.var(unit_named(unit.name))), 1)
+    unit, amount, timestamp = arguments
+    return add_interval(timestamp, exp.Interval(this=amount, unit=exp.var(unit_of_name(unit.name))), 1)
 
 
 def _timestampdiff(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    unit = unit_named(arguments[0].name)
-    start, end = (coerced(argument, SqlType.TIME) for argument in arguments[1:])
+    unit = unit_of_name(arguments[0].name)
+    start, end = (coerce(argument, SqlType.TIMESTAMP) for argument in arguments[1:])
     if unit in {"MONTH", "QUARTER", "YEAR"}:
-        return _integer_quotient(call("mysql_months_between", start, end), DATE_UNITS[unit][1])
-    micros = {"DAY": 86_400_000_000, "WEEK": 7 * 86_400_000_000, **TIME_UNITS}.get(unit)
-    if micros is None:
+        _, months_per_unit = DATE_UNITS[unit]
+        return _integer_quotient(call("mysql_months_between", start, end), months_per_unit)
+    microseconds = {"DAY": _DAY_MICROSECONDS, "WEEK": 7 * _DAY_MICROSECONDS, **TIME_UNITS}.get(unit)
+    if microseconds is None:
         raise InvalidStatement(f"'{arguments[0].name}' is not a unit of time")
-    return _integer_quotient(exp.paren(exp.Sub(this=call("epoch_us", end), expression=call("epoch_us", start)), copy=False), micros)
+    return _integer_quotient(exp.paren(exp.Sub(this=call("epoch_us", end), expression=call("epoch_us", start)), copy=False), microseconds)
 
 
-def _integer_quotient(number: exp.Expr, part: int) -> exp.Expr:
-    return call("divide", number, exp.Literal.number(part), kind=_I)
-
-
-_CLOCK_PARTS = {
-    "HOUR": "abs(x) // 3600000000",
-    "MINUTE": "abs(x) // 60000000 % 60",
-    "SECOND": "abs(x) // 1000000 % 60",
-    "MICROSECOND": "abs(x) % 1000000",
-}
-_DATE_PARTS = {
-    "YEAR": "year(t)",
-    "QUARTER": "quarter(t)",
-    "MONTH": "month(t)",
-    "WEEK": "mysql_week_by(t, 0)",
-    "DAY": "day(t)",
-}
-_WIDTHS = {"YEAR": 10_000, "MONTH": 100, "DAY": 100, "HOUR": 100, "MINUTE": 100, "SECOND": 100, "MICROSECOND": 1_000_000}
+def _integer_quotient(dividend: exp.Expr, divisor: int) -> exp.Expr:
+    return call("divide", dividend, exp.Literal.number(divisor), result_type=_INTEGER)
 
 
 def extract(unit: str, value: exp.Expr) -> exp.Expr:
-    """Return one field of a timestamp, or the digits of several concatenated for a compound unit such as DAY_HOUR."""
-    units = COMPOUND.get(unit, (unit,))
-    of_dates = set(units) & set(_DATE_PARTS)
-    if not of_dates and not set(units) <= set(_CLOCK_PARTS):
+    """Return one field of a timestamp. The fields of a compound unit such as DAY_HOUR are concatenated as digits."""
+    units = COMPOUND_UNITS.get(unit, (unit,))
+    date_units = set(units) & set(time_macros.DATE_PARTS)
+    if not date_units and not set(units) <= set(time_macros.TIME_OF_DAY_PARTS):
         raise InvalidStatement(f"'{unit}' is not a unit that EXTRACT supports")
-    return call(f"mysql_part_{unit.lower()}", coerced(value, SqlType.TIME if of_dates else SqlType.CLOCK), kind=_I)
+    return call(f"mysql_part_{unit.lower()}", coerce(value, SqlType.TIMESTAMP if date_units else SqlType.TIME_OF_DAY), result_type=_INTEGER)
 
 
-def _part_macros() -> list[str]:
-    macros = [macro(f"part_{unit.lower()}(t)", body) for unit, body in _DATE_PARTS.items()]
-    macros += [macro(f"part_{unit.lower()}(x)", body) for unit, body in _CLOCK_PARTS.items()]
-    for name, units in COMPOUND.items():
-        dated = bool(set(units) & set(_DATE_PARTS))
-        clock = "(epoch_us(v) % 86400000000)" if dated else "v"
-        total = ""
-        for unit in units:
-            one = _DATE_PARTS[unit].replace("(t", "(v") if unit in _DATE_PARTS else _CLOCK_PARTS[unit].replace("(x)", f"({clock})")
-            total = f"({total}) * {_WIDTHS[unit]} + {one}" if total else one
-        macros.append(macro(f"part_{name.lower()}(x)", total, x="x"))
-    return macros
-
-
-def _format(pattern: str | None, written: exp.Expr, moment: exp.Expr) -> exp.Expr:
+def _format_time_call(pattern: str | None, pattern_node: exp.Expr, timestamp: exp.Expr) -> exp.Expr:
+    """Return the formatted timestamp. ``pattern`` is the format if it is a literal, else None."""
     if pattern == "":
-        return marked(exp.null(), SqlType.NULL)
-    simple = formats.plain(pattern) if pattern is not None else None
-    if simple is not None:
-        return call("strftime", moment, text(simple), kind=_T)
-    return call("mysql_format_time", moment, coerced(written, _T), kind=_T)
+        return with_type(exp.null(), SqlType.NULL)
+    duckdb_pattern = formats.strftime_format(pattern) if pattern is not None else None
+    if duckdb_pattern is not None:
+        return call("strftime", timestamp, string_literal(duckdb_pattern), result_type=_STRING)
+    return call("mysql_format_time", timestamp, coerce(pattern_node, _STRING), result_type=_STRING)
 
 
-#: Punctuation with optional spaces, whose number may differ between format and parsed text.
+#: Punctuation with optional spaces, whose number may differ between the format and the parsed string.
 _SPACED_PUNCTUATION = re.compile(r"\s*([^\w\s%])\s*")
 
 
-def _literal(node: exp.Expr) -> str | None:
+def _string_of_literal(node: exp.Expr) -> str | None:
+    """Return the string of a string literal; None for any other expression."""
     return node.name if isinstance(node, exp.Literal) and node.is_string else None
 
 
 def _date_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    moment, pattern = arguments
-    return _format(_literal(pattern), pattern, coerced(moment, SqlType.TIME))
+    timestamp, pattern = arguments
+    return _format_time_call(_string_of_literal(pattern), pattern, coerce(timestamp, SqlType.TIMESTAMP))
 
 
 def _time_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    clock, pattern = arguments
-    return _format(_literal(pattern), pattern, call("make_timestamp", coerced(clock, SqlType.CLOCK)))
+    time_of_day, pattern = arguments
+    return _format_time_call(_string_of_literal(pattern), pattern, call("make_timestamp", coerce(time_of_day, SqlType.TIME_OF_DAY)))
 
 
 def _from_unixtime(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    moment = call("mysql_from_unixtime", coerced(arguments[0], SqlType.NUMBER), kind=SqlType.TIME)
-    return _date_format([moment, arguments[1]]) if len(arguments) == 2 else moment
+    timestamp = call("mysql_from_unixtime", coerce(arguments[0], SqlType.NUMBER), result_type=SqlType.TIMESTAMP)
+    return _date_format([timestamp, arguments[1]]) if len(arguments) == 2 else timestamp
 
 
 def _str_to_date(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    pattern = _literal(arguments[1])
-    simple = formats.plain(pattern) if pattern is not None else None
-    if pattern is None or simple is None:
+    pattern = _string_of_literal(arguments[1])
+    duckdb_pattern = formats.strftime_format(pattern) if pattern is not None else None
+    if pattern is None or duckdb_pattern is None:
         raise InvalidStatement("the format of str_to_date must be a string literal without %D, %U, %u, %V and %X")
-    read = call(
+    parsed = call(
         "mysql_str_to_date",
-        coerced(arguments[0], _T),
-        text(_SPACED_PUNCTUATION.sub(r"\1", simple.replace("%-", "%").strip())),
-        kind=SqlType.TIME,
+        coerce(arguments[0], _STRING),
+        string_literal(_SPACED_PUNCTUATION.sub(r"\1", duckdb_pattern.replace("%-", "%").strip())),
+        result_type=SqlType.TIMESTAMP,
     )
-    match formats.parts(pattern):
+    match formats.date_and_time_parts(pattern):
         case True, False:
-            return marked(cast(read, "date"), SqlType.DATE)
+            return with_type(cast(parsed, "date"), SqlType.DATE)
         case False, True:
-            return call("mysql_clock_text", coerced(read, SqlType.CLOCK), kind=_T)
-    return read
+            return call("mysql_time_of_day_to_string", coerce(parsed, SqlType.TIME_OF_DAY), result_type=_STRING)
+    return parsed
 
 
 def _get_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    kind, style = arguments[0].name.upper(), arguments[1].name.upper()
-    found = formats.GET_FORMAT.get(("DATETIME" if kind == "TIMESTAMP" else kind, style))
-    if found is None:
+    type_name, style = arguments[0].name.upper(), arguments[1].name.upper()
+    pattern = formats.GET_FORMAT.get(("DATETIME" if type_name == "TIMESTAMP" else type_name, style))
+    if pattern is None:
         raise InvalidStatement("get_format takes DATE, TIME or DATETIME, and 'EUR', 'USA', 'JIS', 'ISO' or 'INTERNAL'")
-    return text(found)
+    return string_literal(pattern)
 
 
 def _timediff(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    first, second = (_span(argument) for argument in arguments)
-    return call("mysql_clock_text", exp.Sub(this=first, expression=second), kind=_T)
+    first, second = (_timediff_operand(argument) for argument in arguments)
+    return call("mysql_time_of_day_to_string", exp.Sub(this=first, expression=second), result_type=_STRING)
 
 
-def _span(node: exp.Expr) -> exp.Expr:
+def _timediff_operand(node: exp.Expr) -> exp.Expr:
+    """Return the microseconds of an argument of TIMEDIFF: since 1970 for a timestamp, since midnight for a time of day."""
     match type_of(node):
-        case kind if kind in MOMENTS:
-            return call("epoch_us", coerced(node, SqlType.TIME))
-        case SqlType.TEXT:
-            return call("mysql_text_span", node)
+        case sql_type if sql_type in TEMPORAL_TYPES:
+            return call("epoch_us", coerce(node, SqlType.TIMESTAMP))
+        case SqlType.STRING:
+            return call("mysql_string_timediff_operand", node)
         case SqlType.UNKNOWN:
-            return call("mysql_span", node)
-    return coerced(node, SqlType.CLOCK)
+            return call("mysql_timediff_operand", node)
+    return coerce(node, SqlType.TIME_OF_DAY)
 
 
-def _now(gives: SqlType, body: str, *names: str, doc: str) -> list[SqlFunction]:
+def _now_functions(result_type: SqlType, body: str, *names: str, doc: str) -> list[SqlFunction]:
+    """Return a function for each name, all of which return the current time as the SQL ``body`` does."""
+
     def build(_arguments: Sequence[exp.Expr]) -> exp.Expr:
-        return call("mysql_" + names[0], kind=gives)
+        return call("mysql_" + names[0], result_type=result_type)
 
     # The optional argument, a number of fractional digits, is ignored.
-    digits = 0 if gives is SqlType.DATE else 1
-    first = written(names[0], f"{names[0]}()", doc, build, 0, digits, macro(f"{names[0]}()", body))
-    return [first, *(alias(first, name) for name in names[1:])]
+    max_arguments = 0 if result_type is SqlType.DATE else 1
+    function = custom(names[0], f"{names[0]}()", doc, build, macro(f"{names[0]}()", body), min_arguments=0, max_arguments=max_arguments)
+    return [function, *(alias(function, name) for name in names[1:])]
 
 
-def _part(name: str, unit: str, doc: str) -> SqlFunction:
-    return written(name, f"{name}(t)", doc, lambda arguments: extract(unit, arguments[0]), 1, 1)
+def _part_function(name: str, unit: str, doc: str) -> SqlFunction:
+    return custom(name, f"{name}(t)", doc, lambda arguments: extract(unit, arguments[0]), min_arguments=1, max_arguments=1)
 
 
 TIMES = [
-    written(
+    custom(
         "str_to_date",
         "str_to_date(x, format)",
         "`x` parsed as a date or time by the format; NULL if it does not match",
         _str_to_date,
-        2,
-        2,
-        *MACROS,
-        *_part_macros(),
+        # Macros are collected from functions, so one function has those of all functions of this module.
+        *time_macros.MACROS,
+        *time_macros.part_macros(),
+        min_arguments=2,
+        max_arguments=2,
     ),
-    written("date_format", "date_format(t, format)", "`t` in the format", _date_format, 2, 2),
-    written("time_format", "time_format(t, format)", "the time of day of `t` in the format", _time_format, 2, 2),
-    written(
+    custom("date_format", "date_format(t, format)", "`t` in the format", _date_format, min_arguments=2, max_arguments=2),
+    custom("time_format", "time_format(t, format)", "the time of day of `t` in the format", _time_format, min_arguments=2, max_arguments=2),
+    custom(
         "get_format",
         "get_format(DATE, 'ISO')",
         "the format string of a region or standard: `EUR`, `USA`, `JIS`, `ISO`, `INTERNAL`",
         _get_format,
-        2,
-        2,
+        min_arguments=2,
+        max_arguments=2,
     ),
-    written("date_add", "date_add(t, INTERVAL n unit)", "`t` plus the interval", _shift(1), 2, 2),
-    written("date_sub", "date_sub(t, INTERVAL n unit)", "`t` minus the interval", _shift(-1), 2, 2),
-    written(
-        "adddate", "adddate(t, INTERVAL n unit)", "`t` plus the interval, or plus `n` days for `adddate(t, n)`", _shift(1, days=True), 2, 2
+    custom("date_add", "date_add(t, INTERVAL n unit)", "`t` plus the interval", _date_addition(1), min_arguments=2, max_arguments=2),
+    custom("date_sub", "date_sub(t, INTERVAL n unit)", "`t` minus the interval", _date_addition(-1), min_arguments=2, max_arguments=2),
+    custom(
+        "adddate",
+        "adddate(t, INTERVAL n unit)",
+        "`t` plus the interval, or plus `n` days for `adddate(t, n)`",
+        _date_addition(1, allow_days=True),
+        min_arguments=2,
+        max_arguments=2,
     ),
-    written(
+    custom(
         "subdate",
         "subdate(t, INTERVAL n unit)",
         "`t` minus the interval, or minus `n` days for `subdate(t, n)`",
-        _shift(-1, days=True),
-        2,
-        2,
+        _date_addition(-1, allow_days=True),
+        min_arguments=2,
+        max_arguments=2,
     ),
-    written("timestampadd", "timestampadd(unit, n, t)", "`t` plus `n` units", _timestampadd, 3, 3),
-    written("timestampdiff", "timestampdiff(unit, a, b)", "the number of whole units from `a` to `b`", _timestampdiff, 3, 3),
-    _part("year", "YEAR", "the year"),
-    _part("quarter", "QUARTER", "the quarter, 1 to 4"),
-    _part("month", "MONTH", "the month, 1 to 12"),
-    day := _part("day", "DAY", "the day of the month"),
+    custom("timestampadd", "timestampadd(unit, n, t)", "`t` plus `n` units", _timestampadd, min_arguments=3, max_arguments=3),
+    custom(
+        "timestampdiff",
+        "timestampdiff(unit, a, b)",
+        "the number of whole units from `a` to `b`",
+        _timestampdiff,
+        min_arguments=3,
+        max_arguments=3,
+    ),
+    _part_function("year", "YEAR", "the year"),
+    _part_function("quarter", "QUARTER", "the quarter, 1 to 4"),
+    _part_function("month", "MONTH", "the month, 1 to 12"),
+    day := _part_function("day", "DAY", "the day of the month"),
     alias(day, "dayofmonth"),
-    _part("hour", "HOUR", "the hour"),
-    _part("minute", "MINUTE", "the minute"),
-    _part("second", "SECOND", "the second"),
-    _part("microsecond", "MICROSECOND", "the microseconds within the second"),
-    scalar("weekday", _I, "0 for Monday to 6 for Sunday", form("t: time", "isodow(t) - 1")),
-    scalar("dayofweek", _I, "1 for Sunday to 7 for Saturday", form("t: time", "dayofweek(t) + 1")),
-    scalar("dayofyear", _I, "the day of the year", form("t: time", "dayofyear(t)")),
-    scalar("dayname", _T, "the English name of the day", form("t: time", "dayname(t)")),
-    scalar("monthname", _T, "the English name of the month", form("t: time", "monthname(t)")),
-    scalar("last_day", SqlType.DATE, "the last date of the month", form("t: time", "last_day(t)")),
+    _part_function("hour", "HOUR", "the hour"),
+    _part_function("minute", "MINUTE", "the minute"),
+    _part_function("second", "SECOND", "the second"),
+    _part_function("microsecond", "MICROSECOND", "the microseconds within the second"),
+    scalar("weekday", _INTEGER, "0 for Monday to 6 for Sunday", overload("t: timestamp", "isodow(t) - 1")),
+    scalar("dayofweek", _INTEGER, "1 for Sunday to 7 for Saturday", overload("t: timestamp", "dayofweek(t) + 1")),
+    scalar("dayofyear", _INTEGER, "the day of the year", overload("t: timestamp", "dayofyear(t)")),
+    scalar("dayname", _STRING, "the English name of the day", overload("t: timestamp", "dayname(t)")),
+    scalar("monthname", _STRING, "the English name of the month", overload("t: timestamp", "monthname(t)")),
+    scalar("last_day", SqlType.DATE, "the last date of the month", overload("t: timestamp", "last_day(t)")),
     scalar(
         "week",
-        _I,
+        _INTEGER,
         "the week of the year in mode `m` (0 to 7, default 0)",
-        form("t: time", let("mysql_week_by(v, 0)", t="t")),
-        form("t: time, m: integer", let("mysql_week_by($t, $m)", t="t", m="m")),
+        overload("t: timestamp", let("mysql_week_in_mode($t, 0)", t="t")),
+        overload("t: timestamp, m: integer", let("mysql_week_in_mode($t, $m)", t="t", m="m")),
     ),
     scalar(
         "yearweek",
-        _I,
+        _INTEGER,
         "the year and week as `YYYYWW`, in mode `m` (default 0)",
-        form("t: time", "mysql_yearweek_by(t, 0)"),
-        form("t: time, m: integer", "mysql_yearweek_by(t, m)"),
+        overload("t: timestamp", "mysql_yearweek_in_mode(t, 0)"),
+        overload("t: timestamp, m: integer", "mysql_yearweek_in_mode(t, m)"),
     ),
-    scalar("weekofyear", _I, "the ISO 8601 week", form("t: time", "week(t)")),
-    scalar("datediff", _I, "the number of days from `b` to `a`", form("a: time, b: time", "date_diff('day', b::date, a::date)")),
+    scalar("weekofyear", _INTEGER, "the ISO 8601 week", overload("t: timestamp", "week(t)")),
+    scalar(
+        "datediff",
+        _INTEGER,
+        "the number of days from `b` to `a`",
+        overload("a: timestamp, b: timestamp", "date_diff('day', b::date, a::date)"),
+    ),
     scalar(
         "from_days",
         SqlType.DATE,
         "the date of day number `n` since year 0",
-        form("n: integer", "date '1970-01-01' + cast(n - 719528 as int)"),
+        overload("n: integer", f"date '1970-01-01' + cast(n - {_EPOCH_DAY} as int)"),
     ),
-    scalar("to_days", _I, "the number of the day since year 0", form("t: time", "date_diff('day', date '1970-01-01', t::date) + 719528")),
     scalar(
-        "makedate", SqlType.DATE, "the `n`-th day of year `y`", form("y: integer, n: integer", "make_date(y, 1, 1) + cast(n - 1 as int)")
+        "to_days",
+        _INTEGER,
+        "the number of the day since year 0",
+        overload("t: timestamp", f"date_diff('day', date '1970-01-01', t::date) + {_EPOCH_DAY}"),
+    ),
+    scalar(
+        "makedate",
+        SqlType.DATE,
+        "the `n`-th day of year `y`",
+        overload("y: integer, n: integer", "make_date(y, 1, 1) + cast(n - 1 as int)"),
     ),
     scalar(
         "unix_timestamp",
         SqlType.NUMBER,
         "the seconds from 1970-01-01 UTC to `t`; without an argument, to the current time",
-        form("", f"floor(epoch({_UTC_NOW}))"),
-        form("t: time", "epoch(t)"),
+        overload("", f"floor(epoch({_UTC_NOW}))"),
+        overload("t: timestamp", "epoch(t)"),
     ),
-    written(
+    custom(
         "from_unixtime",
         "from_unixtime(n[, format])",
         "the time `n` seconds after 1970-01-01 UTC, as a string if there is a format",
         _from_unixtime,
-        1,
-        2,
-        macro("from_unixtime(n)", "case when v >= 0 then make_timestamp(cast(round(v * 1000000) as bigint)) end", n="n"),
+        macro("from_unixtime(n)", "case when $n >= 0 then make_timestamp(cast(round($n * 1000000) as bigint)) end", n="n"),
+        min_arguments=1,
+        max_arguments=2,
     ),
-    scalar("date", SqlType.DATE, "the date of `t`", form("t: time", "t::date")),
-    scalar("timestamp", SqlType.TIME, "`t` as a date and time", form("t: time", "t")),
-    scalar("time", _T, "the time of day of `t`", form("t: clock", "mysql_clock_text(t)")),
-    scalar("time_to_sec", _I, "the time of day of `t`, in seconds", form("t: clock", "t // 1000000")),
-    scalar("sec_to_time", _T, "`n` seconds as a time of day", form("n: number", "mysql_clock_text(cast(round(n * 1000000) as bigint))")),
-    written("timediff", "timediff(a, b)", "`a - b` as a time of day, at most 838:59:59", _timediff, 2, 2),
-    *_now(
-        SqlType.TIME,
+    scalar("date", SqlType.DATE, "the date of `t`", overload("t: timestamp", "t::date")),
+    scalar("timestamp", SqlType.TIMESTAMP, "`t` as a date and time", overload("t: timestamp", "t")),
+    scalar("time", _STRING, "the time of day of `t`", overload("t: time_of_day", "mysql_time_of_day_to_string(t)")),
+    scalar("time_to_sec", _INTEGER, "the time of day of `t`, in seconds", overload("t: time_of_day", "t // 1000000")),
+    scalar(
+        "sec_to_time",
+        _STRING,
+        "`n` seconds as a time of day",
+        overload("n: number", "mysql_time_of_day_to_string(cast(round(n * 1000000) as bigint))"),
+    ),
+    custom("timediff", "timediff(a, b)", "`a - b` as a time of day, at most 838:59:59", _timediff, min_arguments=2, max_arguments=2),
+    *_now_functions(
+        SqlType.TIMESTAMP,
         _UTC_NOW,
         "now",
         "current_timestamp",
@@ -356,6 +327,8 @@ TIMES = [
         "utc_timestamp",
         doc="the current date and time, UTC",
     ),
-    *_now(SqlType.DATE, f"{_UTC_NOW}::date", "curdate", "current_date", "utc_date", doc="the current date, UTC"),
-    *_now(SqlType.TEXT, f"strftime({_UTC_NOW}, '%H:%M:%S')", "curtime", "current_time", "utc_time", doc="the current time of day, UTC"),
+    *_now_functions(SqlType.DATE, f"{_UTC_NOW}::date", "curdate", "current_date", "utc_date", doc="the current date, UTC"),
+    *_now_functions(
+        SqlType.STRING, f"strftime({_UTC_NOW}, '%H:%M:%S')", "curtime", "current_time", "utc_time", doc="the current time of day, UTC"
+    ),
 ]

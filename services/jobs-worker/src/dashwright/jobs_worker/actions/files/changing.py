@@ -1,4 +1,4 @@
-"""A change that a client requests of a repository's files: the edits it needs and their effect on the stored objects."""
+"""A change of a repository's files that a client requests: its edits, and their effect on the stored objects."""
 
 import asyncio
 import hashlib
@@ -7,32 +7,32 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from dashwright.common.document import check_depth
 from dashwright.common.errors import AlreadyExists, BadRequest, MethodNotAllowed, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import object_name
+from dashwright.common.json_documents import check_depth
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.repository_calls import ChangeMethod, ChangeRequest, Touch
 from dashwright.common.models.repository_views import ResourceAction
 from dashwright.jobs_worker.actions.files.planning import (
     ChangeContext,
     ProposedCheckout,
+    affects,
     check_selection,
-    concerns,
     plan_files,
     read_file,
+    resource_directories,
     touches_of_file,
     touches_of_plan,
-    touches_of_unknown,
+    touches_of_repository,
     view_file,
-    with_resources,
 )
 from dashwright.jobs_worker.actions.sync import PlannedSync
-from dashwright.jobs_worker.domain.edits import MOST_BYTES, check_number, check_total
+from dashwright.jobs_worker.domain.edits import MAX_EDIT_BYTES, check_edit_count, check_total_size
 from dashwright.jobs_worker.domain.file_forms import check_size
 from dashwright.jobs_worker.domain.files.content import file_tree, read_content, write_content
-from dashwright.jobs_worker.domain.files.proposal import difference_of, files_below
-from dashwright.jobs_worker.domain.files.rules import check_name
+from dashwright.jobs_worker.domain.files.differences import difference_of, files_below
+from dashwright.jobs_worker.domain.files.rules import check_extension
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch
 from dashwright.jobs_worker.domain.files.wrapper import FileView
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
@@ -41,64 +41,70 @@ from dashwright.jobs_worker.ports import Checkout
 
 @dataclass(frozen=True, slots=True)
 class ChangeDecision:
-    """A change that was decided; nothing of it is done yet."""
+    """A change that is planned but not committed."""
 
     edits: Sequence[Edit]
     difference: Difference
-    planned: PlannedSync
+    planned_sync: PlannedSync
     view: FileView
     touches: list[Touch]
     #: Fingerprint of everything that the decision depends on.
     base: str
-    #: The file's text as it will be written; None if the change sends no file.
+    #: The text of the file as it will be written; None if the request has no content.
     content: str | None = None
 
 
 async def decide(
-    context: ChangeContext, checkout: Checkout | None, request: ChangeRequest, ref: str, suffix: Callable[[], str]
+    context: ChangeContext, checkout: Checkout | None, request: ChangeRequest, ref: str, make_suffix: Callable[[], str]
 ) -> ChangeDecision:
-    """Return what a change does.
+    """Return the edits that a change makes, with their effect on stored objects.
 
-    ``suffix`` returns the end of generated names. Raises AlreadyExists, NotFound, MethodNotAllowed, Invalid, BadRequest, TooLarge, and
+    ``make_suffix`` returns the end of generated names. Raises AlreadyExists, NotFound, MethodNotAllowed, Invalid, BadRequest, TooLarge, and
     Forbidden if a quota is reached.
     """
-    check_name(request.path)
+    check_extension(request.path)
     if not request.path:
         raise BadRequest("the root of a repository cannot be created, moved or deleted")
-    files = _ExistingFiles(context, checkout, await checkout.entries() if checkout is not None else ())
-    body = await asyncio.to_thread(files.body_of, request, suffix)
-    edits = await files.edits(request, body)
+    existing_files = _ExistingFiles(context, checkout, await checkout.entries() if checkout is not None else ())
+    body = await asyncio.to_thread(existing_files.new_body, request, make_suffix)
+    edits = await existing_files.edits(request, body)
     check_selection(context, edits)
-    difference = difference_of(files.entries, edits, in_git=context.in_git)
-    proposed = ProposedCheckout(checkout, edits, in_git=context.in_git)
-    planned = await plan_files(context, proposed, difference)
-    check_faults(planned, edits)
-    view, own = await _view(context, planned, proposed, checkout, request, ref)
-    touches = _with_all(context, planned, await touches_of_plan(context, planned), edits, request.path, own)
-    touches += touches_of_unknown(context, planned, ref, [edit.path for edit in edits], with_resources(files.entries))
+    difference = difference_of(existing_files.entries, edits, in_git=context.in_git)
+    proposed_checkout = ProposedCheckout(checkout, edits, in_git=context.in_git)
+    planned_sync = await plan_files(context, proposed_checkout, difference)
+    check_faults(planned_sync, edits)
+    view, touches_of_path = await _view(context, planned_sync, proposed_checkout, checkout, request, ref)
+    touches = _with_touches_of_deleted_files(
+        context, planned_sync, await touches_of_plan(context, planned_sync), edits, request.path, touches_of_path
+    )
+    touches += touches_of_repository(
+        context, planned_sync, ref, [edit.path for edit in edits], resource_directories(existing_files.entries)
+    )
     base = fingerprint(ref, edits, touches)
-    return ChangeDecision(edits, difference, planned, view, touches, base, body.decode() if body is not None else None)
+    return ChangeDecision(edits, difference, planned_sync, view, touches, base, body.decode() if body is not None else None)
 
 
-def check_faults(planned: PlannedSync, edits: Sequence[Edit]) -> None:
+def check_faults(planned_sync: PlannedSync, edits: Sequence[Edit]) -> None:
     """Raise BadRequest if a file that would be written could not be stored."""
-    for fault in (*planned.plan.faults, *planned.plan.copies):
-        if any(edit.body is not None and concerns(fault, edit.path) for edit in edits):
-            message = fault.shown or fault.message
+    for fault in (*planned_sync.plan.faults, *planned_sync.plan.copies):
+        if any(edit.body is not None and affects(fault, edit.path) for edit in edits):
+            message = fault.public_message or fault.message
             raise BadRequest(message if fault.path in message else f"{fault.path}: {message}")
 
 
 def fingerprint(ref: str, edits: Sequence[Edit], touches: Sequence[Touch]) -> str:
     """Return a hash of the edits, the files they replace and their effect on objects.
 
-    Changes that others make to other files leave it as it is.
+    Changes to other files do not change the hash.
     """
-    written = [(edit.path, edit.replaces, None if edit.body is None else hashlib.sha256(edit.body).hexdigest()) for edit in edits]
-    listed = sorted(touch.to_json().decode() for touch in touches)
-    return hashlib.sha256(orjson.dumps([ref, written, listed])).hexdigest()
+    edit_hashes = [
+        (edit.path, edit.replaced_checksum, None if edit.body is None else hashlib.sha256(edit.body).hexdigest()) for edit in edits
+    ]
+    touch_json = sorted(touch.to_json().decode() for touch in touches)
+    return hashlib.sha256(orjson.dumps([ref, edit_hashes, touch_json])).hexdigest()
 
 
-def message_of(request: ChangeRequest) -> str:
+def commit_message(request: ChangeRequest) -> str:
     """Return the commit message of a change: the client's, or a generated one."""
     if request.message:
         return request.message
@@ -114,12 +120,12 @@ class _ExistingFiles:
         self.entries = list(entries)
         self._context = context
         self._checkout = checkout
-        self._there: Mapping[str, Entry] = {entry.path: entry for entry in self.entries}
+        self._entries_by_path: Mapping[str, Entry] = {entry.path: entry for entry in self.entries}
 
-    def body_of(self, request: ChangeRequest, suffix: Callable[[], str]) -> bytes | None:
-        """Return the file to write, in the form that can be read again; None if the change has no content.
+    def new_body(self, request: ChangeRequest, make_suffix: Callable[[], str]) -> bytes | None:
+        """Return the content of the file to write; None if the change has no content.
 
-        A request with a ``base`` sends the content as it was returned before, so it is not converted again: the base covers it.
+        The content of a request with a ``base`` is not converted: it is the result of an earlier conversion.
         """
         if request.method is ChangeMethod.DELETE:
             return None
@@ -132,12 +138,12 @@ class _ExistingFiles:
                 return None
             raise BadRequest("the request has no content: send the content of the file")
         body = request.content.encode()
-        check_size(len(body), self._context.tools.largest_file)
+        check_size(len(body), self._context.tools.max_file_bytes)
         if not request.base:
             tree = read_content(request.content)
             check_depth(tree)
-            kept = file_tree(tree, self._context.repository.namespace, suffix)
-            body = write_content(request.path, kept, largest=self._context.tools.largest_file)
+            tree_to_write = file_tree(tree, self._context.repository.namespace, make_suffix)
+            body = write_content(request.path, tree_to_write, max_file_bytes=self._context.tools.max_file_bytes)
         self._context.reader.read(request.path, body)
         return body
 
@@ -147,76 +153,79 @@ class _ExistingFiles:
         match request.method:
             case ChangeMethod.CREATE:
                 self._require_free(path)
-                return [Edit(path + paths.KEEP, b"", None) if is_directory else Edit(path, body, None)]
+                return [Edit(path + paths.KEEP_FILE, b"", None) if is_directory else Edit(path, body, None)]
             case ChangeMethod.UPDATE:
                 if is_directory:
                     raise MethodNotAllowed("a directory cannot be updated: update a file in it, or create, move or delete the directory")
                 return [Edit(path, body, await self._checksum(path))]
             case ChangeMethod.DELETE:
-                listed = self._listed(path)
-                check_number(len(listed))
-                return [Edit(file, None, await self._checksum(file)) for file in listed]
+                files = self._affected_files(path)
+                check_edit_count(len(files))
+                return [Edit(file, None, await self._checksum(file)) for file in files]
             case ChangeMethod.MOVE:
-                return await self._moves(request.original_path, path, body)
+                return await self._move_edits(request.original_path, path, body)
 
-    async def _moves(self, old: str, new: str, body: bytes | None) -> list[Edit]:
-        check_name(old)
-        if paths.is_directory(old) != paths.is_directory(new):
+    async def _move_edits(self, old_path: str, new_path: str, body: bytes | None) -> list[Edit]:
+        check_extension(old_path)
+        if paths.is_directory(old_path) != paths.is_directory(new_path):
             raise BadRequest("cannot move between file and directory types")
-        listed = self._listed(old)
-        if paths.is_directory(new) and new.startswith(old):
+        files = self._affected_files(old_path)
+        if paths.is_directory(new_path) and new_path.startswith(old_path):
             raise BadRequest("a directory cannot be moved into itself")
-        self._require_free(new)
-        check_number(2 * len(listed))
-        edits, total = [], 0
-        for path in listed:
-            target = new + path.removeprefix(old)
-            moved = body or await self._kept(path, target)
-            total += len(moved)
-            check_total(total, MOST_BYTES)
-            edits += [Edit(path, None, await self._checksum(path)), Edit(target, moved, None)]
+        self._require_free(new_path)
+        check_edit_count(2 * len(files))
+        edits, total_size = [], 0
+        for path in files:
+            target_path = new_path + path.removeprefix(old_path)
+            content = body or await self._moved_body(path, target_path)
+            total_size += len(content)
+            check_total_size(total_size, MAX_EDIT_BYTES)
+            edits += [Edit(path, None, await self._checksum(path)), Edit(target_path, content, None)]
         return edits
 
-    async def _kept(self, path: str, target: str) -> bytes:
-        """Return the bytes of a moved file, converted if its new name asks for another format."""
-        kept = (await read_file(self._checkout, path)).body
-        if path.endswith(".json") == target.endswith(".json") or not paths.is_resource(path):
-            return kept
-        return write_content(target, self._context.reader.tree(path, kept), largest=self._context.tools.largest_file)
+    async def _moved_body(self, path: str, target_path: str) -> bytes:
+        """Return the bytes of a moved file. They are converted if the move changes the suffix to another format."""
+        body = (await read_file(self._checkout, path)).body
+        if path.endswith(".json") == target_path.endswith(".json") or not paths.is_resource(path):
+            return body
+        return write_content(target_path, self._context.reader.tree(path, body), max_file_bytes=self._context.tools.max_file_bytes)
 
-    def _listed(self, path: str) -> list[str]:
-        """Return the file, or all files below the directory.
+    def _affected_files(self, path: str) -> list[str]:
+        """Return the path of the file, or the paths of all files below the directory.
 
-        Raises NotFound for a directory without files, BadRequest if hidden ones would be affected.
+        Raises NotFound for a missing file or directory, and BadRequest for the root and for a directory without files or with hidden
+        directories.
         """
         if not paths.is_directory(path):
-            if path not in self._there:
+            if path not in self._entries_by_path:
                 raise NotFound(f"file not found: {path}")
             return [path]
         if not path:
             raise BadRequest("the root of a repository cannot be created, moved or deleted")
-        below = files_below(self.entries, path)
+        files = files_below(self.entries, path)
         if not any(entry.path.startswith(path) for entry in self.entries):
             raise NotFound(f"directory not found: {path}")
-        full = {directory for file in self._there for directory in paths.directories(file) if directory != file}
-        unseen = [entry.path for entry in self.entries if entry.path.startswith(path) and paths.is_directory(entry.path)]
-        if any(directory not in full and paths.is_hidden(directory) for directory in unseen):
+        non_empty_directories = {directory for file in self._entries_by_path for directory in paths.directories(file) if directory != file}
+        directories = [entry.path for entry in self.entries if entry.path.startswith(path) and paths.is_directory(entry.path)]
+        if any(directory not in non_empty_directories and paths.is_hidden(directory) for directory in directories):
             raise BadRequest(f"{path} holds hidden directories, which cannot be changed here: change them in the repository")
-        if not below:
+        if not files:
             raise BadRequest(f"{path} holds no file that could be changed")
-        return sorted(below)
+        return sorted(files)
 
     def _require_free(self, path: str) -> None:
-        above = (directory.rstrip("/") for directory in paths.directories(path))
-        taken = next((file for file in above if file in self._there), "")
-        # Names only the path of the request: the caller may not be allowed to see the other file.
-        if path in self._there or any(entry.startswith(path.rstrip("/") + "/") for entry in self._there):
-            taken = path
-        if taken:
-            raise AlreadyExists(f"{taken} already exists", details={"name": taken})
+        parent_paths = (directory.rstrip("/") for directory in paths.directories(path))
+        occupied_path = next((file for file in parent_paths if file in self._entries_by_path), "")
+        # The error contains only the path of the request: the caller may not be allowed to see the other file.
+        if path in self._entries_by_path or any(
+            existing_path.startswith(path.rstrip("/") + "/") for existing_path in self._entries_by_path
+        ):
+            occupied_path = path
+        if occupied_path:
+            raise AlreadyExists(f"{occupied_path} already exists", details={"name": occupied_path})
 
     async def _checksum(self, path: str) -> str:
-        entry = self._there.get(path)
+        entry = self._entries_by_path.get(path)
         if entry is None:
             raise NotFound(f"file not found: {path}")
         if entry.fault:
@@ -225,50 +234,60 @@ class _ExistingFiles:
 
 
 async def _view(
-    context: ChangeContext, planned: PlannedSync, proposed: ProposedCheckout, checkout: Checkout | None, request: ChangeRequest, ref: str
+    context: ChangeContext,
+    planned_sync: PlannedSync,
+    proposed_checkout: ProposedCheckout,
+    checkout: Checkout | None,
+    request: ChangeRequest,
+    ref: str,
 ) -> tuple[FileView, list[Touch]]:
-    """Return what the client sees of the path, and the touch of its object even if that is stored already."""
+    """Return the view of the path for the client, and the touches of its object."""
     path, is_deleted = request.path, request.method is ChangeMethod.DELETE
     if paths.is_directory(path):
-        view, key = await _view_of_directory(context, planned, path, ref, proposed.commit, is_deleted=is_deleted)
+        view, key = await _view_of_directory(context, planned_sync, path, ref, proposed_checkout.commit, is_deleted=is_deleted)
     elif is_deleted:
         assert checkout is not None, "there is a file to be removed"
-        view, key = await view_file(context, planned, checkout, path, ref, is_tried=False)
+        view, key = await view_file(context, planned_sync, checkout, path, ref, with_dry_run=False)
         view = replace(view, action=ResourceAction.DELETE, errors=[])
     else:
-        view, key = await view_file(context, planned, proposed, path, ref)
+        view, key = await view_file(context, planned_sync, proposed_checkout, path, ref)
     verb = "delete" if is_deleted else "create" if view.existing is None else "update"
-    return view, await touches_of_file(context, planned, verb, key, path)
+    return view, await touches_of_file(context, planned_sync, verb, key, path)
 
 
 async def _view_of_directory(
-    context: ChangeContext, planned: PlannedSync, path: str, ref: str, commit: str, *, is_deleted: bool
+    context: ChangeContext, planned_sync: PlannedSync, path: str, ref: str, commit: str, *, is_deleted: bool
 ) -> tuple[FileView, Key]:
-    """Return what the client sees of a directory, and the key of its folder."""
-    namespace, folders = context.repository.namespace, planned.folders
+    """Return the view of a directory for the client, and the key of its folder."""
+    namespace, folders = context.repository.namespace, planned_sync.folders
     key = folders.key(path)
-    existing = await context.objects.get_json(namespace, key, FOLDER.version)
+    existing = await context.store.get_json(namespace, key, FOLDER.version)
     if is_deleted:
         return FileView(path, ref, commit, existing=existing, action=ResourceAction.DELETE), key
-    write = folders.write(path, is_new=existing is None)
-    dry_run = await context.objects.dry_run(namespace, write)
+    write = folders.write_for(path, is_new=existing is None)
+    dry_run = await context.store.dry_run(namespace, write)
     action = ResourceAction.CREATE if existing is None else ResourceAction.UPDATE
     return FileView(path, ref, commit, write=write, existing=existing, dry_run=dry_run, action=action), key
 
 
-def _with_all(
-    context: ChangeContext, planned: PlannedSync, touches: Sequence[Touch], edits: Sequence[Edit], request: str, own: Sequence[Touch]
+def _with_touches_of_deleted_files(
+    context: ChangeContext,
+    planned_sync: PlannedSync,
+    touches: Sequence[Touch],
+    edits: Sequence[Edit],
+    requested_path: str,
+    touches_of_path: Sequence[Touch],
 ) -> list[Touch]:
-    """Add a touch for every edited file that none stands for yet.
+    """Return the touches, and those missing among them: of the requested path and of each deleted file.
 
-    Without it a file of which nothing is stored could be changed without any right.
+    Without the additional touches, a caller without rights could delete a file that has no stored object.
     """
-    found = list(touches)
-    if not any((touch.resource, touch.name) == (own[0].resource, own[0].name) for touch in found):
-        found += own
-    covered = {item.path for item in planned.plan.ours.values()} | {request}
+    all_touches = list(touches)
+    if not any((touch.resource, touch.name) == (touches_of_path[0].resource, touches_of_path[0].name) for touch in all_touches):
+        all_touches += touches_of_path
+    covered_paths = {item.path for item in planned_sync.plan.managed.values()} | {requested_path}
     for edit in edits:
-        if edit.body is None and edit.path not in covered:
+        if edit.body is None and edit.path not in covered_paths:
             key = Key(DASHBOARD.group, DASHBOARD.plural, object_name(context.repository.name, edit.path))
-            found.append(touch("delete", key, nearest_folder(planned.plan, planned.folders, paths.parent(edit.path))))
-    return found
+            all_touches.append(touch("delete", key, nearest_folder(planned_sync.plan, planned_sync.folders, paths.parent(edit.path))))
+    return all_touches

@@ -1,11 +1,11 @@
-"""An edit of a managed object: the file it changes, and its effect on the stored objects."""
+"""An edit of a managed object: the change of the file of the object, and its effect on the stored objects."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from dashwright.common.document import json_equal
 from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from dashwright.common.jobs import paths
+from dashwright.common.json_documents import json_equal
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.models.repository_calls import EditedObject, EditRequest
@@ -13,7 +13,7 @@ from dashwright.jobs_worker.actions.files.changing import check_faults
 from dashwright.jobs_worker.actions.files.planning import ChangeContext, ProposedCheckout, check_selection, plan_files, read_file
 from dashwright.jobs_worker.actions.sync import PlannedSync
 from dashwright.jobs_worker.domain.files.content import updated_tree, write_content
-from dashwright.jobs_worker.domain.files.proposal import difference_of
+from dashwright.jobs_worker.domain.files.differences import difference_of
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
 from dashwright.jobs_worker.ports import Checkout
 
@@ -21,45 +21,45 @@ from dashwright.jobs_worker.ports import Checkout
 async def edits_of(context: ChangeContext, checkout: Checkout | None, request: EditRequest) -> list[Edit]:
     """Return the edits that write an object into its file; none if the file has that content already.
 
-    Raises Conflict if the file differs from the stored one, AlreadyExists if another file is at the new path, BadRequest for a folder of
-    another repository, and what the Reader raises.
+    Raises Conflict if the file has changed since the last sync, AlreadyExists if another file is at the new path, BadRequest for a folder
+    of another repository, and what ``ResourceReader.read`` raises.
     """
     try:
         file = await read_file(checkout, request.path)
     except NotFound as missing:
-        # Not NotFound: the object exists, and clients would take it for deleted.
+        # Not NotFound, from which clients would conclude that the object is deleted.
         raise Conflict(f"{request.path} is not in the repository any more: sync it, then look at the object again") from missing
     if file.checksum != request.checksum:
         raise Conflict(f"{request.path} has changed in the repository: sync it, then look at the object again")
     assert checkout is not None, "there is a file in it"
     if request.edited is None:
-        return [Edit(request.path, None, file.checksum), *_keeping(await checkout.entries(), request.path)]
-    before = await asyncio.to_thread(context.reader.tree, request.path, file.body)
-    path = await _directory(context, request.edited.folder) + request.path.rpartition("/")[2]
-    body = await asyncio.to_thread(_body, context, path, before, request.edited)
+        return [Edit(request.path, None, file.checksum), *_keep_file(await checkout.entries(), request.path)]
+    present_tree = await asyncio.to_thread(context.reader.tree, request.path, file.body)
+    path = await _directory_of_folder(context, request.edited.folder) + request.path.rpartition("/")[2]
+    body = await asyncio.to_thread(_body, context, path, present_tree, request.edited)
     if path == request.path:
-        return [] if json_equal(context.reader.tree(path, body), before) else [Edit(path, body, file.checksum)]
+        return [] if json_equal(context.reader.tree(path, body), present_tree) else [Edit(path, body, file.checksum)]
     entries = await checkout.entries()
     if any(entry.path in (path, path + "/") for entry in entries):
         raise AlreadyExists(f"{path} already exists: the object cannot be moved there", details={"name": path})
-    return [Edit(request.path, None, file.checksum), *_keeping([*entries, Entry(path)], request.path), Edit(path, body, None)]
+    return [Edit(request.path, None, file.checksum), *_keep_file([*entries, Entry(path)], request.path), Edit(path, body, None)]
 
 
 async def plan_edits(context: ChangeContext, checkout: Checkout | None, edits: list[Edit]) -> tuple[PlannedSync, Difference]:
     """Plan the edits. Raises BadRequest if the object could not be stored from its file."""
     check_selection(context, edits)
-    # The other files matter only if one is deleted: its directory may become empty.
+    # Other files are needed only to see whether a deletion leaves the directory empty.
     if checkout is not None and any(edit.body is None for edit in edits):
         entries = await checkout.entries()
     else:
         entries = [Entry(path) for edit in edits for path in (edit.path, *paths.directories(edit.path))]
     difference = difference_of(entries, edits, in_git=context.in_git)
-    planned = await plan_files(context, ProposedCheckout(checkout, edits, in_git=context.in_git), difference)
-    check_faults(planned, edits)
-    return planned, difference
+    planned_sync = await plan_files(context, ProposedCheckout(checkout, edits, in_git=context.in_git), difference)
+    check_faults(planned_sync, edits)
+    return planned_sync, difference
 
 
-def message_of_edit(request: EditRequest, edits: Sequence[Edit]) -> str:
+def edit_commit_message(request: EditRequest, edits: Sequence[Edit]) -> str:
     """Return the commit message of an edit: the client's, or a generated one. The last edit is the object's new file."""
     if request.message:
         return request.message
@@ -69,34 +69,38 @@ def message_of_edit(request: EditRequest, edits: Sequence[Edit]) -> str:
     return f"Update {path}" if path == request.path else f"Move {request.path} to {path}"
 
 
-def _keeping(entries: Iterable[Entry], path: str) -> list[Edit]:
-    """Return an edit that keeps the directory of a file that is its last: an edit gives no right to delete the folder."""
+def _keep_file(entries: Iterable[Entry], path: str) -> list[Edit]:
+    """Return an edit that adds a ``.keep`` file if a file is the last one in its directory, else no edit.
+
+    Without a file, the directory would disappear and its folder would be deleted, which the right to edit the file does not permit.
+    """
     directory = paths.parent(path)
     is_last = all(entry.path in (path, directory) or not entry.path.startswith(directory) for entry in entries)
-    return [Edit(directory + paths.KEEP, b"", None)] if directory and is_last else []
+    return [Edit(directory + paths.KEEP_FILE, b"", None)] if directory and is_last else []
 
 
-def _body(context: ChangeContext, path: str, before: dict[str, object], edited: EditedObject) -> bytes:
-    """Return the file of an edited object. It contains the name if the path would give the object another name."""
-    largest = context.tools.largest_file
-    body = write_content(path, updated_tree(before, edited, name_it=False), largest=largest)
+def _body(context: ChangeContext, path: str, present_tree: dict[str, object], edited: EditedObject) -> bytes:
+    """Return the content of an edited object's file. It contains the name if the path would give the object another name."""
+    max_file_bytes = context.tools.max_file_bytes
+    body = write_content(path, updated_tree(present_tree, edited, with_name=False), max_file_bytes=max_file_bytes)
     if context.reader.read(path, body).key.name == edited.name:
         return body
-    body = write_content(path, updated_tree(before, edited, name_it=True), largest=largest)
+    body = write_content(path, updated_tree(present_tree, edited, with_name=True), max_file_bytes=max_file_bytes)
     context.reader.read(path, body)
     return body
 
 
-async def _directory(context: ChangeContext, folder: str | None) -> str:
+async def _directory_of_folder(context: ChangeContext, folder: str | None) -> str:
+    """Return the directory of a folder, with a slash at its end; empty for the root. Raises BadRequest for a folder of another manager."""
     repository = context.repository
-    rooted = repository.spec.sync.target is SyncTarget.FOLDER
-    if folder == (repository.name if rooted else None):
+    has_root_folder = repository.spec.sync.target is SyncTarget.FOLDER
+    if folder == (repository.name if has_root_folder else None):
         return ""
     key = Key(FOLDER.group, FOLDER.plural, folder or "")
-    found = await context.objects.managed_at(repository.namespace, repository.name, (), [key]) if folder else ()
-    if not found:
+    managed_folders = await context.store.managed_at(repository.namespace, repository.name, (), [key]) if folder else ()
+    if not managed_folders:
         raise BadRequest(
             f"folder {folder or 'general'!r} does not belong to repository {repository.name!r}: a managed dashboard moves only between "
             "the folders of its repository; send the present folder to leave it there"
         )
-    return paths.parent(found[0].path + "/x")
+    return managed_folders[0].path.rstrip("/") + "/"

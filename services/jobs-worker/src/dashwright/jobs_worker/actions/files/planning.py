@@ -15,28 +15,28 @@ from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.models.repository_calls import Touch
 from dashwright.common.models.repository_views import ResourceAction
 from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncJob, SyncTools, plan_sync
-from dashwright.jobs_worker.domain.files.proposal import checksum_of
+from dashwright.jobs_worker.domain.files.differences import checksum_of
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch, touches_of
 from dashwright.jobs_worker.domain.files.wrapper import FileView
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, File, Key, Repository
-from dashwright.jobs_worker.domain.plan import write_of
-from dashwright.jobs_worker.domain.resource import Reader, Resource
-from dashwright.jobs_worker.domain.survey import Fault
-from dashwright.jobs_worker.ports import Checkout, Objects
+from dashwright.jobs_worker.domain.plan import write_for
+from dashwright.jobs_worker.domain.resource import Resource, ResourceReader
+from dashwright.jobs_worker.domain.scan import Fault
+from dashwright.jobs_worker.ports import Checkout, DryRunStore
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
-    """A repository with the objects of its namespace and the tools that plan a change."""
+    """A repository, the store of the objects of its namespace, and the tools with which a change is planned."""
 
     repository: Repository
-    objects: Objects
+    store: DryRunStore
     tools: SyncTools
 
     @property
-    def job(self) -> SyncJob:
+    def sync_job(self) -> SyncJob:
         """The sync of the repository."""
-        return SyncJob.of(self.repository)
+        return SyncJob.from_repository(self.repository)
 
     @property
     def selection(self) -> Selection:
@@ -45,17 +45,17 @@ class ChangeContext:
 
     @property
     def in_git(self) -> bool:
-        """``True`` for a repository on a git host, ``False`` for a folder."""
+        """``True`` for a repository on a git host, ``False`` for a local directory."""
         return self.repository.spec.type is not RepositoryType.LOCAL
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> ResourceReader:
         """The reader of the repository's files."""
         return self.tools.reader(self.repository.namespace, self.repository.name)
 
 
 class ProposedCheckout:
-    """A checkout as it would be after some edits. Without a checkout there are no files before."""
+    """A checkout on which edits are applied in memory. Without a checkout the repository has no files before the edits."""
 
     def __init__(self, checkout: Checkout | None, edits: Sequence[Edit], *, in_git: bool) -> None:
         self._checkout = checkout
@@ -71,16 +71,16 @@ class ProposedCheckout:
         """Return the entries before the edits."""
         return await self._checkout.entries() if self._checkout is not None else ()
 
-    async def difference_since(self, since: str, also: Collection[str] = ()) -> None:
-        """Return None: nothing of the proposal is stored, so there is no commit to compare with."""
+    async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> None:
+        """Return None: proposed files have no commit, so there is no difference between commits."""
 
     def open_reader(self) -> Callable[[str], File]:
         """Return a function that reads a file as the edits leave it."""
-        below = _open_reader(self._checkout)
+        read_before = _open_reader(self._checkout)
 
         def read(path: str) -> File:
             body = self._bodies.get(path)
-            return below(path) if body is None else File(body, checksum_of(body, in_git=self._in_git))
+            return read_before(path) if body is None else File(body, checksum_of(body, in_git=self._in_git))
 
         return read
 
@@ -91,13 +91,13 @@ async def read_file(checkout: Checkout | None, path: str) -> File:
 
 
 def _open_reader(checkout: Checkout | None) -> Callable[[str], File]:
-    reading = checkout.open_reader() if checkout is not None else None
+    read_from_checkout = checkout.open_reader() if checkout is not None else None
 
     def read(path: str) -> File:
-        if reading is None:
+        if read_from_checkout is None:
             raise NotFound(f"file not found: {path}")
         try:
-            return reading(path)
+            return read_from_checkout(path)
         except NotFound as missing:
             raise NotFound(f"file not found: {path}") from missing
         except Forbidden as refusal:
@@ -106,8 +106,8 @@ def _open_reader(checkout: Checkout | None) -> Callable[[str], File]:
     return read
 
 
-async def holds(checkout: Checkout, edits: Sequence[Edit]) -> bool:
-    """Return whether the files of the checkout are as the edits leave them."""
+async def files_match(checkout: Checkout, edits: Sequence[Edit]) -> bool:
+    """Return whether every edited file has the content of its edit in the checkout."""
     read = checkout.open_reader()
     return await asyncio.to_thread(lambda: all(_body_at(read, edit.path) == edit.body for edit in edits))
 
@@ -120,11 +120,11 @@ def _body_at(read: Callable[[str], File], path: str) -> bytes | None:
 
 
 def check_selection(context: ChangeContext, edits: Sequence[Edit]) -> None:
-    """Raise BadRequest if a file would be written that no sync looks at."""
+    """Raise BadRequest if an edit writes a file that syncs do not include."""
     for edit in edits:
         if edit.body is not None:
             directory = paths.parent(edit.path)
-            check_selected(context.selection, directory if edit.path == directory + paths.KEEP else edit.path)
+            check_selected(context.selection, directory if edit.path == directory + paths.KEEP_FILE else edit.path)
 
 
 async def plan_files(context: ChangeContext, checkout: Checkout, difference: Difference) -> PlannedSync:
@@ -132,54 +132,65 @@ async def plan_files(context: ChangeContext, checkout: Checkout, difference: Dif
 
     Raises Conflict if the root folder belongs to another manager, and what the ports raise.
     """
-    return await plan_sync(context.job, checkout, context.objects, NullReporter(), context.tools, JobProgress(), difference)
+    return await plan_sync(context.sync_job, checkout, context.store, NullReporter(), context.tools, JobProgress(), difference)
 
 
-async def touches_of_plan(context: ChangeContext, planned: PlannedSync) -> list[Touch]:
-    """Return the touches of everything that a plan writes and deletes."""
-    others = sorted(planned.plan.existing - planned.plan.ours.keys())
-    owners = await context.objects.owners(context.repository.namespace, others) if others else {}
-    return touches_of(planned.plan, planned.folders, owners)
+async def touches_of_plan(context: ChangeContext, planned_sync: PlannedSync) -> list[Touch]:
+    """Return the touches of all objects that a plan writes and deletes."""
+    foreign_keys = sorted(planned_sync.plan.existing - planned_sync.plan.managed.keys())
+    managers = await context.store.managers(context.repository.namespace, foreign_keys) if foreign_keys else {}
+    return touches_of(planned_sync.plan, planned_sync.folders, managers)
 
 
-def with_resources(entries: Collection[Entry]) -> set[str]:
-    """Return the directories that may become folders: those with a resource file in them or below."""
+def resource_directories(entries: Collection[Entry]) -> set[str]:
+    """Return the directories that may become folders, because they or directories below them contain a resource file."""
     return {directory for entry in entries if paths.is_resource(entry.path) for directory in paths.directories(entry.path)}
 
 
-async def touches_of_file(context: ChangeContext, planned: PlannedSync, verb: str, key: Key, path: str) -> list[Touch]:
-    """Return the touches of the object at a path, in its folder.
+async def touches_of_file(context: ChangeContext, planned_sync: PlannedSync, verb: str, key: Key, path: str) -> list[Touch]:
+    """Return a touch of the object in its folder.
 
-    If the file names an object of another folder, both folders count.
+    If the directory of ``path`` has another folder, return a touch of an unnamed object in that folder, too.
     """
-    here = nearest_folder(planned.plan, planned.folders, paths.parent(path))
-    if (stored := planned.plan.ours.get(key)) is not None:
-        there = stored.folder or None
+    directory_folder = nearest_folder(planned_sync.plan, planned_sync.folders, paths.parent(path))
+    if (stored_object := planned_sync.plan.managed.get(key)) is not None:
+        object_folder = stored_object.folder or None
     else:
-        owners = await context.objects.owners(context.repository.namespace, [key])
-        there = owners[key].folder or None if key in owners else here
-    return [touch(verb, key, there), *([] if there == here else [touch(verb, key._replace(name=""), here)])]
+        managers = await context.store.managers(context.repository.namespace, [key])
+        object_folder = managers[key].folder or None if key in managers else directory_folder
+    return [
+        touch(verb, key, object_folder),
+        *([] if object_folder == directory_folder else [touch(verb, key._replace(name=""), directory_folder)]),
+    ]
 
 
-def touches_of_unknown(
-    context: ChangeContext, planned: PlannedSync, ref: str, files: Collection[str], there: AbstractSet[str]
+def touches_of_repository(
+    context: ChangeContext, planned_sync: PlannedSync, ref: str, files: Collection[str], existing_directories: AbstractSet[str]
 ) -> list[Touch]:
-    """Return a touch of the whole repository if a file's directory has no stored folder, because the rights on it are unknown.
+    """Return a touch of the repository if the rights on the directory of one of ``files`` are unknown; else an empty list.
 
-    On the repository's own branch (empty ``ref``) this applies to directories ``there`` that were not synced yet and have no stored folder
-    above. New directories of the change itself take the rights of the folder above.
+    On another branch (``ref``) the rights on every directory without a stored folder are unknown. On the repository's own branch they are
+    unknown for a directory of ``existing_directories`` without a stored folder at or above it. A directory that the change creates has
+    the rights of the folder above it.
     """
     if ref:
-        unknown = any(directory and planned.folders.key(directory) not in planned.plan.existing for directory in map(paths.parent, files))
+        are_rights_unknown = any(
+            directory and planned_sync.folders.key(directory) not in planned_sync.plan.existing for directory in map(paths.parent, files)
+        )
     else:
-        # The names in the plan do not help: it may take an existing directory for the one that the change moves.
-        stored = {item.path.rstrip("/") + "/" for item in planned.plan.ours.values() if item.key.group == FOLDER.group}
-        ways = [] if planned.folders.key("") in planned.plan.existing else [{*paths.directories(file)} for file in files]
-        unknown = any(not way & stored and any(map(_makes_folder, way & there)) for way in ways)
-    return [touch("update", Key(REPOSITORY.group, REPOSITORY.plural, context.repository.name), None)] if unknown else []
+        # The plan may treat an existing directory as the target of a move, so its names of folders cannot be used here.
+        stored_directories = {item.path.rstrip("/") + "/" for item in planned_sync.plan.managed.values() if item.key.group == FOLDER.group}
+        # A stored root folder determines the rights on all directories.
+        has_stored_root = planned_sync.folders.key("") in planned_sync.plan.existing
+        directories_above_files = [] if has_stored_root else [{*paths.directories(file)} for file in files]
+        are_rights_unknown = any(
+            not directories & stored_directories and any(map(_can_be_folder, directories & existing_directories))
+            for directories in directories_above_files
+        )
+    return [touch("update", Key(REPOSITORY.group, REPOSITORY.plural, context.repository.name), None)] if are_rights_unknown else []
 
 
-def _makes_folder(directory: str) -> bool:
+def _can_be_folder(directory: str) -> bool:
     try:
         paths.check_path(directory)
     except BadRequest:
@@ -188,46 +199,50 @@ def _makes_folder(directory: str) -> bool:
 
 
 async def view_file(
-    context: ChangeContext, planned: PlannedSync, checkout: Checkout, path: str, ref: str, *, is_tried: bool = True
+    context: ChangeContext, planned_sync: PlannedSync, checkout: Checkout, path: str, ref: str, *, with_dry_run: bool = True
 ) -> tuple[FileView, Key]:
-    """Return the view of a file with its object, and the object's key; for an unreadable file the key that the path has.
+    """Return the view of a file with its object, and the key of the object. An unreadable file has the key of its path.
 
-    With ``is_tried`` a valid file is stored in a dry run. Raises Forbidden if a quota does not allow it.
+    With ``with_dry_run`` the object of a valid file is stored in a dry run. Raises Forbidden if a quota does not allow it.
     """
     file = await read_file(checkout, path)
-    resource, errors = await asyncio.to_thread(_read, context, path, file)
-    key = resource.key if resource is not None else key_at(context, planned, path)
+    resource, errors = await asyncio.to_thread(_read_resource, context, path, file)
+    key = resource.key if resource is not None else key_at(context, planned_sync, path)
     version = resource.version if resource is not None else DASHBOARD.version
-    existing = await context.objects.get_json(context.repository.namespace, key, version)
+    existing = await context.store.get_json(context.repository.namespace, key, version)
     write = None
     if resource is not None:
-        write = write_of(path, file.checksum, resource, planned.folders, is_new=existing is None)
-    refused = (*planned.plan.faults, *planned.plan.copies)
-    faults = [fault.shown or fault.message for fault in refused if concerns(fault, path)]
-    errors += [message for message in faults if message not in errors]
-    if not context.selection.takes(path):
+        write = write_for(path, file.checksum, resource, planned_sync.folders, is_new=existing is None)
+    faults_of_plan = (*planned_sync.plan.faults, *planned_sync.plan.copies)
+    messages = [fault.public_message or fault.message for fault in faults_of_plan if affects(fault, path)]
+    errors += [message for message in messages if message not in errors]
+    if not context.selection.includes(path):
         errors.append("the file is not selected by include and exclude of the repository's spec")
-    dry_run = await context.objects.dry_run(context.repository.namespace, write) if write is not None and is_tried and not errors else None
+    dry_run = (
+        await context.store.dry_run(context.repository.namespace, write) if write is not None and with_dry_run and not errors else None
+    )
     action = ResourceAction.UPDATE if existing is not None else ResourceAction.CREATE
-    classic = resource is not None and resource.is_classic
-    return FileView(path, ref, checkout.commit, file.checksum, classic, write, existing, dry_run, action, errors), key
+    is_classic = resource is not None and resource.is_classic
+    return FileView(path, ref, checkout.commit, file.checksum, is_classic, write, existing, dry_run, action, errors), key
 
 
-def concerns(fault: Fault, path: str) -> bool:
+def affects(fault: Fault, path: str) -> bool:
     """Return whether a fault is about the file or a directory above it."""
     return fault.path in (path, *paths.directories(path))
 
 
-def _read(context: ChangeContext, path: str, file: File) -> tuple[Resource | None, list[str]]:
+def _read_resource(context: ChangeContext, path: str, file: File) -> tuple[Resource | None, list[str]]:
     try:
         return context.reader.read(path, file.body), []
     except DashwrightError as fault:
-        if fault.status >= 500:
+        if fault.is_server_error:
             raise
         return None, [fault.message]
 
 
-def key_at(context: ChangeContext, planned: PlannedSync, path: str) -> Key:
-    """Return the key of a path from which no object can be read: the stored object's, or the one generated from the path."""
-    stored = next((item.key for item in planned.plan.ours.values() if item.path == path and item.key.group == DASHBOARD.group), None)
-    return stored or Key(DASHBOARD.group, DASHBOARD.plural, object_name(context.repository.name, path))
+def key_at(context: ChangeContext, planned_sync: PlannedSync, path: str) -> Key:
+    """Return the key for a file from which no object can be read: the key of its stored object, else one generated from the path."""
+    stored_key = next(
+        (item.key for item in planned_sync.plan.managed.values() if item.path == path and item.key.group == DASHBOARD.group), None
+    )
+    return stored_key or Key(DASHBOARD.group, DASHBOARD.plural, object_name(context.repository.name, path))

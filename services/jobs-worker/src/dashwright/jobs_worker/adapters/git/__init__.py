@@ -1,6 +1,6 @@
 """Git: the git program for transport, pygit2 for objects, and never a work tree.
 
-``command`` runs the program, ``remote`` is an address and its requests, ``mirrors`` keeps bare copies, ``checkout`` reads a commit.
+``command`` runs the program, ``remote`` is an address and its requests, ``mirrors`` keeps mirrors, ``checkout`` reads a commit.
 """
 
 import pygit2

@@ -1,7 +1,7 @@
 """The request budget of git hosts, shared by all workers.
 
-Scheduled work leaves a share to work that clients wait for, and each organization leaves a share to the others. A host that asks for fewer
-requests is paused only for the organization it asked: others are not affected by a bad token or abuse.
+Scheduled work leaves a share of the budget to requests of clients, and each organization leaves a share to other organizations. If a host
+throttles an organization, only its requests are paused: a bad token or abuse does not affect other organizations.
 """
 
 from datetime import timedelta
@@ -15,37 +15,37 @@ from dashwright.jobs_worker.stores import git_hosts
 
 log = structlog.get_logger()
 
-_KEPT: Final = 0.25
+_RESERVED_SHARE: Final = 0.25
 _UNLIMITED: Final = 1e9
-_LONGEST_WISH: Final = git_hosts.LONGEST_WISH.total_seconds()
-"""A host may send a number of any length, and intervals have a limit."""
+_MAX_RETRY_AFTER: Final = git_hosts.MAX_REQUESTED_PAUSE.total_seconds()
+"""Limit, in seconds, on the pause that a host requests: it may send any number, and PostgreSQL intervals have a limit."""
 
 
 class HostBudget:
-    """A budget of ``per_minute`` requests to one host, 0 for no limit. With ``yields`` a quarter of them is left to others."""
+    """A budget of ``per_minute`` requests to each host, 0 for no limit. With ``leaves_reserve`` a quarter of the budget is not used."""
 
-    def __init__(self, database: Database, per_minute: int, *, yields: bool = False) -> None:
+    def __init__(self, database: Database, per_minute: int, *, leaves_reserve: bool = False) -> None:
         self._database = database
-        self._most = float(per_minute) or _UNLIMITED
-        self._kept = self._most * _KEPT if yields and per_minute else 0.0
+        self._limit = float(per_minute) or _UNLIMITED
+        self._reserved = self._limit * _RESERVED_SHARE if leaves_reserve and per_minute else 0.0
 
-    async def take(self, host: str, namespace: str, requests: int) -> None:
+    async def charge(self, host: str, namespace: str, requests: int) -> None:
         """Count requests that are about to be made. Raises TooManyRequests if they must wait."""
-        amount = min(float(requests), self._most)
+        amount = min(float(requests), self._limit)
         async with self._database.connection() as connection:
-            wait = await git_hosts.take(connection, host, namespace, amount, most=self._most, at_least=max(amount, self._kept))
+            wait = await git_hosts.charge(connection, host, namespace, amount, limit=self._limit, min_available=max(amount, self._reserved))
         if wait is None:
             return
         if wait.is_paused:
             raise _paused(host, wait.seconds)
-        text = f"the git host {host} is called as often as DASHWRIGHT_HOST_REQUESTS allows; try again later"
-        raise TooManyRequests(text, retry_after=wait.seconds)
+        message = f"the git host {host} is called as often as DASHWRIGHT_HOST_REQUESTS allows; try again later"
+        raise TooManyRequests(message, retry_after=wait.seconds)
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
         """Pause an organization's requests to a host, for ``retry_after`` seconds if the host says so, and return the error to raise."""
         async with self._database.connection() as connection:
             seconds = await git_hosts.pause(
-                connection, host, namespace, None if retry_after is None else timedelta(seconds=min(retry_after, _LONGEST_WISH))
+                connection, host, namespace, None if retry_after is None else timedelta(seconds=min(retry_after, _MAX_RETRY_AFTER))
             )
         log.info("git_host_paused", host=host, namespace=namespace, seconds=seconds)
         return _paused(host, seconds)

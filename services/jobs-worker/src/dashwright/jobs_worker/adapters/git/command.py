@@ -12,26 +12,28 @@ from typing import Final
 from dashwright.common.errors import SourceFailed
 from dashwright.jobs_worker.adapters.git.trace import open_trace
 
-_OLDEST: Final = (2, 37)
-"""The first version that connects to a given address of a host."""
+_MIN_VERSION: Final = (2, 37)
+"""The first version with the setting ``http.curloptResolve``, which makes git connect to the address that was checked."""
 
-_MOST_STDERR: Final = 16 * 1024
-_NOT_FOUND: Final = 127
-_MOST_STDOUT: Final = 8 * 1024 * 1024
-_BOUNDED: Final = f'ulimit -v {2 * 1024 * 1024} && exec git "$@"'
-"""Limits memory to 2 GiB: a pack from a host may unpack to any size."""
+_MAX_STDERR_BYTES: Final = 16 * 1024
+_STATUS_NOT_FOUND: Final = 127
+_MAX_STDOUT_BYTES: Final = 8 * 1024 * 1024
+_MEMORY_LIMITED_COMMAND: Final = f'ulimit -v {2 * 1024 * 1024} && exec git "$@"'
+"""Shell command that runs git with at most 2 GiB of memory, because a pack from a host may unpack to any size."""
 
-_PATIENCE: Final = 5.0  # seconds between asking the program to end and ending it
+_VERSION_TIMEOUT_SECONDS: Final = 10.0
+_TERMINATE_SECONDS: Final = 5.0
+"""Seconds between SIGTERM and SIGKILL."""
 
-_ALWAYS: Final[Mapping[str, str]] = {
+_DEFAULT_SETTINGS: Final[Mapping[str, str]] = {
     "core.bigFileThreshold": "64m",
     "core.hooksPath": "/dev/null",
-    # The mapped part of a large pack has to fit into the memory limit of the program.
+    # The mapped bytes of packs must fit into the memory limit of the program.
     "core.packedGitLimit": "512m",
     "core.packedGitWindowSize": "32m",
     "core.fsmonitor": "false",
     "credential.helper": "",
-    # After a rewritten history the negotiation takes one request, whatever its length.
+    # With this algorithm a fetch after a force push takes one request, however long the history is.
     "fetch.negotiationAlgorithm": "skipping",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -58,69 +60,85 @@ class GitFailed(Exception):
         self.retry_after = retry_after
 
 
-async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, str], seconds: float) -> bytes:
+async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[str, str], timeout_seconds: float) -> bytes:
     """Run git and return at most 8 MiB of its output. ``settings`` are configuration of this run; they do not appear in process lists.
 
-    Raises GitFailed, and SourceFailed if git is not installed or takes longer than ``seconds``. When cancelled or late, git and everything
-    it started is ended.
+    Raises GitFailed, and SourceFailed if git is not installed or takes longer than ``timeout_seconds``. On cancellation and timeout, git
+    and all processes that it started are ended.
     """
-    with open_trace() as trace:
-        process = await _start(arguments, folder, {**_environment({**_ALWAYS, **settings}, folder), **trace.environment}, trace.writing)
+    # Git prints no response headers: Retry-After is read from its trace, through a pipe.
+    with open_trace() as git_trace:
+        process = await _start(
+            arguments,
+            directory,
+            {**_environment({**_DEFAULT_SETTINGS, **settings}, directory), **git_trace.environment},
+            git_trace.write_end,
+        )
         assert process.stdout is not None
         assert process.stderr is not None
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(timeout_seconds):
                 stdout, stderr, _ = await asyncio.gather(
-                    _read(process.stdout, _MOST_STDOUT), _read(process.stderr, _MOST_STDERR), trace.read()
+                    _read_to_end(process.stdout, _MAX_STDOUT_BYTES),
+                    _read_to_end(process.stderr, _MAX_STDERR_BYTES),
+                    git_trace.read_to_end(),
                 )
                 status = await process.wait()
         except TimeoutError as error:
-            raise SourceFailed(f"the git host did not respond within {seconds:.0f} s") from error
+            raise SourceFailed(f"the git host did not respond within {timeout_seconds:.0f} s") from error
         finally:
-            await _end(process)
-    if status == _NOT_FOUND:
+            await _terminate(process)
+    if status == _STATUS_NOT_FOUND:
         raise SourceFailed("there is no git program here; install git where the jobs worker runs")
     if status != 0:
-        raise GitFailed(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"), trace.retry_after)
+        raise GitFailed(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"), git_trace.retry_after)
     return stdout
 
 
-class Program:
-    """The installed git program. Its version is checked until it is recent enough, and then no more."""
+class GitProgram:
+    """The installed git program. Its version is checked before each use until it is recent enough."""
 
     def __init__(self) -> None:
         self._is_recent = False
 
-    async def require(self, folder: Path) -> None:
-        """Raise SourceFailed if git is missing, or too old to connect to a given address."""
+    async def require(self, directory: Path) -> None:
+        """Raise SourceFailed if git is missing or older than the required version."""
         if self._is_recent:
             return
-        stderr = (await run(["version"], folder=folder, settings={}, seconds=10)).decode(errors="replace").strip()[:60]
-        match = re.search(r"(\d+)\.(\d+)", stderr)
-        if match is None or (int(match[1]), int(match[2])) < _OLDEST:
-            raise SourceFailed(f"git {'.'.join(map(str, _OLDEST))} or newer is needed where the jobs worker runs; there is {stderr!r}")
+        version = (
+            (await run(["version"], directory=directory, settings={}, timeout_seconds=_VERSION_TIMEOUT_SECONDS))
+            .decode(errors="replace")
+            .strip()[:60]
+        )
+        match = re.search(r"(\d+)\.(\d+)", version)
+        if match is None or (int(match[1]), int(match[2])) < _MIN_VERSION:
+            raise SourceFailed(
+                f"git {'.'.join(map(str, _MIN_VERSION))} or newer is needed where the jobs worker runs; there is {version!r}"
+            )
         self._is_recent = True
 
 
-async def _start(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], inherited: int) -> asyncio.subprocess.Process:
+async def _start(
+    arguments: Sequence[str], directory: Path, environment: Mapping[str, str], inherited_descriptor: int
+) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
-            *("sh", "-c", _BOUNDED, "git"),
+            *("sh", "-c", _MEMORY_LIMITED_COMMAND, "git"),
             *arguments,
-            cwd=folder,
+            cwd=directory,
             env=environment,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            pass_fds=[inherited],
+            pass_fds=[inherited_descriptor],
             start_new_session=True,
         )
     except FileNotFoundError as error:
         raise SourceFailed("there is no shell here to run git with") from error
 
 
-def _environment(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return an environment made from nothing, so that no configuration of the machine, its users or its administrator is read."""
+def _environment(settings: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """Return a new environment, so that git reads no configuration of the machine, its users or its administrator."""
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": "/nonexistent",
@@ -129,8 +147,8 @@ def _environment(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "true",
-        # Git must not find a repository above the folder: its configuration would apply.
-        "GIT_CEILING_DIRECTORIES": str(folder.parent),
+        # Git must not find a repository above the directory: its configuration would apply.
+        "GIT_CEILING_DIRECTORIES": str(directory.parent),
         "GIT_CONFIG_COUNT": str(len(settings)),
     }
     for index, (name, value) in enumerate(settings.items()):
@@ -138,22 +156,22 @@ def _environment(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
     return environment
 
 
-async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
-    """Read a stream to its end and return its first ``most`` bytes."""
-    kept = bytearray()
-    while piece := await stream.read(64 * 1024):
-        kept += piece[: most - len(kept)]
-    return bytes(kept)
+async def _read_to_end(stream: asyncio.StreamReader, limit: int) -> bytes:
+    """Read a stream to its end and return its first ``limit`` bytes."""
+    output = bytearray()
+    while chunk := await stream.read(64 * 1024):
+        output += chunk[: limit - len(output)]
+    return bytes(output)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the program and everything it started: the helpers that talk to the host are separate processes and may end later."""
+async def _terminate(process: asyncio.subprocess.Process) -> None:
+    """End the program and all processes that it started, such as those for transport, which may run longer than git itself."""
     if process.returncode is not None:
         return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with suppress(TimeoutError):
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TERMINATE_SECONDS):
             await process.wait()
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

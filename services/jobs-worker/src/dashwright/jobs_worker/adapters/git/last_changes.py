@@ -17,67 +17,70 @@ from dashwright.jobs_worker.domain.objects import LastChange
 
 log = structlog.get_logger()
 
-MOST_COMMITS: Final = 5000
-"""Commits of a walk. A file that none of them changed has an unknown last change."""
+MAX_COMMITS: Final = 5000
+"""Limit on the commits that are examined. The last change of a file is unknown if it is in an older commit."""
 
-_SECONDS: Final = 10.0
-_MOST_KEPT: Final = 100_000
-"""Files of all walks that are cached together; about 200 bytes each."""
+_TIMEOUT_SECONDS: Final = 10.0
+_MAX_CACHED_FILES: Final = 100_000
+"""Limit on the files in the cache, which take about 200 bytes each."""
 
-_LATEST: Final = 253_402_300_799
+_MAX_TIMESTAMP: Final = 253_402_300_799
 """The last second of the year 9999: a commit may contain any time."""
 
-_LONGEST_NAME: Final = 200
-_HEAD: Final = re.compile(rb"\x01(\d{1,19})\x02(.*)", re.DOTALL)
+_MAX_NAME_CHARACTERS: Final = 200
+_COMMIT_HEADER: Final = re.compile(rb"\x01(\d{1,19})\x02(.*)", re.DOTALL)
 
 
 class LastChanges:
-    """Last changes by commit. A failure of git is logged, and the changes are unknown then: callers wait only once."""
+    """Last changes by commit. A failure of git is logged and cached as unknown changes, so that callers wait only once."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Path, str], Mapping[bytes, LastChange]] = OrderedDict()
+        self._cache: OrderedDict[tuple[Path, str], Mapping[bytes, LastChange]] = OrderedDict()
 
-    async def of(self, commit: Commit, paths: Collection[str]) -> Mapping[str, LastChange]:
+    async def get(self, commit: Commit, paths: Collection[str]) -> Mapping[str, LastChange]:
         """Return the last changes of files, as far as they are known. Paths are those of the whole repository.
 
         A single file is looked up through the whole history; for many, the newest 5,000 commits are examined.
         """
-        known = self._kept.get((commit.place, commit.sha))
-        if len(paths) == 1 and not (known or {}).keys() & {os.fsencode(path) for path in paths}:
-            known = await self._walked(commit, next(iter(paths)))
-        elif known is None:
-            known = await self._walked(commit)
-            self._keep(commit, known)
-        return {path: change for path in paths if (change := known.get(os.fsencode(path))) is not None}
+        changes = self._cache.get((commit.mirror_path, commit.sha))
+        if len(paths) == 1 and not (changes or {}).keys() & {os.fsencode(path) for path in paths}:
+            changes = await self._walk_history(commit, next(iter(paths)))
+        elif changes is None:
+            changes = await self._walk_history(commit)
+            self._add_to_cache(commit, changes)
+        return {path: change for path in paths if (change := changes.get(os.fsencode(path))) is not None}
 
-    async def _walked(self, commit: Commit, path: str = "") -> Mapping[bytes, LastChange]:
+    async def _walk_history(self, commit: Commit, path: str = "") -> Mapping[bytes, LastChange]:
         # Combined diffs: a merge counts as a change of a file only if it differs from every parent.
         options = ["--no-renames", "--diff-merges=combined", "--name-only", "-z", "--format=%x01%ct%x02%an"]
-        which = ["--max-count=1", commit.sha, "--", f":(literal){path}"] if path else [f"--max-count={MOST_COMMITS}", commit.sha, "--"]
+        scope = ["--max-count=1", commit.sha, "--", f":(literal){path}"] if path else [f"--max-count={MAX_COMMITS}", commit.sha, "--"]
         try:
-            output = await command.run(["log", *options, *which], folder=commit.place, settings={}, seconds=_SECONDS)
+            output = await command.run(
+                ["log", *options, *scope], directory=commit.mirror_path, settings={}, timeout_seconds=_TIMEOUT_SECONDS
+            )
         except (GitFailed, SourceFailed) as error:
             log.warning("last_changes_unknown", commit=commit.sha, error=str(error))
             return {}
-        return _read(output)
+        return _parse_log(output)
 
-    def _keep(self, commit: Commit, found: Mapping[bytes, LastChange]) -> None:
-        """Cache a walk. The newest is kept whatever its size."""
-        self._kept[commit.place, commit.sha] = found
-        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > _MOST_KEPT:
-            self._kept.popitem(last=False)
+    def _add_to_cache(self, commit: Commit, changes: Mapping[bytes, LastChange]) -> None:
+        """Cache the changes of a commit. The newest entry is kept even if it exceeds the limit."""
+        self._cache[commit.mirror_path, commit.sha] = changes
+        while len(self._cache) > 1 and sum(map(len, self._cache.values())) > _MAX_CACHED_FILES:
+            self._cache.popitem(last=False)
 
 
-def _read(output: bytes) -> dict[bytes, LastChange]:
-    """Return the first change of each path: the log begins with the newest."""
-    found: dict[bytes, LastChange] = {}
+def _parse_log(output: bytes) -> dict[bytes, LastChange]:
+    """Return the first change of each path in the log, which begins with the newest."""
+    changes: dict[bytes, LastChange] = {}
     change = LastChange(0)
-    is_first = False
-    for part in output.split(b"\0"):
-        head = _HEAD.fullmatch(part)
-        if head is not None:
-            change = LastChange(min(int(head[1]), _LATEST) * 1000, head[2].decode(errors="replace")[:_LONGEST_NAME])
-        elif path := part.removeprefix(b"\n") if is_first else part:
-            found.setdefault(path, change)
-        is_first = head is not None
-    return found
+    follows_header = False
+    for token in output.split(b"\0"):
+        header = _COMMIT_HEADER.fullmatch(token)
+        if header is not None:
+            change = LastChange(min(int(header[1]), _MAX_TIMESTAMP) * 1000, header[2].decode(errors="replace")[:_MAX_NAME_CHARACTERS])
+        # Git writes a line feed between the header of a commit and its first path.
+        elif path := token.removeprefix(b"\n") if follows_header else token:
+            changes.setdefault(path, change)
+        follows_header = header is not None
+    return changes

@@ -1,4 +1,4 @@
-"""The commits of a bare copy, the newest first: all of them, or those that touch a path."""
+"""The history of a mirror: all commits, or the commits that touch a path, the newest first."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -10,16 +10,16 @@ import pygit2
 
 from dashwright.common.models.repository_views import Author, HistoryItem
 from dashwright.jobs_worker.adapters.git import objects
-from dashwright.jobs_worker.adapters.git.mirrors import Commit, damaged
+from dashwright.jobs_worker.adapters.git.mirrors import Commit, mark_damaged
 
-MOST_ITEMS: Final = 1000
-_MOST_SEEN: Final = 100_000
-_LONGEST_MESSAGE: Final = 10_000
-_LONGEST_NAME: Final = 200
+MAX_ITEMS: Final = 1000
+_MAX_EXAMINED_COMMITS: Final = 100_000
+_MAX_MESSAGE_CHARACTERS: Final = 10_000
+_MAX_NAME_CHARACTERS: Final = 200
 
 
 async def log(commit: Commit, path: str) -> Sequence[HistoryItem]:
-    """Return a commit and those before it that touch a path (empty: all), at most 1,000. Raises CopyDamaged if the copy is damaged.
+    """Return at most 1,000 commits, from ``commit`` backwards, that touch a path (empty: any). Raises MirrorDamaged.
 
     When cancelled, the walk ends after the present commit.
     """
@@ -33,11 +33,11 @@ async def log(commit: Commit, path: str) -> Sequence[HistoryItem]:
 
 def _log(commit: Commit, path: str, cancelled: Event) -> list[HistoryItem]:
     try:
-        repository = pygit2.Repository(str(commit.place))
-        found = islice(objects.history(repository, commit.sha), _MOST_SEEN)
-        return [_item(each) for each in islice(_touching(repository, found, path, cancelled), MOST_ITEMS)]
+        repository = pygit2.Repository(str(commit.mirror_path))
+        history = islice(objects.history(repository, commit.sha), _MAX_EXAMINED_COMMITS)
+        return [_history_item(touching_commit) for touching_commit in islice(_touching(repository, history, path, cancelled), MAX_ITEMS)]
     except (pygit2.GitError, KeyError) as error:
-        raise damaged(commit.place, error) from error
+        raise mark_damaged(commit.mirror_path, error) from error
 
 
 def _touching(repository: pygit2.Repository, commits: Iterator[pygit2.Commit], path: str, cancelled: Event) -> Iterator[pygit2.Commit]:
@@ -50,24 +50,26 @@ def _touching(repository: pygit2.Repository, commits: Iterator[pygit2.Commit], p
 
 
 def _touches(repository: pygit2.Repository, commit: pygit2.Commit, path: str) -> bool:
-    now = _at(repository, commit.id, path)
+    object_id = _object_id_at(repository, commit.id, path)
     if not commit.parent_ids:
-        return now is not None
-    return all(_at(repository, parent, path) != now for parent in commit.parent_ids)
+        return object_id is not None
+    return all(_object_id_at(repository, parent, path) != object_id for parent in commit.parent_ids)
 
 
-def _at(repository: pygit2.Repository, commit: pygit2.Oid, path: str) -> pygit2.Oid | None:
+def _object_id_at(repository: pygit2.Repository, commit: pygit2.Oid, path: str) -> pygit2.Oid | None:
     """Return the id of the object at a path in a commit; None if the path does not exist."""
-    found = objects.commit_of(repository, str(commit))
-    named = objects.at(repository, objects.tree_of(repository, found), path) if found is not None else None
-    return named.id if named is not None else None
+    loaded_commit = objects.commit_of(repository, str(commit))
+    git_object = objects.object_at(repository, objects.tree_of(repository, loaded_commit), path) if loaded_commit is not None else None
+    return git_object.id if git_object is not None else None
 
 
-def _item(commit: pygit2.Commit) -> HistoryItem:
-    names = dict.fromkeys(signature.raw_name.decode(errors="replace")[:_LONGEST_NAME] for signature in (commit.author, commit.committer))
+def _history_item(commit: pygit2.Commit) -> HistoryItem:
+    names = dict.fromkeys(
+        signature.raw_name.decode(errors="replace")[:_MAX_NAME_CHARACTERS] for signature in (commit.author, commit.committer)
+    )
     return HistoryItem(
         ref=str(commit.id),
-        message=commit.raw_message.decode(errors="replace").rstrip("\n")[:_LONGEST_MESSAGE],
+        message=commit.raw_message.decode(errors="replace").rstrip("\n")[:_MAX_MESSAGE_CHARACTERS],
         authors=[Author(name=name) for name in names],
         created_at=commit.commit_time * 1000,
     )

@@ -1,4 +1,4 @@
-"""Bare copies of repositories in the data folder: created when first needed, updated by fetches, recreated when damaged."""
+"""Mirrors of repositories in the data directory: created when first needed, updated by fetches, recreated when damaged."""
 
 import asyncio
 import hashlib
@@ -15,26 +15,26 @@ import structlog
 
 from dashwright.common.errors import NotFound, SourceFailed, TooLarge
 from dashwright.jobs_worker.adapters import file_lock
-from dashwright.jobs_worker.adapters.file_lock import to_end
+from dashwright.jobs_worker.adapters.file_lock import run_to_end
 from dashwright.jobs_worker.adapters.git import command, objects
 from dashwright.jobs_worker.adapters.git.command import GitFailed
-from dashwright.jobs_worker.adapters.git.remote import COMMIT_NOT_FOUND, Remote
-from dashwright.jobs_worker.ports import CopyDamaged
+from dashwright.jobs_worker.adapters.git.remote import BRANCH_NOT_FOUND, COMMIT_NOT_FOUND, Remote
+from dashwright.jobs_worker.ports import MirrorDamaged
 
 log = structlog.get_logger()
 
-_SEEN: Final = "refs/dashwright/"
-_SYNCED: Final = _SEEN + "synced/"
-_DAMAGED: Final = (
+_REFERENCE_PREFIX: Final = "refs/dashwright/"
+_SYNCED_PREFIX: Final = _REFERENCE_PREFIX + "synced/"
+_DAMAGE_MESSAGES: Final = (
     *("not a git repository", "bad object", "object file", "missing blob", "missing tree", "loose object", "packfile", "index-pack"),
     *("corrupt", "unable to read", "Could not read", "did not send all necessary objects", "inflate"),
-    # Locks that a killed program left: the copy is locked, so no other program holds them.
+    # Lock files of git that a killed program left. The caller holds this project's file lock of the mirror, so no git program runs in it.
     *("Another git process", "cannot lock ref", "local refs could not be updated"),
 )
-_LEFT: Final = ("pack/tmp_*", "pack/.tmp-*", "tmp_objdir-*", "incoming-*")
-"""Files below the objects that a killed program leaves."""
+_LEFTOVER_PATTERNS: Final = ("pack/tmp_*", "pack/.tmp-*", "tmp_objdir-*", "incoming-*")
+"""Patterns, below ``objects``, of the files that a killed git program leaves."""
 
-_TIDYING: Final = {
+_GC_SETTINGS: Final = {
     "gc.auto": "1000",
     "gc.autoDetach": "false",
     "gc.autoPackLimit": "20",
@@ -42,293 +42,309 @@ _TIDYING: Final = {
     "gc.bigPackThreshold": "64m",
     "gc.pruneExpire": "1.hour.ago",
 }
-_TIDY_SECONDS: Final = 120.0
-_LOOK_SECONDS: Final = 0.5
-_ANCESTRY_SECONDS: Final = 60.0
-_IS_NO_ANCESTOR: Final = 1
-_LONGEST_SAID: Final = 200
+_GC_TIMEOUT_SECONDS: Final = 120.0
+_SIZE_CHECK_INTERVAL_SECONDS: Final = 0.5
+_ANCESTRY_TIMEOUT_SECONDS: Final = 60.0
+_STATUS_NOT_ANCESTOR: Final = 1
+_MAX_DETAIL_CHARACTERS: Final = 200
 
 Result = TypeVar("Result")
 
 
-class _CopyTooLarge(TooLarge):
-    """The copy itself takes too much space, as opposed to a file that would be put in it."""
+class _MirrorTooLarge(TooLarge):
+    """The mirror has more bytes than the limit. A TooLarge of another class is about a single file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """The copies of all repositories in one folder, which several workers may share."""
+    """The mirrors of all repositories in one directory, which several workers may share."""
 
-    #: Used for nothing else.
-    folder: Path
-    #: Limit for one copy.
-    most_bytes: int
+    #: Directory that contains nothing but mirrors and their lock files.
+    root: Path
+    #: Limit on the bytes of one mirror.
+    max_bytes: int
 
     async def fetch(self, uid: str, remote: Remote, branch: str) -> "Commit | None":
-        """Fetch a branch, or the host's default one, and return its newest commit; None if the repository has no commit yet.
+        """Fetch a branch (empty: the host's default) and return its newest commit; None if the repository has no commit yet.
 
-        At most four requests to the host. Raises what Remote raises, NotFound for a deleted branch, and TooLarge.
+        It sends at most four requests to the host. Raises what ``Remote.run`` raises, NotFound for a deleted branch, and TooLarge.
         """
-        async with self.locked(uid) as place:
-            return await self.fetch_locked(place, remote, branch)
+        async with self.locked(uid) as mirror_path:
+            return await self.fetch_locked(mirror_path, remote, branch)
 
     @asynccontextmanager
     async def locked(self, uid: str) -> AsyncIterator[Path]:
-        """Lock the copy of a repository and yield its path. It may not exist yet."""
-        place = self.folder / _name(uid)
+        """Lock the mirror of a repository and yield the path of the mirror, which may not exist yet."""
+        mirror_path = self.root / _mirror_name(uid)
         try:
-            async with file_lock.exclusive(place.with_suffix(".lock")):
-                yield place
+            async with file_lock.exclusive(mirror_path.with_suffix(".lock")):
+                yield mirror_path
         except OSError as error:
-            raise _unwritten(str(error.strerror)) from error
+            raise _unwritable_error(str(error.strerror)) from error
 
-    async def fetch_locked(self, place: Path, remote: Remote, branch: str) -> "Commit | None":
-        """Fetch a branch into a copy that the caller has locked. Otherwise like ``fetch``."""
-        return await self.with_repair(place, lambda: self._fetch(place, remote, branch))
+    async def fetch_locked(self, mirror_path: Path, remote: Remote, branch: str) -> "Commit | None":
+        """Fetch a branch into a mirror that the caller has locked. Otherwise like ``fetch``."""
+        return await self.with_repair(mirror_path, lambda: self._fetch(mirror_path, remote, branch))
 
-    async def with_repair(self, place: Path, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Return the result of ``work`` on a copy that the caller has locked; the copy is created if missing.
+    async def with_repair(self, mirror_path: Path, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Return the result of ``work`` on a mirror that the caller has locked; the mirror is created if missing.
 
-        If the copy is damaged, or too large (it may hold objects that no branch contains any more), it is recreated and the work is done
-        once more. A new copy that is damaged or too large is deleted, and the error raised.
+        A damaged or too large mirror is recreated and the work is started again. If a new mirror is damaged or too large, it is deleted and
+        the error is raised.
         """
-        is_new = not await asyncio.to_thread((place / "HEAD").exists)
+        is_new = not await asyncio.to_thread((mirror_path / "HEAD").exists)
         while True:
-            await to_end(_make, place)
+            await run_to_end(_create_if_missing, mirror_path)
             try:
                 return await work()
-            # Deleting the copy also helps against size: it may hold objects of branches that are gone.
-            except (SourceFailed, _CopyTooLarge) as error:
+            # Recreating the mirror also reduces its size: it may contain objects of deleted branches.
+            except (SourceFailed, _MirrorTooLarge) as error:
                 if isinstance(error, SourceFailed) and not _is_damaged(error):
                     raise
                 log.warning("mirror_dropped", reason=error.message)
-                await to_end(shutil.rmtree, place, ignore_errors=True)
+                await run_to_end(shutil.rmtree, mirror_path, ignore_errors=True)
                 if is_new:
                     raise
             is_new = True
 
     async def fetch_pull_request(self, uid: str, remote: Remote, number: int) -> "Commit":
-        """Return the newest commit of a pull request, from a fork or not. Raises what ``fetch`` does."""
-        async with self.locked(uid) as place:
-            return await self.with_repair(place, lambda: self._fetch_pull_request(place, remote, number))
+        """Return the newest commit of a pull request, which may come from a fork. Raises what ``fetch`` raises."""
+        async with self.locked(uid) as mirror_path:
+            return await self.with_repair(mirror_path, lambda: self._fetch_pull_request(mirror_path, remote, number))
 
     async def fetch_synced(self, uid: str, remote: Remote, sha: str) -> "Commit":
-        """Return a commit that was synced before, wherever branches are now. Raises NotFound if neither the copy nor its host has it."""
-        async with self.locked(uid) as place:
-            return await self.with_repair(place, lambda: self._fetch_synced(place, remote, sha))
+        """Return a commit that was synced before, even if no branch contains it now.
+
+        Raises NotFound if neither the mirror nor its host has the commit.
+        """
+        async with self.locked(uid) as mirror_path:
+            return await self.with_repair(mirror_path, lambda: self._fetch_synced(mirror_path, remote, sha))
 
     async def keep_synced(self, uid: str, shas: Collection[str]) -> None:
-        """Protect exactly these commits from garbage collection, whatever happens to branches."""
-        async with self.locked(uid) as place:
-            await self.with_repair(place, lambda: to_end(_pin, place, shas))
+        """Protect exactly these commits from garbage collection, even if no branch contains them."""
+        async with self.locked(uid) as mirror_path:
+            await self.with_repair(mirror_path, lambda: run_to_end(_set_synced_references, mirror_path, shas))
 
-    def place(self) -> Path:
-        """Return the folder of all copies, which is not a repository itself."""
+    def ensure_root(self) -> Path:
+        """Create the directory of all mirrors if necessary and return it. Git commands that need no repository run in it."""
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise _unwritten(str(error.strerror)) from error
-        return self.folder
+            raise _unwritable_error(str(error.strerror)) from error
+        return self.root
 
     async def keep_only(self, uids: Sequence[str]) -> int:
-        """Delete the copies of all other repositories, return how many, and tidy the remaining ones."""
-        kept = {_name(uid) for uid in uids}
-        dropped = 0
-        for place in [place for place in self.place().iterdir() if place.is_dir()]:
-            lock = place.with_suffix(".lock")
-            async with file_lock.exclusive(lock):
-                if place.name in kept:
-                    await _tidy(place)
+        """Delete the mirrors of all other repositories, collect garbage in the remaining ones, and return the number of deleted mirrors."""
+        mirror_names = {_mirror_name(uid) for uid in uids}
+        deleted_count = 0
+        for mirror_path in [mirror_path for mirror_path in self.ensure_root().iterdir() if mirror_path.is_dir()]:
+            lock_path = mirror_path.with_suffix(".lock")
+            async with file_lock.exclusive(lock_path):
+                if mirror_path.name in mirror_names:
+                    await _collect_garbage(mirror_path)
                     continue
-                await to_end(shutil.rmtree, place, ignore_errors=True)
-                lock.unlink(missing_ok=True)
-                dropped += 1
-        return dropped
+                await run_to_end(shutil.rmtree, mirror_path, ignore_errors=True)
+                lock_path.unlink(missing_ok=True)
+                deleted_count += 1
+        return deleted_count
 
-    async def _fetch(self, place: Path, remote: Remote, branch: str) -> "Commit | None":
+    async def _fetch(self, mirror_path: Path, remote: Remote, branch: str) -> "Commit | None":
         source = f"refs/heads/{branch}" if branch else "HEAD"
         try:
-            return await self._fetch_reference(place, remote, source, seen_as=source)
+            return await self._fetch_reference(mirror_path, remote, source, reference_key=source)
         except NotFound as error:
-            if error.message != "branch not found":
+            if error.message != BRANCH_NOT_FOUND:
                 raise
-            missing = await remote.missing(branch, place)
-            if missing is None:
+            branch_error = await remote.missing_branch_error(branch, mirror_path)
+            if branch_error is None:
                 return None
-            raise missing from error
+            raise branch_error from error
 
-    async def _fetch_pull_request(self, place: Path, remote: Remote, number: int) -> "Commit":
+    async def _fetch_pull_request(self, mirror_path: Path, remote: Remote, number: int) -> "Commit":
         try:
-            # All pull requests share one reference, so each is kept only until the next fetch and garbage collection.
-            return await self._fetch_reference(place, remote, f"refs/pull/{number}/head", seen_as="refs/pull")
+            # All pull requests share one reference, so the commits of one are kept only until the next is fetched.
+            return await self._fetch_reference(mirror_path, remote, f"refs/pull/{number}/head", reference_key="refs/pull")
         except NotFound as error:
-            if error.message != "branch not found":
+            if error.message != BRANCH_NOT_FOUND:
                 raise
             raise NotFound(f"the git host has no commits of pull request {number}") from error
 
-    async def _fetch_reference(self, place: Path, remote: Remote, source: str, *, seen_as: str) -> "Commit":
-        # By a digest: the name of a branch may equal the directory of another one.
-        target = _SEEN + hashlib.sha256(seen_as.encode()).hexdigest()[:40]
-        fetching = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, f"+{source}:{target}", folder=place)
-        await self.within_size_limit(place, fetching)
-        return await asyncio.to_thread(_commit, place, target)
+    async def _fetch_reference(self, mirror_path: Path, remote: Remote, source: str, *, reference_key: str) -> "Commit":
+        # The reference is named by a digest, because the name of a branch may equal the directory of another branch.
+        target = _REFERENCE_PREFIX + hashlib.sha256(reference_key.encode()).hexdigest()[:40]
+        fetch_run = remote.run(
+            "fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, f"+{source}:{target}", directory=mirror_path
+        )
+        await self.within_size_limit(mirror_path, fetch_run)
+        return await asyncio.to_thread(_commit, mirror_path, target)
 
-    async def _fetch_synced(self, place: Path, remote: Remote, sha: str) -> "Commit":
-        if not await asyncio.to_thread(_has, place, sha):
-            source = f"+{sha}:{_SYNCED}{sha}"
-            fetching = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, source, folder=place)
+    async def _fetch_synced(self, mirror_path: Path, remote: Remote, sha: str) -> "Commit":
+        if not await asyncio.to_thread(_has_commit, mirror_path, sha):
+            source = f"+{sha}:{_SYNCED_PREFIX}{sha}"
+            fetch_run = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, source, directory=mirror_path)
             try:
-                await self.within_size_limit(place, fetching)
+                await self.within_size_limit(mirror_path, fetch_run)
             except NotFound as error:
                 if error.message != COMMIT_NOT_FOUND:
                     raise
-                text = f"commit {sha} was synced before, but neither this worker nor the git host has it any more"
-                raise NotFound(text) from error
-        return Commit(place, sha)
+                message = f"commit {sha} was synced before, but neither this worker nor the git host has it any more"
+                raise NotFound(message) from error
+        return Commit(mirror_path, sha)
 
-    async def within_size_limit(self, place: Path, work: Coroutine[None, None, Result]) -> Result:
-        """Return the result of ``work`` while watching the size of the copy: hosts do not announce how large a repository is.
+    async def within_size_limit(self, mirror_path: Path, work: Coroutine[None, None, Result]) -> Result:
+        """Return the result of ``work`` while watching the size of the mirror: hosts do not announce how large a repository is.
 
         Raises TooLarge.
         """
-        fetching = asyncio.ensure_future(work)
+        task = asyncio.ensure_future(work)
         try:
             is_done = False
             while not is_done:
-                is_done = bool((await asyncio.wait([fetching], timeout=_LOOK_SECONDS))[0])
-                if await asyncio.to_thread(_bytes, place) > self.most_bytes:
-                    raise _CopyTooLarge(
-                        f"the repository has more than {self.most_bytes} bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"
+                is_done = bool((await asyncio.wait([task], timeout=_SIZE_CHECK_INTERVAL_SECONDS))[0])
+                if await asyncio.to_thread(_size, mirror_path) > self.max_bytes:
+                    raise _MirrorTooLarge(
+                        f"the repository has more than {self.max_bytes} bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"
                     )
-            return await fetching
+            return await task
         finally:
-            fetching.cancel()
-            await asyncio.wait([fetching])
+            task.cancel()
+            await asyncio.wait([task])
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit in a bare copy."""
+    """A commit in a mirror."""
 
-    place: Path
+    mirror_path: Path
     sha: str
 
     async def descends_from(self, sha: str) -> bool:
-        """Return whether the copy has a commit of this name that is this one or an ancestor.
+        """Return whether ``sha`` is this commit or one of its ancestors. False if the mirror does not have ``sha``.
 
-        Raises TooLarge, and SourceFailed if the copy is damaged or git takes too long.
+        Raises TooLarge, and SourceFailed if the mirror is damaged or git takes too long.
         """
-        is_near = await asyncio.to_thread(self._is_near, sha)
-        return await self._is_ancestor(sha) if is_near is None else is_near
+        # The commit itself and its parents are the usual cases and need no other program.
+        is_self_or_parent = await asyncio.to_thread(self._is_self_or_parent, sha)
+        return await self._is_ancestor(sha) if is_self_or_parent is None else is_self_or_parent
 
-    def _is_near(self, sha: str) -> bool | None:
-        """Return whether the commit is this one or a parent, which is the usual case; None if that is not enough to decide."""
+    def _is_self_or_parent(self, sha: str) -> bool | None:
+        """Return True if ``sha`` is this commit or a parent, False if it is unknown, and None if the history must be searched."""
         try:
             oid = pygit2.Oid(hex=sha)
         except ValueError:
             return False
         try:
-            repository = pygit2.Repository(str(self.place))
+            repository = pygit2.Repository(str(self.mirror_path))
             if sha == self.sha or objects.commit_of(repository, sha) is None:
                 return sha == self.sha
-            own = objects.commit_of(repository, self.sha)
+            own_commit = objects.commit_of(repository, self.sha)
         except pygit2.GitError as error:
-            raise damaged(self.place, error) from error
-        return True if own is not None and oid in own.parent_ids else None
+            raise mark_damaged(self.mirror_path, error) from error
+        return True if own_commit is not None and oid in own_commit.parent_ids else None
 
     async def _is_ancestor(self, sha: str) -> bool:
-        """Ask the git program, whose memory is limited: libgit2 would load all commits in between, whatever their size."""
+        """Return whether ``sha`` is an ancestor, by the git program with limited memory.
+
+        libgit2 would load all commits in between into the memory of this process.
+        """
         try:
-            await command.run(["merge-base", "--is-ancestor", sha, self.sha], folder=self.place, settings={}, seconds=_ANCESTRY_SECONDS)
+            await command.run(
+                ["merge-base", "--is-ancestor", sha, self.sha],
+                directory=self.mirror_path,
+                settings={},
+                timeout_seconds=_ANCESTRY_TIMEOUT_SECONDS,
+            )
         except GitFailed as failed:
-            error = SourceFailed(f"git cannot read the history before commit {self.sha}: {failed.stderr.strip()[:_LONGEST_SAID]}")
+            error = SourceFailed(f"git cannot read the history before commit {self.sha}: {failed.stderr.strip()[:_MAX_DETAIL_CHARACTERS]}")
             if _is_damaged(error):
-                raise damaged(self.place, error) from failed
-            if failed.status != _IS_NO_ANCESTOR:
+                raise mark_damaged(self.mirror_path, error) from failed
+            if failed.status != _STATUS_NOT_ANCESTOR:
                 raise error from failed
             return False
         return True
 
 
-def damaged(place: Path, error: Exception) -> CopyDamaged:
-    """Return the error for a copy that libgit2 cannot read, and mark the copy so that the next fetch recreates it."""
-    (place / "HEAD").unlink(missing_ok=True)
-    return CopyDamaged(f"the worker's copy of the repository is damaged and will be recreated: {error}")
+def mark_damaged(mirror_path: Path, error: Exception) -> MirrorDamaged:
+    """Mark a mirror that libgit2 cannot read, so that the next fetch recreates it, and return the error to raise."""
+    (mirror_path / "HEAD").unlink(missing_ok=True)
+    return MirrorDamaged(f"the worker's copy of the repository is damaged and will be recreated: {error}")
 
 
-def _unwritten(reason: str) -> SourceFailed:
-    return SourceFailed(f"the jobs worker cannot keep a copy of the repository in its data folder: {reason}")
+def _unwritable_error(reason: str) -> SourceFailed:
+    return SourceFailed(f"the jobs worker cannot keep a copy of the repository in its data directory: {reason}")
 
 
-def _name(uid: str) -> str:
+def _mirror_name(uid: str) -> str:
     return hashlib.sha256(uid.encode()).hexdigest()[:40]
 
 
-def _make(place: Path) -> None:
-    """Create a copy if it is missing. Deletes what an interrupted download left: nothing else would."""
-    for left in [left for pattern in _LEFT for left in (place / "objects").glob(pattern)]:
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)
+def _create_if_missing(mirror_path: Path) -> None:
+    """Create a mirror if it is missing, and delete the files of interrupted downloads, which git itself does not delete."""
+    for leftover in [leftover for pattern in _LEFTOVER_PATTERNS for leftover in (mirror_path / "objects").glob(pattern)]:
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
         else:
-            left.unlink(missing_ok=True)
-    if not (place / "HEAD").exists():
-        shutil.rmtree(place, ignore_errors=True)
+            leftover.unlink(missing_ok=True)
+    if not (mirror_path / "HEAD").exists():
+        shutil.rmtree(mirror_path, ignore_errors=True)
         try:
-            pygit2.init_repository(str(place), bare=True)
+            pygit2.init_repository(str(mirror_path), bare=True)
         except pygit2.GitError as error:
-            raise _unwritten(str(error)) from error
-        place.chmod(0o700)
+            raise _unwritable_error(str(error)) from error
+        mirror_path.chmod(0o700)
 
 
-async def _tidy(place: Path) -> None:
-    """Let git merge small packs and drop unreachable objects if it is worth it."""
+async def _collect_garbage(mirror_path: Path) -> None:
+    """Let git merge small packs and delete unreachable objects, if there are many."""
     try:
-        await command.run(["gc", "--auto", "--force", "--quiet"], folder=place, settings=_TIDYING, seconds=_TIDY_SECONDS)
+        await command.run(
+            ["gc", "--auto", "--force", "--quiet"], directory=mirror_path, settings=_GC_SETTINGS, timeout_seconds=_GC_TIMEOUT_SECONDS
+        )
     except (GitFailed, SourceFailed) as error:
         log.warning("mirror_not_tidied", reason=str(error))
 
 
-def _commit(place: Path, reference: str) -> Commit:
+def _commit(mirror_path: Path, reference: str) -> Commit:
     try:
-        repository = pygit2.Repository(str(place))
-        found = repository.references[reference]
-        if isinstance(found.target, pygit2.Oid):
-            objects.check(repository, found.target)
-        return Commit(place, str(found.peel(pygit2.Commit).id))
+        repository = pygit2.Repository(str(mirror_path))
+        git_reference = repository.references[reference]
+        if isinstance(git_reference.target, pygit2.Oid):
+            objects.check_object_size(repository, git_reference.target)
+        return Commit(mirror_path, str(git_reference.peel(pygit2.Commit).id))
     except (pygit2.GitError, KeyError, ValueError) as error:
-        raise damaged(place, error) from error
+        raise mark_damaged(mirror_path, error) from error
 
 
-def _has(place: Path, sha: str) -> bool:
+def _has_commit(mirror_path: Path, sha: str) -> bool:
     try:
-        return objects.commit_of(pygit2.Repository(str(place)), sha) is not None
+        return objects.commit_of(pygit2.Repository(str(mirror_path)), sha) is not None
     except pygit2.GitError as error:
-        raise damaged(place, error) from error
+        raise mark_damaged(mirror_path, error) from error
 
 
-def _pin(place: Path, shas: Collection[str]) -> None:
+def _set_synced_references(mirror_path: Path, shas: Collection[str]) -> None:
     try:
-        references = pygit2.Repository(str(place)).references
-        kept = {name.removeprefix(_SYNCED) for name in references if name.startswith(_SYNCED)}
-        for sha in kept.difference(shas):
-            references.delete(_SYNCED + sha)
-        for sha in set(shas) - kept:
-            if _has(place, sha):
-                references.create(_SYNCED + sha, sha)
+        references = pygit2.Repository(str(mirror_path)).references
+        existing_shas = {name.removeprefix(_SYNCED_PREFIX) for name in references if name.startswith(_SYNCED_PREFIX)}
+        for sha in existing_shas.difference(shas):
+            references.delete(_SYNCED_PREFIX + sha)
+        for sha in set(shas) - existing_shas:
+            if _has_commit(mirror_path, sha):
+                references.create(_SYNCED_PREFIX + sha, sha)
     except pygit2.GitError as error:
-        raise damaged(place, error) from error
+        raise mark_damaged(mirror_path, error) from error
 
 
 def _is_damaged(error: SourceFailed) -> bool:
-    return isinstance(error, CopyDamaged) or any(sign in error.message for sign in _DAMAGED)
+    return isinstance(error, MirrorDamaged) or any(message in error.message for message in _DAMAGE_MESSAGES)
 
 
-def _bytes(place: Path) -> int:
+def _size(mirror_path: Path) -> int:
     total = 0
-    for folder, _, names in os.walk(place):
+    for directory, _, names in os.walk(mirror_path):
         for name in names:
             try:
-                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118 - thousands of them, several times a second
+                total += os.lstat(os.path.join(directory, name)).st_size  # noqa: PTH118 - thousands of them, several times a second
             except FileNotFoundError:
                 continue
     return total

@@ -7,16 +7,18 @@ from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.kinds.repository import token_place
+from dashwright.common.kinds.repository import token_owner
 from dashwright.common.models.provisioning import GitHostRepositoryConfig
-from dashwright.common.secrets import SecretBox
+from dashwright.common.secrets import SecretCipher
 from dashwright.jobs_worker.domain.objects import Repository
 
-SETTING: Final = "DASHWRIGHT_GIT_HOST_APIS"
+APIS_SETTING: Final = "DASHWRIGHT_GIT_HOST_APIS"
+"""Setting with the addresses of APIs, which errors name."""
 
-_KNOWN: Final[Mapping[str, str]] = {"github.com": "https://api.github.com"}
-_USUAL_PATH: Final = "api/v3"
-_PARTS: Final = 2
+_KNOWN_APIS: Final[Mapping[str, str]] = {"github.com": "https://api.github.com"}
+_ENTERPRISE_PATH: Final = "api/v3"
+_NAMES_IN_PATH: Final = 2
+"""The path of a repository consists of the names of its owner and of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +43,30 @@ class Api:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Secrets to hide in messages, even if the host echoes them."""
-        sent = self.authorization.partition(" ")[2]
-        return tuple(secret for secret in (sent, self.token, self.token.partition(":")[2]) if secret)
+        credentials = self.authorization.partition(" ")[2]
+        return tuple(secret for secret in (credentials, self.token, self.token.partition(":")[2]) if secret)
 
 
 def api_of(url: str, token: str, apis: Mapping[str, str], namespace: str = "") -> Api:
     """Return the API of a repository.
 
     ``apis`` maps a host (``name`` or ``name:port``) to the address of its API; an empty address means that the host has no API.
-    A host that is not in it has the API path of a GitHub Enterprise Server.
+    A host that ``apis`` does not contain has the API path of a GitHub Enterprise Server.
 
     Raises BadRequest if the host has no API, or the url has no owner and name.
     """
     parts = urlsplit(url.rstrip("/").removesuffix(".git"))
     host = parts.netloc.lower()
-    address = {**_KNOWN, **apis}.get(host, f"{parts.scheme}://{host}/{_USUAL_PATH}")
+    address = {**_KNOWN_APIS, **apis}.get(host, f"{parts.scheme}://{host}/{_ENTERPRISE_PATH}")
     if not address:
-        raise BadRequest(f"the git host {host} has no API according to {SETTING}: pull requests and webhooks are not available")
+        raise BadRequest(f"the git host {host} has no API according to {APIS_SETTING}: pull requests and webhooks are not available")
     names = [unquote(name) for name in parts.path.strip("/").split("/")]
-    if len(names) != _PARTS or not all(names):
+    if len(names) != _NAMES_IN_PATH or not all(names):
         raise BadRequest(f"pull requests and webhooks need a url of the form https://{host}/owner/name")
     return Api(address, "repos/" + "/".join(quote(name, safe="") for name in names), token, namespace)
 
 
-def token_of(repository: Repository, githost: GitHostRepositoryConfig, box: SecretBox) -> str:
+def token_of(repository: Repository, githost: GitHostRepositoryConfig, cipher: SecretCipher) -> str:
     """Return the token of a repository; empty if it has none. Raises SecretUnreadable if it was encrypted under another key."""
-    sealed = githost.encrypted_token
-    return box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""
+    ciphertext = githost.encrypted_token
+    return cipher.decrypt(base64.b64decode(ciphertext), token_owner(repository.namespace, repository.name)) if ciphertext else ""

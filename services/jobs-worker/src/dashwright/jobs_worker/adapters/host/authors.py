@@ -1,4 +1,4 @@
-"""The accounts of commit authors at a git host: read with one request, and never at the cost of the response they would enrich."""
+"""The accounts of commit authors at a git host, read with one request. A failure leaves the history without accounts."""
 
 import asyncio
 import time
@@ -17,12 +17,12 @@ from dashwright.jobs_worker.domain.objects import Repository
 
 log = structlog.get_logger()
 
-_SECONDS: Final = 3.0
-_KEPT_SECONDS: Final = 300.0
-_MOST_KEPT: Final = 200
-"""Cached responses of hosts, of at most 100 commits each."""
+_TIMEOUT_SECONDS: Final = 3.0
+_CACHE_SECONDS: Final = 300.0
+_MAX_CACHED_RESPONSES: Final = 200
+"""Limit on the cached responses of hosts, of at most 100 commits each."""
 
-_LONGEST: Final = 300
+_MAX_CHARACTERS: Final = 300
 
 
 class AccountPayload(BaseModel):
@@ -56,18 +56,21 @@ class CommitPayload(BaseModel):
     def accounts(self) -> Mapping[str, AccountPayload]:
         """Return the accounts by the names that the commit is signed with."""
         signatures = ((self.commit.committer, self.committer), (self.commit.author, self.author))
-        return {signed.name: account for signed, account in signatures if signed is not None and signed.name and account is not None}
+        return {
+            signature.name: account for signature, account in signatures if signature is not None and signature.name and account is not None
+        }
 
 
 _Accounts = Mapping[str, Mapping[str, AccountPayload]]
+"""For each commit hash, the accounts by the name in the signature."""
 
 
 class CommitAuthors:
-    """Adds logins and avatars to a history. Responses of the host, and its failures, are cached for five minutes."""
+    """A source of the logins and avatars of commit authors. Responses of the host, and its failures, are cached for five minutes."""
 
     def __init__(self, host: RestHost) -> None:
         self._host = host
-        self._kept: OrderedDict[tuple[str, str, str], tuple[float, _Accounts]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str, str], tuple[float, _Accounts]] = OrderedDict()
 
     async def with_accounts(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
         """Return the history with the accounts of its newest 100 commits, if the host responds in time."""
@@ -76,27 +79,27 @@ class CommitAuthors:
         accounts = await self._accounts(repository, history[0].ref, path)
         return [_with_accounts(item, accounts.get(item.ref, {})) for item in history]
 
-    async def _accounts(self, repository: Repository, newest: str, path: str) -> _Accounts:
-        key, now = (repository.uid, newest, path), time.monotonic()
-        until, accounts = self._kept.get(key, (0.0, {}))
-        if now < until:
+    async def _accounts(self, repository: Repository, newest_sha: str, path: str) -> _Accounts:
+        key, now = (repository.uid, newest_sha, path), time.monotonic()
+        expires_at, accounts = self._cache.get(key, (0.0, {}))
+        if now < expires_at:
             return accounts
-        accounts = await self._fetch_accounts(repository, newest, path)
-        self._kept[key] = now + _KEPT_SECONDS, accounts
-        while len(self._kept) > _MOST_KEPT:
-            self._kept.popitem(last=False)
+        accounts = await self._fetch_accounts(repository, newest_sha, path)
+        self._cache[key] = now + _CACHE_SECONDS, accounts
+        while len(self._cache) > _MAX_CACHED_RESPONSES:
+            self._cache.popitem(last=False)
         return accounts
 
-    async def _fetch_accounts(self, repository: Repository, newest: str, path: str) -> _Accounts:
-        assert repository.spec.githost is not None, "a folder has no history"
-        whole = paths.join(repository.spec.githost.path or "", path.strip("/"))
+    async def _fetch_accounts(self, repository: Repository, newest_sha: str, path: str) -> _Accounts:
+        assert repository.spec.githost is not None, "a local directory has no history"
+        path_in_repository = paths.join(repository.spec.githost.path or "", path.strip("/"))
         try:
-            async with asyncio.timeout(_SECONDS):
-                found = await self._host.commits(repository, newest, whole, CommitPayload)
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                commits = await self._host.commits(repository, newest_sha, path_in_repository, CommitPayload)
         except (DashwrightError, TimeoutError) as error:
             log.info("authors_unknown", repository=repository.name, error=str(error))
             return {}
-        return {commit.sha: commit.accounts() for commit in found}
+        return {commit.sha: commit.accounts() for commit in commits}
 
 
 def _with_accounts(item: HistoryItem, accounts: Mapping[str, AccountPayload]) -> HistoryItem:
@@ -107,5 +110,5 @@ def _author(author: Author, account: AccountPayload | None) -> Author:
     if account is None:
         return author
     avatar = account.avatar_url or ""
-    is_shown = avatar.startswith("https://") and len(avatar) <= _LONGEST and avatar.isprintable()
-    return Author(name=author.name, username=account.login[:_LONGEST], avatar_url=avatar if is_shown else None)
+    is_usable = avatar.startswith("https://") and len(avatar) <= _MAX_CHARACTERS and avatar.isprintable()
+    return Author(name=author.name, username=account.login[:_MAX_CHARACTERS], avatar_url=avatar if is_usable else None)

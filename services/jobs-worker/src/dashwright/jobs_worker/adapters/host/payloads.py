@@ -1,4 +1,4 @@
-"""Payloads of a git host's API, as far as they are used here."""
+"""Payloads of a git host's API, with the members that this project uses."""
 
 from pydantic import BaseModel, Field
 
@@ -34,7 +34,7 @@ class PullRequestPayload(BaseModel):
 
     def to_domain(self) -> PullRequest:
         """Return the pull request in the terms of the domain."""
-        own, other = self.base.repo, self.head.repo
+        base_repository, head_repository = self.base.repo, self.head.repo
         return PullRequest(
             number=self.number,
             title=self.title,
@@ -45,12 +45,13 @@ class PullRequestPayload(BaseModel):
             base_commit=self.base.sha,
             head=self.head.ref,
             head_commit=self.head.sha,
-            is_from_elsewhere=own is None or other is None or own.full_name != other.full_name,
-            files=self.changed_files,
+            is_from_fork=base_repository is None or head_repository is None or base_repository.full_name != head_repository.full_name,
+            changed_file_count=self.changed_files,
         )
 
 
-_OTHER_WORDS = {"deleted": FileStatus.REMOVED, "copied": FileStatus.ADDED}
+_STATUS_ALIASES = {"deleted": FileStatus.REMOVED, "copied": FileStatus.ADDED}
+"""Other names that hosts use for a status."""
 
 
 class FilePayload(BaseModel):
@@ -62,8 +63,8 @@ class FilePayload(BaseModel):
 
     def to_domain(self) -> ChangedFile:
         """Return the file in the terms of the domain."""
-        known = {str(status): status for status in FileStatus} | _OTHER_WORDS
-        status = known.get(self.status, FileStatus.MODIFIED)
+        statuses = {str(status): status for status in FileStatus} | _STATUS_ALIASES
+        status = statuses.get(self.status, FileStatus.MODIFIED)
         return ChangedFile(self.filename, status, (self.previous_filename or "") if status is FileStatus.RENAMED else "")
 
 

@@ -1,4 +1,4 @@
-"""The bytes of written files: JSON and YAML in this program's style, each file in the form it already has.
+"""The content of written files, as JSON or YAML. A changed file keeps its form.
 
 A file is classic (the dashboard's own JSON) or a resource (apiVersion, kind, metadata, spec).
 """
@@ -6,84 +6,84 @@ A file is classic (the dashboard's own JSON) or a resource (apiVersion, kind, me
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dashwright.common.document import json_equal, print_json, read_json, write_json
 from dashwright.common.errors import Invalid
-from dashwright.common.kinds.annotations import MESSAGE, NUMBER_LABEL
+from dashwright.common.json_documents import format_json, json_equal, read_json, write_json
+from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL, MESSAGE
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.repository_calls import EditedObject
 from dashwright.common.yaml import read_yaml, write_yaml
 from dashwright.jobs_worker.domain.file_forms import is_classic, is_resource, unwrap_dashboard
-from dashwright.jobs_worker.domain.ownership import SET_BY_US
-from dashwright.jobs_worker.domain.resource import CLASSIC_VERSION, KEPT_BY_THE_STORE
+from dashwright.jobs_worker.domain.ownership import SYSTEM_ANNOTATIONS
+from dashwright.jobs_worker.domain.resource import CLASSIC_VERSION, STORE_KEYS
 
-_METADATA: Final = ("name", "namespace", "generateName", "labels", "annotations")
-"""Members of an object's metadata that a file keeps: the others belong to the store."""
+_FILE_METADATA_KEYS: Final = ("name", "namespace", "generateName", "labels", "annotations")
+"""Members of an object's metadata that a file contains; the store sets the others."""
 
-_NOT_OF_FILES: Final = SET_BY_US | {MESSAGE}
+_STORE_ANNOTATIONS: Final = SYSTEM_ANNOTATIONS | {MESSAGE}
 
 
 def read_content(text: str) -> Any:
-    """Return the tree of a body that may be JSON or YAML, whatever the suffix of its file."""
+    """Return the tree of a submitted text, which may be JSON or YAML whatever the suffix of its file is."""
     return read_json(text) if text.lstrip().startswith("{") else read_yaml(text)
 
 
-def write_content(path: str, tree: Any, *, largest: int) -> bytes:
-    """Return JSON or YAML, by the suffix of the file; JSON as ``print_content`` writes it."""
-    return print_content(tree, largest=largest) if path.endswith(".json") else write_yaml(tree).encode()
+def write_content(path: str, tree: Any, *, max_file_bytes: int) -> bytes:
+    """Return JSON or YAML, by the suffix of the file; JSON as ``format_content`` writes it."""
+    return format_content(tree, max_file_bytes=max_file_bytes) if path.endswith(".json") else write_yaml(tree).encode()
 
 
-def print_content(tree: Any, *, largest: int) -> bytes:
+def format_content(tree: Any, *, max_file_bytes: int) -> bytes:
     """Return JSON with an indent of two spaces, or compact JSON if the indent exceeds the size limit of files.
 
-    The indent of a dashboard may take more than the rest of it: a file that can be read from git must not be refused for that.
+    The indent may take more bytes than the dashboard itself, and it must not make a file too large to be read again.
     """
-    body = print_json(tree)
-    return body if len(body) <= largest else write_json(tree) + b"\n"
+    body = format_json(tree)
+    return body if len(body) <= max_file_bytes else write_json(tree) + b"\n"
 
 
-def file_tree(tree: Any, namespace: str, suffix: Callable[[], str]) -> Any:
-    """Return a submitted body as its file keeps it: without members that the store sets, and with a name in place of ``generateName``.
+def file_tree(tree: Any, namespace: str, make_suffix: Callable[[], str]) -> Any:
+    """Return a submitted body as the tree of its file, without members that the store sets and with ``generateName`` replaced by a name.
 
-    ``suffix`` returns the end of a generated name. The Reader validates the result.
+    ``make_suffix`` returns the end of a generated name. Nothing is validated here: ``ResourceReader`` does that.
     """
     if is_resource(tree):
-        kept = {key: value for key, value in tree.items() if key != "status"}
-        if isinstance(kept.get("metadata"), dict):
-            kept["metadata"] = _metadata(kept["metadata"], namespace, suffix)
-        if isinstance(kept.get("spec"), dict):
-            kept["spec"] = file_spec(kept["spec"])
-        return kept
+        remaining_members = {key: value for key, value in tree.items() if key != "status"}
+        if isinstance(remaining_members.get("metadata"), dict):
+            remaining_members["metadata"] = _metadata(remaining_members["metadata"], namespace, make_suffix)
+        if isinstance(remaining_members.get("spec"), dict):
+            remaining_members["spec"] = file_spec(remaining_members["spec"])
+        return remaining_members
     if is_classic(tree):
         return {key: value for key, value in tree.items() if key not in ("id", "version")}
     if (inner := unwrap_dashboard(tree)) is not None:
-        return {**tree, "dashboard": file_tree(inner, namespace, suffix)}
+        return {**tree, "dashboard": file_tree(inner, namespace, make_suffix)}
     return tree
 
 
-def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, name_it: bool) -> Any:
+def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, with_name: bool) -> Any:
     """Return a file's tree with an edited object in the form of the file, keys in their present order.
 
-    ``name_it``: the file must contain the object's name because its path no longer does.
+    With ``with_name`` the file contains the object's name, because the path would give the object another name.
     """
     if (inner := unwrap_dashboard(before)) is not None:
-        made = updated_tree(inner, edited, name_it=name_it)
-        return made if is_resource(made) else {**before, "dashboard": made}
+        updated_dashboard = updated_tree(inner, edited, with_name=with_name)
+        return updated_dashboard if is_resource(updated_dashboard) else {**before, "dashboard": updated_dashboard}
     spec = read_json(edited.spec)
-    is_laid_out = DASHBOARD.extract(spec).layout
+    has_layout = DASHBOARD.extract(spec).layout
     annotations, labels = file_annotations(edited.annotations), file_labels(edited.labels)
-    if not is_resource(before) and not (annotations or labels or is_laid_out):
-        own = {key: before[key] for key in KEPT_BY_THE_STORE if key in before}
-        classic = {**spec, **own}
-        if name_it or not is_classic(classic):
+    if not is_resource(before) and not (annotations or labels or has_layout):
+        store_members = {key: before[key] for key in STORE_KEYS if key in before}
+        classic = {**spec, **store_members}
+        if with_name or not is_classic(classic):
             classic["uid"] = edited.name
         return _in_order(before, classic)
-    old = before.get("metadata") or {} if is_resource(before) else {}
-    metadata: dict[str, Any] = {key: value for key, value in old.items() if key not in ("labels", "annotations")}
-    if name_it or not is_resource(before) or "name" in metadata:
+    old_metadata = before.get("metadata") or {} if is_resource(before) else {}
+    metadata: dict[str, Any] = {key: value for key, value in old_metadata.items() if key not in ("labels", "annotations")}
+    if with_name or not is_resource(before) or "name" in metadata:
         metadata["name"] = edited.name
-    metadata |= {key: texts for key, texts in (("labels", labels), ("annotations", annotations)) if texts}
+    metadata |= {key: values for key, values in (("labels", labels), ("annotations", annotations)) if values}
     resource = {
-        "apiVersion": _api_version(before, edited.version, is_laid_out=is_laid_out),
+        "apiVersion": _api_version(before, edited.version, has_layout=has_layout),
         "kind": DASHBOARD.kind,
         "metadata": metadata,
         "spec": spec,
@@ -92,18 +92,18 @@ def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, name_it: bo
 
 
 def file_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of an object that its file holds."""
-    return {key: text for key, text in labels.items() if key != NUMBER_LABEL}
+    """Return the labels of an object that its file contains."""
+    return {key: value for key, value in labels.items() if key != CLASSIC_ID_LABEL}
 
 
 def file_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations of an object that its file holds."""
-    return {key: text for key, text in annotations.items() if key not in _NOT_OF_FILES}
+    """Return the annotations of an object that its file contains."""
+    return {key: value for key, value in annotations.items() if key not in _STORE_ANNOTATIONS}
 
 
 def file_spec(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored spec as a file holds it."""
-    return spec if DASHBOARD.extract(spec).layout else {key: value for key, value in spec.items() if key not in KEPT_BY_THE_STORE}
+    """Return the spec for a file. In the spec of a dashboard without a layout, members that the store sets are left out."""
+    return spec if DASHBOARD.extract(spec).layout else {key: value for key, value in spec.items() if key not in STORE_KEYS}
 
 
 def object_tree(body: bytes) -> dict[str, Any]:
@@ -112,38 +112,39 @@ def object_tree(body: bytes) -> dict[str, Any]:
     return tree
 
 
-def _api_version(before: Mapping[str, Any], version: str, *, is_laid_out: bool) -> str:
+def _api_version(before: Mapping[str, Any], version: str, *, has_layout: bool) -> str:
     """Return the version for the file.
 
-    A body without a layout is equal in all versions here, but not for other programs: it keeps its version.
+    A dashboard without a layout is the same in all versions, so the file keeps its version, which other programs may need.
     """
-    if is_laid_out or DASHBOARD.extract(before.get("spec") or {}).layout:
+    if has_layout or DASHBOARD.extract(before.get("spec") or {}).layout:
         return DASHBOARD.api_version(version)
     return str(before["apiVersion"]) if is_resource(before) else DASHBOARD.api_version(CLASSIC_VERSION)
 
 
-def _metadata(metadata: Mapping[str, Any], namespace: str, suffix: Callable[[], str]) -> dict[str, Any]:
-    kept = {key: value for key, value in metadata.items() if key in _METADATA}
-    prefix = kept.pop("generateName", None)
+def _metadata(metadata: Mapping[str, Any], namespace: str, make_suffix: Callable[[], str]) -> dict[str, Any]:
+    """Return the metadata for a file: without members that the store sets, and with a name in place of ``generateName``."""
+    remaining_members = {key: value for key, value in metadata.items() if key in _FILE_METADATA_KEYS}
+    prefix = remaining_members.pop("generateName", None)
     if prefix is not None and not isinstance(prefix, str):
-        raise Invalid("metadata.generateName must be a text in quotes")
-    if prefix and not kept.get("name"):
-        kept = {"name": prefix + suffix(), **{key: value for key, value in kept.items() if key != "name"}}
-    if kept.get("namespace") == namespace:
-        del kept["namespace"]
-    for field, unwanted in (("labels", {NUMBER_LABEL}), ("annotations", _NOT_OF_FILES)):
-        if isinstance(kept.get(field), dict):
-            kept[field] = {key: text for key, text in kept[field].items() if key not in unwanted}
-            if not kept[field]:
-                del kept[field]
-    return kept
+        raise Invalid("metadata.generateName must be a string in quotes")
+    if prefix and not remaining_members.get("name"):
+        remaining_members = {"name": prefix + make_suffix(), **{key: value for key, value in remaining_members.items() if key != "name"}}
+    if remaining_members.get("namespace") == namespace:
+        del remaining_members["namespace"]
+    for field, excluded_keys in (("labels", {CLASSIC_ID_LABEL}), ("annotations", _STORE_ANNOTATIONS)):
+        if isinstance(remaining_members.get(field), dict):
+            remaining_members[field] = {key: value for key, value in remaining_members[field].items() if key not in excluded_keys}
+            if not remaining_members[field]:
+                del remaining_members[field]
+    return remaining_members
 
 
-def _in_order(old: Any, new: Any) -> Any:
-    """Return ``new`` with keys in the order of ``old`` and numbers written as there, so that a commit shows only real changes."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        keys = [*(key for key in old if key in new), *(key for key in new if key not in old)]
-        return {key: _in_order(old.get(key), new[key]) for key in keys}
-    if isinstance(old, list) and isinstance(new, list):
-        return [_in_order(old[index] if index < len(old) else None, item) for index, item in enumerate(new)]
-    return old if isinstance(old, float) and json_equal(old, new) else new
+def _in_order(reference: Any, value: Any) -> Any:
+    """Return ``value`` with keys in the order of ``reference`` and equal numbers written alike, so that a commit has only real changes."""
+    if isinstance(reference, dict) and isinstance(value, dict):
+        keys = [*(key for key in reference if key in value), *(key for key in value if key not in reference)]
+        return {key: _in_order(reference.get(key), value[key]) for key in keys}
+    if isinstance(reference, list) and isinstance(value, list):
+        return [_in_order(reference[index] if index < len(reference) else None, item) for index, item in enumerate(value)]
+    return reference if isinstance(reference, float) and json_equal(reference, value) else value

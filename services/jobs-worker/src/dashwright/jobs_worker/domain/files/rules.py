@@ -6,15 +6,18 @@ from dashwright.common.kinds.branches import is_branch
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
 
 
-def check_name(path: str, *, reading: bool = False) -> None:
-    """Raise BadRequest unless the path is a directory or may hold a resource; with ``reading`` also Markdown is allowed."""
+def check_extension(path: str, *, allow_markdown: bool = False) -> None:
+    """Raise BadRequest for an invalid path, and for a file that cannot hold a resource and is not a permitted Markdown file."""
     paths.check_path(path)
-    if not (paths.is_directory(path) or paths.is_resource(path) or (reading and paths.is_markdown(path))):
+    if not (paths.is_directory(path) or paths.is_resource(path) or (allow_markdown and paths.is_markdown(path))):
         raise BadRequest(f"unsupported file extension: names end in {', '.join(paths.RESOURCE_SUFFIXES)}, those of directories in a slash")
 
 
-def ref_of(spec: RepositorySpec, ref: str) -> str:
-    """Return the ref to use: an empty string for the repository's own branch. Raises BadRequest for a folder and for an invalid ref."""
+def effective_ref(spec: RepositorySpec, ref: str) -> str:
+    """Return ``ref``, or an empty string if it is the repository's own branch.
+
+    Raises BadRequest for a ref of a local directory and for an invalid ref.
+    """
     if ref and spec.type is RepositoryType.LOCAL:
         raise BadRequest("local repository does not support ref")
     if ref and not is_branch(ref):

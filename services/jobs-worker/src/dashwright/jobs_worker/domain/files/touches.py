@@ -1,16 +1,16 @@
-"""The touches of a plan: its effects on objects, for checking the caller's rights."""
+"""The touches of a plan: each is an object that the plan creates, updates or deletes. The gateway checks the caller's rights on each."""
 
 from collections.abc import Iterator, Mapping
 
 from dashwright.common.jobs import paths
 from dashwright.common.models.repository_calls import Touch
 from dashwright.jobs_worker.domain.folders import Folders
-from dashwright.jobs_worker.domain.objects import Key, Owner
+from dashwright.jobs_worker.domain.objects import Key, Manager
 from dashwright.jobs_worker.domain.plan import Plan
 
 
 def nearest_folder(plan: Plan, folders: Folders, directory: str) -> str | None:
-    """Return the stored folder of a directory or of the nearest directory above it; None at the root."""
+    """Return the name of the stored folder of a directory, or of the nearest directory above it that has one; None at the root."""
     while True:
         key = folders.key(directory)
         if key.name and key in plan.existing:
@@ -20,13 +20,13 @@ def nearest_folder(plan: Plan, folders: Folders, directory: str) -> str | None:
         directory = paths.parent(directory)
 
 
-def touches_of(plan: Plan, folders: Folders, owners: Mapping[Key, Owner]) -> list[Touch]:
-    """Return everything that a plan creates, changes and deletes, each once.
+def touches_of(plan: Plan, folders: Folders, managers: Mapping[Key, Manager]) -> list[Touch]:
+    """Return the touches of all objects that a plan creates, changes or deletes, without duplicates.
 
-    ``owners`` are those of existing objects that the repository does not own.
+    ``managers`` are the managers of existing objects that the repository does not manage.
     """
-    found = {touch.to_json(): touch for touch in _touches(plan, folders, owners)}
-    return list(found.values())
+    touches_by_json = {touch.to_json(): touch for touch in _touches(plan, folders, managers)}
+    return list(touches_by_json.values())
 
 
 def touch(verb: str, key: Key, folder: str | None) -> Touch:
@@ -34,23 +34,24 @@ def touch(verb: str, key: Key, folder: str | None) -> Touch:
     return Touch(verb=verb, group=key.group, resource=key.resource, name=key.name, folder=folder or None)
 
 
-def _touches(plan: Plan, folders: Folders, owners: Mapping[Key, Owner]) -> Iterator[Touch]:
+def _touches(plan: Plan, folders: Folders, managers: Mapping[Key, Manager]) -> Iterator[Touch]:
     for directory in plan.directories:
-        above = nearest_folder(plan, folders, paths.parent(directory)) if directory else None
-        yield from _written(plan, folders.key(directory), above, owners)
+        parent_folder = nearest_folder(plan, folders, paths.parent(directory)) if directory else None
+        yield from _write_touches(plan, folders.key(directory), parent_folder, managers)
     for file in plan.writes:
-        yield from _written(plan, file.key, nearest_folder(plan, folders, paths.parent(file.path)), owners)
+        yield from _write_touches(plan, file.key, nearest_folder(plan, folders, paths.parent(file.path)), managers)
     for item in plan.removals:
         yield touch("delete", item.key, item.folder)
 
 
-def _written(plan: Plan, key: Key, folder: str | None, owners: Mapping[Key, Owner]) -> Iterator[Touch]:
-    """Yield touches of a written object. A move between folders changes it in the one and creates it in the other."""
+def _write_touches(plan: Plan, key: Key, folder: str | None, managers: Mapping[Key, Manager]) -> Iterator[Touch]:
+    """Yield the touches of a written object. A move to another folder is an update in the old folder and a creation in the new one."""
     if key not in plan.existing:
         yield touch("create", key, folder)
         return
-    stored = plan.ours.get(key)
-    before = (stored.folder if stored is not None else owners[key].folder if key in owners else "") or None
-    yield touch("update", key, before)
-    if before != folder:
+    stored_object = plan.managed.get(key)
+    manager = managers.get(key, Manager())
+    previous_folder = (manager.folder if stored_object is None else stored_object.folder) or None
+    yield touch("update", key, previous_folder)
+    if previous_folder != folder:
         yield touch("create", key, folder)

@@ -1,4 +1,4 @@
-"""The description of a file for clients: its object, the stored object, the one that would be stored, and links."""
+"""The wrapper that describes a file to clients: its object, the stored object, the result of a dry run, and links."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,7 +21,7 @@ from dashwright.jobs_worker.domain.files.content import object_tree
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.objects import Repository, Write
 
-_TO_A_NEW_REQUEST = "?quick_pull=1&labels=grafana"
+_NEW_PULL_REQUEST_QUERY = "?quick_pull=1&labels=grafana"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FileView:
     commit: str
     checksum: str = ""
     is_classic: bool = False
-    #: The object as the file describes it; None if it cannot be read or is deleted.
+    #: The object as the file describes it; None if the file cannot be read or is deleted.
     write: Write | None = None
     #: The stored object as JSON.
     existing: bytes | None = None
@@ -76,7 +76,7 @@ def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
     if not view.ref or not branch or view.ref == branch:
         return ResourceUrls(source_url=source, repository_url=url)
     compare = f"{url}/compare/{quote(branch)}...{quote(ref)}"
-    return ResourceUrls(source_url=source, repository_url=url, compare_url=compare, new_pull_request_url=compare + _TO_A_NEW_REQUEST)
+    return ResourceUrls(source_url=source, repository_url=url, compare_url=compare, new_pull_request_url=compare + _NEW_PULL_REQUEST_QUERY)
 
 
 def _objects(repository: Repository, view: FileView) -> ResourceObjects:
@@ -96,5 +96,5 @@ def _objects(repository: Repository, view: FileView) -> ResourceObjects:
 
 def _file(repository: Repository, write: Write) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": write.key.name, "namespace": repository.namespace}
-    metadata |= {key: dict(texts) for key, texts in (("labels", write.labels), ("annotations", write.annotations)) if texts}
+    metadata |= {key: dict(value) for key, value in (("labels", write.labels), ("annotations", write.annotations)) if value}
     return {"apiVersion": write.api_version, "kind": write.kind, "metadata": metadata, "spec": object_tree(write.spec)}

@@ -1,1 +1,1 @@
-"""Lint: rules on a dashboard that look at its spec alone. No query is run."""
+"""Lint: rules on the spec of a dashboard. No rule runs a query."""

@@ -1,22 +1,24 @@
-"""A dashboard as rules read it, alike for the classic spec and the one with elements. Parts of an unexpected shape are ignored."""
+"""A dashboard in the form that rules read, which is the same for classic specs and for specs with elements."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashwright.common.json_shapes import list_of, object_at, object_of, text_at, text_of
+from dashwright.common.json_shapes import list_of, object_at, object_of, string_at, string_of
 from dashwright.common.models.values import EXPRESSION_UIDS
 
 EXPRESSION: Final = "__expr__"
+"""Type of the data source of expressions."""
 
+# Each tuple has the value in classic specs, then the value in specs with elements.
 _ON_TIME_CHANGE: Final = (2, "onTimeRangeChanged")
 _QUERY_VARIABLE: Final = ("query", "QueryVariable")
 _SOURCE_VARIABLE: Final = ("datasource", "DatasourceVariable")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A reference to a data source; both members are empty for the default one."""
+class SourceReference:
+    """A reference to a data source; both members are empty for the default data source."""
 
     type: str = ""
     uid: str = ""
@@ -33,11 +35,12 @@ class Variable:
 
     name: str
     label: str
-    #: Its values come from a query.
+    #: ``True`` if its values come from a query.
     is_query: bool
-    #: Type of the data sources that it chooses from, empty for another variable.
+    #: Type of the data sources that the variable chooses from; empty if it does not choose a data source.
     source_type: str
-    source: Source
+    #: Data source of the query.
+    source: SourceReference
     is_multi: bool
     #: Value that is used for "All".
     all_value: str
@@ -53,15 +56,15 @@ class Target:
     #: Position in the panel, from 0.
     index: int
     ref_id: str
-    #: Type of its data source, empty if the dashboard does not contain it.
+    #: Type of its data source, empty if the dashboard does not name the type.
     type: str
     query: Mapping[str, Any]
     #: JSON pointer into the spec.
     pointer: str
 
-    def text(self, name: str) -> str:
+    def string(self, name: str) -> str:
         """Return a string member of the query; empty for any other value."""
-        return text_at(self.query, name)
+        return string_at(self.query, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,12 @@ class Panel:
     title: str
     description: str
     type: str
-    source: Source
+    #: Data source of the panel; queries may have their own.
+    source: SourceReference
     targets: Sequence[Target]
     field_config: Mapping[str, Any]
     options: Mapping[str, Any]
-    #: Its content is in a library panel, not in this dashboard.
+    #: ``True`` if its content is in a library panel, not in this dashboard.
     is_library: bool
     #: JSON pointer into the spec.
     pointer: str
@@ -100,59 +104,67 @@ def board_of(spec: Mapping[str, Any]) -> Board:
     """Return the board of a spec. Parts of an unexpected shape are ignored."""
     if isinstance(spec.get("elements"), dict):
         variables = [
-            _variable(object_at(item, "spec"), str(item.get("kind")), f"{at}/spec") for at, item in _pointed_objects(spec, "/variables")
+            _variable(object_at(item, "spec"), str(item.get("kind")), f"{pointer}/spec")
+            for pointer, item in _objects_by_pointer(spec, "/variables")
         ]
-        named = _types(variables)
-        places = [(f"/elements/{_escaped(name)}/spec", item) for name, item in spec["elements"].items()]
-        found = [_element(object_at(item, "spec"), named, at) for at, item in places if object_of(item).get("kind") == "Panel"]
-        found += [_element({}, named, at, is_library=True) for at, item in places if object_of(item).get("kind") == "LibraryPanel"]
+        source_types = _source_types(variables)
+        elements = [(f"/elements/{_escaped_name(name)}/spec", item) for name, item in spec["elements"].items()]
+        panels = [
+            _element(object_at(item, "spec"), source_types, pointer) for pointer, item in elements if object_of(item).get("kind") == "Panel"
+        ]
+        panels += [
+            _element({}, source_types, pointer, is_library=True)
+            for pointer, item in elements
+            if object_of(item).get("kind") == "LibraryPanel"
+        ]
     else:
-        variables = [_variable(item, str(item.get("type")), at) for at, item in _pointed_objects(spec, "/templating/list")]
-        named = _types(variables)
-        found = [_panel(item, named, at) for at, item in _classic_panels(spec)]
-    return Board(text_at(spec, "title"), spec.get("editable", True) is not False, variables, found)
+        variables = [_variable(item, str(item.get("type")), pointer) for pointer, item in _objects_by_pointer(spec, "/templating/list")]
+        source_types = _source_types(variables)
+        panels = [_panel(item, source_types, pointer) for pointer, item in _classic_panels(spec)]
+    return Board(string_at(spec, "title"), spec.get("editable", True) is not False, variables, panels)
 
 
-def variable_in(text: str) -> str:
-    """Return the name in ``$name``, ``${name}`` or ``${name:format}``; empty for any other text."""
-    if text.startswith("${") and text.endswith("}"):
-        return text[2:-1].partition(":")[0]
-    return text[1:] if text.startswith("$") else ""
+def variable_in(value: str) -> str:
+    """Return the name in ``$name``, ``${name}`` or ``${name:format}``; empty for any other value."""
+    if value.startswith("${") and value.endswith("}"):
+        return value[2:-1].partition(":")[0]
+    return value[1:] if value.startswith("$") else ""
 
 
-def is_expression(source: Source) -> bool:
-    """Return whether a data source is the one of expressions."""
+def is_expression(source: SourceReference) -> bool:
+    """Return whether a reference is to the expression data source."""
     return source.type == EXPRESSION or source.uid in EXPRESSION_UIDS
 
 
-def _types(variables: Sequence[Variable]) -> dict[str, str]:
+def _source_types(variables: Sequence[Variable]) -> dict[str, str]:
+    """Return the type of the data sources that each variable chooses from, by the name of the variable."""
     return {variable.name: variable.source_type for variable in variables if variable.source_type}
 
 
-def _pointed_objects(tree: Mapping[str, Any], pointer: str, at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the objects of a list with their JSON pointers. ``at`` is the pointer of ``tree`` itself."""
-    *above, name = pointer.strip("/").split("/")
-    for part in above:
-        tree = object_at(tree, part)
+def _objects_by_pointer(tree: Mapping[str, Any], list_pointer: str, tree_pointer: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the objects of a list in ``tree``, each after its JSON pointer. ``tree_pointer`` is the pointer of ``tree`` itself."""
+    *parent_names, name = list_pointer.strip("/").split("/")
+    for parent_name in parent_names:
+        tree = object_at(tree, parent_name)
     for index, item in enumerate(list_of(tree.get(name))):
         if isinstance(item, dict):
-            yield f"{at}{pointer}/{index}", item
+            yield f"{tree_pointer}{list_pointer}/{index}", item
 
 
-def _escaped(name: str) -> str:
+def _escaped_name(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _variable(item: Mapping[str, Any], kind: str, pointer: str) -> Variable:
+def _variable(item: Mapping[str, Any], variable_type: str, pointer: str) -> Variable:
     query = item.get("pluginId", item.get("query"))
     return Variable(
-        name=text_at(item, "name"),
-        label=text_at(item, "label"),
-        is_query=kind in _QUERY_VARIABLE,
-        source_type=query if kind in _SOURCE_VARIABLE and isinstance(query, str) else "",
+        name=string_at(item, "name"),
+        label=string_at(item, "label"),
+        is_query=variable_type in _QUERY_VARIABLE,
+        source_type=query if variable_type in _SOURCE_VARIABLE and isinstance(query, str) else "",
         source=_source(item, object_at(item, "query")),
         is_multi=item.get("multi") is True,
-        all_value=text_at(item, "allValue"),
+        all_value=string_at(item, "allValue"),
         reloads_on_time_change=item.get("refresh") in _ON_TIME_CHANGE,
         pointer=pointer,
     )
@@ -160,22 +172,25 @@ def _variable(item: Mapping[str, Any], kind: str, pointer: str) -> Variable:
 
 def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield panels with their JSON pointers, also those in collapsed rows and in the rows of old dashboards."""
-    for at, panel in _pointed_objects(spec, "/panels"):
+    for panel_pointer, panel in _objects_by_pointer(spec, "/panels"):
         if panel.get("type") != "row":
-            yield at, panel
-        yield from _pointed_objects(panel, "/panels", at)
-    for at, row in _pointed_objects(spec, "/rows"):
-        yield from _pointed_objects(row, "/panels", at)
+            yield panel_pointer, panel
+        yield from _objects_by_pointer(panel, "/panels", panel_pointer)
+    for row_pointer, row in _objects_by_pointer(spec, "/rows"):
+        yield from _objects_by_pointer(row, "/panels", row_pointer)
 
 
-def _panel(item: Mapping[str, Any], named: Mapping[str, str], pointer: str) -> Panel:
+def _panel(item: Mapping[str, Any], source_types: Mapping[str, str], pointer: str) -> Panel:
     source = _source(item)
-    listed = _pointed_objects(item, "/targets", pointer)
-    targets = [_target(index, query, _source(query), source, named, at) for index, (at, query) in enumerate(listed)]
+    queries_by_pointer = _objects_by_pointer(item, "/targets", pointer)
+    targets = [
+        _target(index, query, _source(query), source, source_types, query_pointer)
+        for index, (query_pointer, query) in enumerate(queries_by_pointer)
+    ]
     return Panel(
-        title=text_at(item, "title"),
-        description=text_at(item, "description"),
-        type=text_at(item, "type"),
+        title=string_at(item, "title"),
+        description=string_at(item, "description"),
+        type=string_at(item, "type"),
         source=source,
         targets=targets,
         field_config=object_at(item, "fieldConfig"),
@@ -185,37 +200,52 @@ def _panel(item: Mapping[str, Any], named: Mapping[str, str], pointer: str) -> P
     )
 
 
-def _element(item: Mapping[str, Any], named: Mapping[str, str], pointer: str, *, is_library: bool = False) -> Panel:
-    shown = object_at(item, "vizConfig")
-    kind = text_at(shown, "group") or text_at(shown, "kind")
-    places = [(f"{at}/spec", object_at(query, "spec")) for at, query in _pointed_objects(item, "/data/spec/queries", pointer)]
-    queries = [query for _, query in places]
+def _element(item: Mapping[str, Any], source_types: Mapping[str, str], pointer: str, *, is_library: bool = False) -> Panel:
+    visualization = object_at(item, "vizConfig")
+    panel_type = string_at(visualization, "group") or string_at(visualization, "kind")
+    queries_by_pointer = [
+        (f"{query_pointer}/spec", object_at(query, "spec"))
+        for query_pointer, query in _objects_by_pointer(item, "/data/spec/queries", pointer)
+    ]
+    queries = [query for _, query in queries_by_pointer]
     targets = []
-    for index, (at, query) in enumerate(places):
-        asked = object_at(query, "query")
-        body = {**object_at(asked, "spec"), "refId": text_at(query, "refId")}
-        targets.append(_target(index, body, _source(query, asked), Source(), named, at))
-    source = _source(queries[0], object_at(queries[0], "query")) if queries else Source()
-    config = object_at(shown, "spec")
-    title, description = text_at(item, "title"), text_at(item, "description")
+    for index, (query_pointer, query) in enumerate(queries_by_pointer):
+        data_query = object_at(query, "query")
+        body = {**object_at(data_query, "spec"), "refId": string_at(query, "refId")}
+        targets.append(_target(index, body, _source(query, data_query), SourceReference(), source_types, query_pointer))
+    source = _source(queries[0], object_at(queries[0], "query")) if queries else SourceReference()
+    config = object_at(visualization, "spec")
+    title, description = string_at(item, "title"), string_at(item, "description")
     options = object_at(config, "options")
-    return Panel(title, description, kind, source, targets, object_at(config, "fieldConfig"), options, is_library, pointer)
+    return Panel(title, description, panel_type, source, targets, object_at(config, "fieldConfig"), options, is_library, pointer)
 
 
-def _target(index: int, query: Mapping[str, Any], own: Source, of_panel: Source, named: Mapping[str, str], pointer: str) -> Target:
-    source = own if own != Source() else of_panel
-    kind = EXPRESSION if is_expression(source) else source.type or named.get(source.variable, "")
-    return Target(index, text_at(query, "refId"), named.get(variable_in(kind), kind), query, pointer)
+def _target(
+    index: int,
+    query: Mapping[str, Any],
+    query_source: SourceReference,
+    panel_source: SourceReference,
+    source_types: Mapping[str, str],
+    pointer: str,
+) -> Target:
+    source = query_source if query_source != SourceReference() else panel_source
+    source_type = EXPRESSION if is_expression(source) else source.type or source_types.get(source.variable, "")
+    return Target(index, string_at(query, "refId"), source_types.get(variable_in(source_type), source_type), query, pointer)
 
 
-def _source(item: Mapping[str, Any], asked: Mapping[str, Any] | None = None) -> Source:
-    """Return the data source of ``item``, or in the spec with elements that of its query: the group or kind is the type."""
-    named = item.get("datasource")
-    if named is None and asked:
-        named = asked.get("datasource")
-    source = object_of(named)
-    uid = text_of(named) or text_at(source, "uid") or text_at(source, "name")
-    kind = text_at(source, "type")
-    if not kind and asked:
-        kind = text_at(asked, "group") or ("" if text_at(asked, "kind") == "DataQuery" else text_at(asked, "kind"))
-    return Source(kind, uid)
+def _source(item: Mapping[str, Any], data_query: Mapping[str, Any] | None = None) -> SourceReference:
+    """Return the data source of a panel, query or variable.
+
+    In a spec with elements, ``data_query`` is the ``DataQuery`` in ``item``, whose group or kind is the type of the data source.
+    """
+    reference = item.get("datasource")
+    if reference is None and data_query:
+        reference = data_query.get("datasource")
+    source = object_of(reference)
+    uid = string_of(reference) or string_at(source, "uid") or string_at(source, "name")
+    source_type = string_at(source, "type")
+    if not source_type and data_query:
+        source_type = string_at(data_query, "group") or (
+            "" if string_at(data_query, "kind") == "DataQuery" else string_at(data_query, "kind")
+        )
+    return SourceReference(source_type, uid)

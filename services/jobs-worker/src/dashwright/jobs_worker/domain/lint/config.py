@@ -1,4 +1,4 @@
-"""The file ``.dashboard-lint`` in the root of a repository: it switches rules off, or to warnings, for places in dashboards."""
+"""The file ``.dashboard-lint`` in the root of a repository: it excludes rules, or makes them warnings, everywhere or in some places."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -6,35 +6,35 @@ from typing import Annotated, Final
 from pydantic import Field, ValidationError
 
 from dashwright.common.errors import Invalid, TooLarge
-from dashwright.common.models.shape import Shape
+from dashwright.common.models.api_model import ApiModel
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.lint.finding import Finding
-from dashwright.jobs_worker.domain.lint.issue import FILE
+from dashwright.jobs_worker.domain.lint.issue import CONFIG_FILE
 
-LARGEST: Final = 256 * 1024
-"""Bytes of the file."""
+MAX_CONFIG_BYTES: Final = 256 * 1024
+"""Limit on the bytes of the file."""
 
 _KEYS: Final = ("exclusions", "warnings")
-_WITHOUT_EFFECT: Final = ("verbose", "autofix")
-"""Keys that other linters read in the file."""
+_IGNORED_KEYS: Final = ("verbose", "autofix")
+"""Keys that dashboard-linter reads in the file and this linter ignores."""
 
-_MOST_REPORTED: Final = 5
+_MAX_REPORTED_KEYS: Final = 5
 
 
-class WaivedPlace(Shape):
-    """A place in dashboards; a missing member matches everything. Dashboards and panels are named by title."""
+class WaivedPlace(ApiModel):
+    """A place in dashboards. Dashboards and panels are named by title, queries by index. A missing member matches everything."""
 
     dashboard: str | None = None
     panel: str | None = None
     target_idx: int | None = None
 
     def covers(self, dashboard: str, finding: Finding) -> bool:
-        """Return whether a finding is in this place."""
-        is_here = self.dashboard in (None, dashboard) and self.panel in (None, finding.panel)
-        return is_here and self.target_idx in (None, finding.target)
+        """Return whether a finding in a dashboard of this title is in this place."""
+        is_in_panel = self.dashboard in (None, dashboard) and self.panel in (None, finding.panel)
+        return is_in_panel and self.target_idx in (None, finding.target)
 
 
-class Waiver(Shape):
+class Waiver(ApiModel):
     """A waiver of a rule, with its reason."""
 
     reason: str | None = None
@@ -42,11 +42,11 @@ class Waiver(Shape):
     entries: Annotated[list[WaivedPlace], Field(max_length=1000)] | None = None
 
     def covers(self, dashboard: str, finding: Finding) -> bool:
-        """Return whether a finding is waived."""
+        """Return whether a finding in a dashboard of this title is waived."""
         return not self.entries or any(entry.covers(dashboard, finding) for entry in self.entries)
 
 
-class Config(Shape):
+class Config(ApiModel):
     """The waivers of a repository, by rule."""
 
     #: Rules that do not apply.
@@ -55,12 +55,12 @@ class Config(Shape):
     warnings: dict[str, Waiver | None] | None = None
 
     def excludes(self, rule: str, dashboard: str, finding: Finding) -> bool:
-        """Return whether a finding is dropped."""
-        return _waived(self.exclusions or {}, rule, dashboard, finding)
+        """Return whether a finding is not reported."""
+        return _is_waived(self.exclusions or {}, rule, dashboard, finding)
 
     def only_warns(self, rule: str, dashboard: str, finding: Finding) -> bool:
         """Return whether a finding is a warning at most."""
-        return _waived(self.warnings or {}, rule, dashboard, finding)
+        return _is_waived(self.warnings or {}, rule, dashboard, finding)
 
 
 def read_config(body: bytes) -> tuple[Config, list[str]]:
@@ -68,23 +68,27 @@ def read_config(body: bytes) -> tuple[Config, list[str]]:
 
     Raises Invalid or TooLarge; the message says what to change in the file.
     """
-    if len(body) > LARGEST:
-        raise TooLarge(f"{FILE} has {len(body)} bytes, at most {LARGEST} are read")
+    if len(body) > MAX_CONFIG_BYTES:
+        raise TooLarge(f"{CONFIG_FILE} has {len(body)} bytes, at most {MAX_CONFIG_BYTES} are read")
     try:
         tree = read_yaml(body.decode("utf-8-sig"))
         config = Config.model_validate({} if tree is None else tree)
     except UnicodeDecodeError as fault:
-        raise Invalid(f"{FILE}: not UTF-8 at byte {fault.start}: save it as UTF-8") from fault
+        raise Invalid(f"{CONFIG_FILE}: not UTF-8 at byte {fault.start}: save it as UTF-8") from fault
     except Invalid as fault:
-        raise Invalid(f"{FILE}: {fault.message}") from fault
+        raise Invalid(f"{CONFIG_FILE}: {fault.message}") from fault
     except ValidationError as fault:
-        first = fault.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise Invalid(f"{FILE}: {place}: {first['msg']}") from fault
-    unknown = [key for key in tree or () if key not in (*_KEYS, *_WITHOUT_EFFECT)]
-    known = f"{', '.join(_KEYS)} (and {', '.join(_WITHOUT_EFFECT)}, without effect)"
-    return config, [f"{FILE}: the key {key!r:.60} is unknown and has no effect; there are {known}" for key in unknown[:_MOST_REPORTED]]
+        first_error = fault.errors()[0]
+        place = ".".join(str(key) for key in first_error["loc"]) or "the file"
+        raise Invalid(f"{CONFIG_FILE}: {place}: {first_error['msg']}") from fault
+    unknown_keys = [key for key in tree or () if key not in (*_KEYS, *_IGNORED_KEYS)]
+    known_keys = f"{', '.join(_KEYS)} (and {', '.join(_IGNORED_KEYS)}, without effect)"
+    return config, [
+        f"{CONFIG_FILE}: the key {key!r:.60} is unknown and has no effect; there are {known_keys}"
+        for key in unknown_keys[:_MAX_REPORTED_KEYS]
+    ]
 
 
-def _waived(waivers: Mapping[str, Waiver | None], rule: str, dashboard: str, finding: Finding) -> bool:
+def _is_waived(waivers: Mapping[str, Waiver | None], rule: str, dashboard: str, finding: Finding) -> bool:
+    # A rule without a value, as in ``panel-units-rule:``, is waived everywhere.
     return rule in waivers and (waivers[rule] or Waiver()).covers(dashboard, finding)

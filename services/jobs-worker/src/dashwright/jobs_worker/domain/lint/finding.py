@@ -9,7 +9,7 @@ from dashwright.jobs_worker.domain.lint.board import Board, Panel, Target, Varia
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem that a rule found."""
+    """A problem that a rule found. The linter makes an issue of it, which has the rule and a severity, too."""
 
     message: str
     #: Title of the panel; None for the whole dashboard.
@@ -20,17 +20,17 @@ class Finding:
     pointer: str = ""
 
 
-def in_panel(panel: Panel, message: str) -> Finding:
+def panel_finding(panel: Panel, message: str) -> Finding:
     """Return a finding on a whole panel."""
     return Finding(message, panel.title, pointer=panel.pointer)
 
 
-def in_query(panel: Panel, target: Target, message: str) -> Finding:
+def query_finding(panel: Panel, target: Target, message: str) -> Finding:
     """Return a finding on one query of a panel."""
     return Finding(message, panel.title, target.index, target.pointer)
 
 
-def in_variable(variable: Variable, message: str) -> Finding:
+def variable_finding(variable: Variable, message: str) -> Finding:
     """Return a finding on a variable."""
     return Finding(message, pointer=variable.pointer)
 
@@ -39,7 +39,7 @@ class Waivers(Protocol):
     """The findings that a configuration waives, by the name of the rule and the title of the dashboard."""
 
     def excludes(self, rule: str, dashboard: str, finding: Finding) -> bool:
-        """Return whether a finding is dropped."""
+        """Return whether a finding is not reported."""
         ...
 
     def only_warns(self, rule: str, dashboard: str, finding: Finding) -> bool:

@@ -5,12 +5,13 @@ from typing import Final
 
 from dashwright.common.models.values import LintSeverity
 
-FILE: Final = ".dashboard-lint"
+CONFIG_FILE: Final = ".dashboard-lint"
+"""Name of the configuration file, in the root of the repository."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue that a rule found in a dashboard."""
+    """A finding as the linter reports it: with the name of its rule and a severity."""
 
     severity: LintSeverity
     rule: str
@@ -19,6 +20,6 @@ class Issue:
     pointer: str | None = None
 
 
-def fault_of_config(message: str, severity: LintSeverity) -> Issue:
+def config_issue(message: str, severity: LintSeverity) -> Issue:
     """Return an issue of the configuration file itself."""
-    return Issue(severity, FILE.removeprefix("."), message)
+    return Issue(severity, CONFIG_FILE.removeprefix("."), message)

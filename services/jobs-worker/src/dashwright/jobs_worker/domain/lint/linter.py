@@ -12,13 +12,13 @@ from dashwright.jobs_worker.domain.lint.issue import Issue
 
 RULES: Final[Mapping[str, Rule]] = {
     "target-reference-rule": references.references_exist,
-    "target-cycle-rule": references.references_end,
+    "target-cycle-rule": references.references_have_no_cycle,
     "target-ref-id-rule": references.ref_ids_are_unique,
     "target-datasource-type-rule": references.types_are_known,
-    "template-datasource-rule": templates.source_variable,
+    "template-datasource-rule": templates.has_source_variable,
     "template-job-rule": templates.label_variable("job"),
     "template-instance-rule": templates.label_variable("instance"),
-    "template-on-time-change-reload-rule": templates.reloads,
+    "template-on-time-change-reload-rule": templates.query_variables_reload,
     "panel-datasource-rule": panels.source_is_variable,
     "panel-title-description-rule": panels.has_title_and_description,
     "panel-units-rule": panels.has_unit,
@@ -27,26 +27,26 @@ RULES: Final[Mapping[str, Rule]] = {
     "target-job-rule": queries.label_matcher("job"),
     "target-instance-rule": queries.label_matcher("instance"),
     "target-counter-agg-rule": queries.counters_are_rated,
-    "uneditable-dashboard": templates.is_editable,
+    "uneditable-dashboard": templates.is_not_editable,
 }
 """The rules by name, as in dashboard-linter's configuration; the first four are Dashwright's own."""
 
-BROKEN: Final = frozenset({"target-reference-rule", "target-cycle-rule", "target-ref-id-rule"})
+ERROR_RULES: Final = frozenset({"target-reference-rule", "target-cycle-rule", "target-ref-id-rule"})
 """Rules whose findings are errors, because the dashboard cannot work; the other rules give warnings."""
 
-MOST: Final = 200
+MAX_ISSUES: Final = 200
 """Limit on the issues reported for one dashboard."""
 
-_LONGEST_TITLE: Final = 80
+_MAX_TITLE_CHARACTERS: Final = 80
 
 
 def lint(spec: Mapping[str, Any], waivers: Waivers | None = None) -> list[Issue]:
-    """Return errors and warnings in the order of the rules; if there are more than 200, the last one says so."""
-    found = list(islice(_issues(spec, waivers), MOST + 1))
-    if len(found) > MOST:
-        rest = Issue(LintSeverity.WARNING, "lint", f"at least {MOST} issues: the rest is not listed")
-        found[MOST - 1 :] = [rest]
-    return found
+    """Return at most MAX_ISSUES errors and warnings in the order of the rules. If there are more, the last issue says so."""
+    issues = list(islice(_issues(spec, waivers), MAX_ISSUES + 1))
+    if len(issues) > MAX_ISSUES:
+        limit_issue = Issue(LintSeverity.WARNING, "lint", f"at least {MAX_ISSUES} issues: the rest is not listed")
+        issues[MAX_ISSUES - 1 :] = [limit_issue]
+    return issues
 
 
 def _issues(spec: Mapping[str, Any], waivers: Waivers | None) -> Iterator[Issue]:
@@ -55,9 +55,9 @@ def _issues(spec: Mapping[str, Any], waivers: Waivers | None) -> Iterator[Issue]
         for finding in rule(board):
             if waivers is None or not waivers.excludes(name, board.title, finding):
                 only_warns = waivers is not None and waivers.only_warns(name, board.title, finding)
-                severity = LintSeverity.WARNING if only_warns or name not in BROKEN else LintSeverity.ERROR
+                severity = LintSeverity.WARNING if only_warns or name not in ERROR_RULES else LintSeverity.ERROR
                 yield Issue(severity, name, _message(finding), finding.pointer)
 
 
 def _message(finding: Finding) -> str:
-    return finding.message if finding.panel is None else f"panel {finding.panel[:_LONGEST_TITLE]!r}: {finding.message}"
+    return finding.message if finding.panel is None else f"panel {finding.panel[:_MAX_TITLE_CHARACTERS]!r}: {finding.message}"

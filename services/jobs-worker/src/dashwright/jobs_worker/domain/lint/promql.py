@@ -1,14 +1,14 @@
 """A scanner for PromQL: it finds selectors and ranges by words and brackets, without parsing the query.
 
-Variables count as names. In a text that is not PromQL it finds little, so few findings are wrong.
+Variables count as names. In a string that is not PromQL the scanner finds little, so few findings are wrong.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-_WORDS: Final = re.compile(
+_TOKEN: Final = re.compile(
     r"""(?P<skip>\s+|\#[^\n]*)
     |(?P<text>"(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?|`[^`]*+`?)
     |(?P<number>\d[\w.]*)
@@ -16,103 +16,121 @@ _WORDS: Final = re.compile(
     |(?P<sign>=~|!~|!=|.)""",
     re.VERBOSE | re.DOTALL,
 )
-"""An unclosed string runs to the end: searching again from each position for a missing end would take hours."""
+"""An unclosed string extends to the end of the query: searching for its end from each position could take hours."""
 
-_LONGEST: Final = 50_000
-_DEEPEST: Final = 100
-"""Limits on characters and on nested parentheses: no user writes longer or deeper queries by hand."""
+_MAX_CHARACTERS: Final = 50_000
+_MAX_DEPTH: Final = 100
+"""Limits on characters and on nested parentheses, beyond what users write by hand."""
 
-_GROUPING: Final = frozenset({"by", "without"})
-_LISTS: Final = _GROUPING | {"on", "ignoring", "group_left", "group_right"}
-"""Words before label names in parentheses."""
+_AGGREGATION_CLAUSES: Final = frozenset({"by", "without"})
+_LABEL_LIST_WORDS: Final = _AGGREGATION_CLAUSES | {"on", "ignoring", "group_left", "group_right"}
+"""Words that label names in parentheses follow."""
 
-_OPERATORS: Final = _LISTS | {"and", "or", "unless", "bool", "offset", "atan2", "inf", "nan"}
+_KEYWORDS: Final = _LABEL_LIST_WORDS | {"and", "or", "unless", "bool", "offset", "atan2", "inf", "nan"}
+"""Names that are not metrics."""
+
+
+class Matcher(NamedTuple):
+    """A condition on a label."""
+
+    label: str
+    operator: str
+    #: Value without quotes.
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
     """A selector of series."""
 
+    #: Name of the metric, empty for a selector by labels alone.
     metric: str
-    #: Label, operator and value (without quotes) of each matcher.
-    matchers: tuple[tuple[str, str, str], ...]
+    matchers: tuple[Matcher, ...]
     #: Names of the functions around it, the outermost first.
-    within: tuple[str, ...]
+    functions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
     """A range in brackets."""
 
+    #: Content of the brackets.
     text: str
     #: Name of the nearest function around it, or empty.
     function: str
 
 
-def read(query: str) -> list[Selector | Range]:
+def selectors_and_ranges(query: str) -> list[Selector | Range]:
     """Return the selectors and ranges of a query in the order in which they end.
 
-    Text beyond the limit of nesting is skipped.
+    The scan ends where parentheses are nested too deeply. The list is empty for a query that is too long.
     """
-    return list(_Scanner(query).found()) if len(query) <= _LONGEST else []
+    return list(_Scanner(query).scan()) if len(query) <= _MAX_CHARACTERS else []
 
 
 class _Scanner:
-    def __init__(self, query: str) -> None:
-        self._words = [(found.lastgroup or "", found[0]) for found in _WORDS.finditer(query) if found.lastgroup != "skip"]
-        self._at = 0
+    """A scanner over the tokens of one query."""
 
-    def found(self) -> Iterator[Selector | Range]:
+    def __init__(self, query: str) -> None:
+        # The category and text of each token.
+        self._tokens = [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(query) if match.lastgroup != "skip"]
+        self._position = 0
+
+    def scan(self) -> Iterator[Selector | Range]:
         functions: list[str] = []
-        before = aggregation = ""
-        while self._at < len(self._words):
-            kind, word = self._words[self._at]
-            self._at += 1
-            if word == "(" and before.lower() in _LISTS:
-                self._until(")")
-                before, aggregation = aggregation, ""
+        previous_name = name_before_labels = ""
+        while self._position < len(self._tokens):
+            category, word = self._tokens[self._position]
+            self._position += 1
+            if word == "(" and previous_name.lower() in _LABEL_LIST_WORDS:
+                self._take_until(")")
+                # In ``sum by (job) (x)`` the parentheses after the labels are those of ``sum``.
+                previous_name, name_before_labels = name_before_labels, ""
                 continue
             if word == "(":
-                if len(functions) == _DEEPEST:
+                if len(functions) == _MAX_DEPTH:
                     return
-                functions.append(before)
+                functions.append(previous_name)
             elif word == ")":
                 del functions[-1:]
             elif word == "[":
-                yield Range(self._until("]"), next((name for name in reversed(functions) if name), ""))
+                yield Range(self._take_until("]"), next((name for name in reversed(functions) if name), ""))
             elif word == "{":
                 yield Selector("", self._matchers(), tuple(functions))
-            elif kind == "name" and self._is_metric(word, before):
-                yield Selector(word, self._matchers() if self._next("{") else (), tuple(functions))
-            aggregation = before if word.lower() in _GROUPING else ""
-            before = word if kind == "name" else ""
+            elif category == "name" and self._is_metric(word, previous_name):
+                yield Selector(word, self._matchers() if self._skip("{") else (), tuple(functions))
+            name_before_labels = previous_name if word.lower() in _AGGREGATION_CLAUSES else ""
+            previous_name = word if category == "name" else ""
 
-    def _is_metric(self, word: str, before: str) -> bool:
-        following = self._words[self._at][1].lower() if self._at < len(self._words) else ""
-        if following == "(" or following in _GROUPING or word.lower() in _OPERATORS or before.lower() == "offset":
+    def _is_metric(self, word: str, previous_name: str) -> bool:
+        next_word = self._tokens[self._position][1].lower() if self._position < len(self._tokens) else ""
+        if next_word == "(" or next_word in _AGGREGATION_CLAUSES or word.lower() in _KEYWORDS or previous_name.lower() == "offset":
             return False
-        # A variable alone may stand for a number.
-        return following == "{" or not word.startswith(("$", "[["))
+        # A variable alone may be a number.
+        return next_word == "{" or not word.startswith(("$", "[["))
 
-    def _next(self, sign: str) -> bool:
-        is_there = self._at < len(self._words) and self._words[self._at][1] == sign
-        self._at += is_there
-        return is_there
+    def _skip(self, sign: str) -> bool:
+        """Skip the next token if it is ``sign``. Return whether it was skipped."""
+        is_next = self._position < len(self._tokens) and self._tokens[self._position][1] == sign
+        self._position += is_next
+        return is_next
 
-    def _until(self, sign: str) -> str:
+    def _take_until(self, sign: str) -> str:
+        """Skip the tokens up to and including the next ``sign``, and return those before ``sign``, joined."""
         words = []
-        while self._at < len(self._words) and not self._next(sign):
-            words.append(self._words[self._at][1])
-            self._at += 1
+        while self._position < len(self._tokens) and not self._skip(sign):
+            words.append(self._tokens[self._position][1])
+            self._position += 1
         return "".join(words)
 
-    def _matchers(self) -> tuple[tuple[str, str, str], ...]:
-        words = []
-        while self._at < len(self._words) and not self._next("}"):
-            words.append(self._words[self._at])
-            self._at += 1
-        found = []
-        for (_, label), (_, sign), (kind, value) in zip(words, words[1:], words[2:], strict=False):
-            if kind == "text" and sign in ("=", "=~", "!=", "!~"):
-                found.append((label, sign, value[1:-1]))
-        return tuple(found)
+    def _matchers(self) -> tuple[Matcher, ...]:
+        """Skip the tokens up to the closing brace, and return the matchers among them."""
+        tokens = []
+        while self._position < len(self._tokens) and not self._skip("}"):
+            tokens.append(self._tokens[self._position])
+            self._position += 1
+        matchers = []
+        for (_, label), (_, operator), (value_kind, value) in zip(tokens, tokens[1:], tokens[2:], strict=False):
+            if value_kind == "text" and operator in ("=", "=~", "!=", "!~"):
+                matchers.append(Matcher(label, operator, value[1:-1]))
+        return tuple(matchers)

@@ -1,0 +1,192 @@
+"""Q3, Q4 and Q5: the choice of the next job in a backlog.
+
+Q3 claims jobs from a backlog of 100,000 and from one of 1,000. Q4 measures the delay of single jobs of another organization while
+a worker has the large backlog, and while it has none. Q5 submits, claims and finishes jobs with and without priorities, fairness
+keys, weights and concurrency groups.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+from tests.acceptance.processes import Stack
+from tests.servers import databases
+
+from benchmarks.jobs.small import spec
+from benchmarks.processes import start_service
+from benchmarks.row import Row, in_turns, median_of
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import namespace_of
+from dashwright.common.jobs.routing import EVALUATE
+from dashwright.common.kinds.registry import EVALUATION
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.common.stores import claims, jobs
+from dashwright.common.stores.claims import FinalState
+from dashwright.common.stores.job_records import NewJob, StoredJob
+from dashwright.common.work.wakeups import WakeupPublisher
+
+_LARGE, _SMALL = 100_000, 1_000
+_CLAIMS = 100
+_SINGLE_JOBS = 50
+_DRAINED = 2_000
+#: Free slots of the worker that drains jobs.
+_SLOTS = 100
+#: Jobs of one submission.
+_SUBMITTED = 1_000
+_POLL_SECONDS = 0.005
+_LEASE = timedelta(minutes=10)
+
+_WORKING, _SUCCESS = b'{"state":"working"}', b'{"state":"success"}'
+_SPEC = orjson.dumps(spec()).decode()
+
+_BUSY, _OTHER = namespace_of(1), namespace_of(2)
+
+#: Hides the backlog from workers, or shows it again.
+_HIDE = "update job_namespace set claimable_queues = 0 where namespace = $1"
+_SHOW = """
+    update job_namespace n set claimable_queues = (
+        select count(*) from job_queue q where (q.pool, q.namespace) = (n.pool, n.namespace) and q.is_claimable
+    ) where namespace = $1
+"""
+_DELAY = "select extract(epoch from finished_at - created_at)::float8 from job where uid = $1 and finished_at is not null"
+
+
+async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Return the rows of Q3, Q4 and Q5."""
+    server_url, template = databases.with_database(database_url, "postgres"), urlsplit(database_url).path[1:]
+    async with AsyncExitStack() as opened:
+        # Copied first, since a database cannot be copied while it has connections.
+        small_url = await opened.enter_async_context(databases.fresh(server_url, template))
+        empty_url = await opened.enter_async_context(databases.fresh(server_url, template))
+        large, small, empty = [await _open(opened, url) for url in (database_url, small_url, empty_url)]
+        await _fill(large, _LARGE)
+        await _fill(small, _SMALL)
+        return [
+            await _claim_row(large, small),
+            await _delay_row(opened, large, Stack(database_url, amqp_url, folder, JOB_LEASE_SECONDS="30"), folder),
+            await _throughput_row(empty),
+        ]
+
+
+async def _open(opened: AsyncExitStack, url: str) -> Database:
+    database = await Database.open(url, application_name="backlog")
+    opened.push_async_callback(database.close)
+    return database
+
+
+def _new_jobs(count: int, *, namespace: str = _BUSY, priorities: int = 1, keys: int = 1, groups: int = 0) -> list[NewJob]:
+    """Return evaluations, spread evenly over priorities, fairness keys with different weights, and concurrency groups."""
+    return [
+        NewJob(
+            name=f"e-{uuid.uuid4().hex}",
+            namespace=namespace,
+            spec=_SPEC,
+            repository=None,
+            action=EVALUATE,
+            labels={},
+            created="2026-01-01T00:00:00Z",
+            coalesce_key=None,
+            concurrency_group=f"group-{index % groups}" if groups else None,
+            group_limit=_SLOTS,
+            wake_key=EVALUATE,
+            priority=1 + index % priorities,
+            fairness_key=f"key-{index % keys}",
+            weight=float(1 + index % keys),
+        )
+        for index in range(count)
+    ]
+
+
+async def _submit(database: Database, new_jobs: Sequence[NewJob]) -> Sequence[StoredJob]:
+    submitted: list[StoredJob] = []
+    for start in range(0, len(new_jobs), _SUBMITTED):
+        async with database.transaction() as connection:
+            result = await jobs.submit(connection, EVALUATION, new_jobs[start : start + _SUBMITTED], submitted_by={"uid": "user:1"})
+        submitted += result.jobs
+    return submitted
+
+
+async def _fill(database: Database, count: int) -> None:
+    """Create a backlog in five queues. The tables are vacuumed, as PostgreSQL does by itself."""
+    await _submit(database, _new_jobs(count, keys=5))
+    async with database.connection() as connection:
+        await connection.execute("vacuum analyze")
+
+
+async def _claim_row(large: Database, small: Database) -> Row:
+    async def claim_some(database: Database) -> Sequence[float]:
+        seconds = []
+        async with database.connection() as connection:
+            for _ in range(_CLAIMS):
+                owner, started = uuid.uuid4(), time.perf_counter()
+                [job] = await claims.claim(connection, EVALUATE, limit=1, owner=owner, lease=_LEASE, status=_WORKING)
+                seconds.append(time.perf_counter() - started)
+                async with connection.transaction():
+                    await claims.requeue(connection, job.uid, owner=owner)
+        return seconds
+
+    of_large, of_small = await in_turns(lambda: claim_some(large), lambda: claim_some(small))
+    path = f"claim with {_LARGE:,} waiting jobs, to {_SMALL:,}, p50"
+    return Row("Q3", path, "ms", median_of(of_large, 50) * 1000, median_of(of_small, 50) * 1000, 1.2)
+
+
+async def _delay_row(opened: AsyncExitStack, large: Database, stack: Stack, folder: Path) -> Row:
+    await start_service(opened, stack, "dashwright-expressions", folder)
+    broker = AmqpBroker(stack.amqp_url)
+    await broker.start()
+    opened.push_async_callback(broker.close)
+    wakeups = WakeupPublisher(broker)
+
+    async def run_single_jobs(toggle: str) -> Sequence[float]:
+        async with large.connection() as connection:
+            await connection.execute(toggle, _BUSY)
+        seconds = []
+        for job in _new_jobs(_SINGLE_JOBS, namespace=_OTHER):
+            async with large.transaction() as connection:
+                submitted = await jobs.submit(connection, EVALUATION, [job], submitted_by={"uid": "user:1"})
+            wakeups.publish_soon(submitted.wakeups)
+            seconds.append(await _delay(large, submitted.jobs[0].uid))
+        return seconds
+
+    with_backlog, alone = await in_turns(lambda: run_single_jobs(_SHOW), lambda: run_single_jobs(_HIDE))
+    async with large.connection() as connection:
+        assert await jobs.count(connection, EVALUATION, _BUSY) == _LARGE
+    added = max(0.0, median_of(with_backlog, 95) - median_of(alone, 95))
+    path = f"one job next to {_LARGE:,} of another organization, p95 added to alone, to 100 ms"
+    return Row("Q4", path, "ms", added * 1000, 100.0, 1.0)
+
+
+async def _delay(database: Database, uid: uuid.UUID) -> float:
+    """Return the seconds from the submission of a job to its end, once it has ended."""
+    async with asyncio.timeout(60):
+        while True:
+            async with database.connection() as connection:
+                seconds: float | None = await connection.fetchval(_DELAY, uid)
+            if seconds is not None:
+                return seconds
+            await asyncio.sleep(_POLL_SECONDS)
+
+
+async def _throughput_row(database: Database) -> Row:
+    async def drain(new_jobs: Sequence[NewJob]) -> Sequence[float]:
+        started = time.perf_counter()
+        await _submit(database, new_jobs)
+        owner, finished = uuid.uuid4(), 0
+        while finished < len(new_jobs):
+            async with database.connection() as connection:
+                claimed = await claims.claim(connection, EVALUATE, limit=_SLOTS, owner=owner, lease=_LEASE, status=_WORKING)
+            async with database.transaction() as connection:
+                finished += len(await claims.finish(connection, [FinalState(job.uid, owner, "success", _SUCCESS) for job in claimed]))
+        return [time.perf_counter() - started]
+
+    with_choice, without = await in_turns(
+        lambda: drain(_new_jobs(_DRAINED, priorities=5, keys=4, groups=3)), lambda: drain(_new_jobs(_DRAINED))
+    )
+    path = f"{_DRAINED:,} jobs with priorities, keys, weights, groups, to without"
+    return Row("Q5", path, "ms", median_of(with_choice, 50) * 1000, median_of(without, 50) * 1000, 1 / 0.9)

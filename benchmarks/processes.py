@@ -1,0 +1,41 @@
+"""Processes whose output is a file: reading each line in the benchmark's process, as tests do, would be measured as their time."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from tests.acceptance.processes import Stack
+
+
+async def start_service(opened: AsyncExitStack, stack: Stack, name: str, folder: Path) -> str:
+    """Start a service with the settings of a stack, and return its address, or its name if it serves no HTTP."""
+    settings = {f"DASHWRIGHT_{name}": value for name, value in stack.settings.items()} | {"DASHWRIGHT_LOG_FORMAT": "json"}
+    log = folder / f"{name}.log"
+    await start(opened, log, str(Path(sys.executable).with_name(name)), environment=settings)
+    return await read_line(log, lambda line: str(json.loads(line).get("address", name)) if '"serving"' in line else "")
+
+
+async def start(opened: AsyncExitStack, log: Path, *command: str, environment: Mapping[str, str] | None = None) -> None:
+    """Start a process that writes its output into a file; it ends with ``opened``. ``environment`` has additional variables."""
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **(environment or {})}, stdout=output, stderr=output)
+    opened.push_async_callback(process.wait)
+    opened.callback(process.terminate)
+
+
+async def read_line(log: Path, read: Callable[[str], str]) -> str:
+    """Return the first value that ``read`` finds in a line, waiting for it. ``read`` returns an empty string for other lines."""
+    async with asyncio.timeout(60):
+        while True:
+            if found := _first(log, read):
+                return found
+            await asyncio.sleep(0.05)
+
+
+def _first(log: Path, read: Callable[[str], str]) -> str:
+    lines = log.read_text().splitlines(keepends=True)
+    return next((value for line in lines if line.endswith("\n") and (value := read(line))), "")

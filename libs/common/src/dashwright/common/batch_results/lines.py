@@ -1,0 +1,62 @@
+"""Line of an item in the results of a batch: ``{"index", "id", "state", "error"?, "result"?}``.
+
+The result is last and is copied as it is, so that a large one is never parsed or in memory as a whole.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from dashwright.common.models.batch import ItemState
+from dashwright.common.models.provisioning import JobStatus
+from dashwright.common.stores.batch_results import ItemResult
+
+_RESULT: Final = b',"result":'
+_LINE_END: Final = b"}\n"
+_ENDED: Final = frozenset({ItemState.SUCCESS, ItemState.ERROR, ItemState.CANCELLED})
+_EVALUATION: Final = "Evaluation"
+
+
+class LineEnds(NamedTuple):
+    """The parts of a line before and after the result of an evaluation."""
+
+    head: bytes
+    tail: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Parsed line, except for its result."""
+
+    index: int
+    id: str
+    state: str
+    error: str | None
+    result: bytes | None  #: JSON.
+
+
+def line_ends(item: ItemResult) -> LineEnds:
+    """Return the parts of a line around the result of an evaluation. Without one, all of the line is in the head."""
+    members: dict[str, Any] = {"index": item.index, "id": item.id, "state": item.state}
+    result = None
+    if item.state in _ENDED:
+        if item.state != ItemState.SUCCESS and item.status:
+            members["error"] = JobStatus.model_validate_json(item.status).error
+        if item.kind != _EVALUATION:
+            result = item.status
+        elif item.state == ItemState.SUCCESS and item.body_size is None:
+            members["error"] = "the result was deleted or has expired"
+    head = orjson.dumps(members)[:-1]
+    if item.kind == _EVALUATION and item.body_size is not None:
+        return LineEnds(head + _RESULT, _LINE_END)
+    return LineEnds(head + (_LINE_END if result is None else _RESULT + result.encode() + _LINE_END), b"")
+
+
+def parse_line(line: bytes) -> Line:
+    """Return the members of a line, which ends with a newline."""
+    # Inside a JSON string, the quotes of the separator would be escaped.
+    head, separator, tail = line.partition(_RESULT)
+    members = orjson.loads(head + b"}" if separator else head)
+    result = tail.removesuffix(_LINE_END) if separator else None
+    return Line(members["index"], members["id"], members["state"], members.get("error"), result)

@@ -1,0 +1,52 @@
+"""Lines of a stored segment: an object with one line of NDJSON for each item, compressed by gzip."""
+
+import zlib
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Final
+
+from dashwright.common.object_storage import ObjectStorage
+
+#: Maximum size of a part of a line, in bytes. It limits the memory that a compressed object can fill.
+_PART_BYTES: Final = 256 * 1024
+#: Parameter of zlib for the format gzip.
+GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
+
+
+class StoredLines:
+    """Lines of an object, in their order. The line after the last one read begins at the index ``index``."""
+
+    def __init__(self, storage: ObjectStorage, path: str, *, size: int, first_index: int) -> None:
+        self._storage = storage
+        self.path = path
+        self._size = size
+        self.index = first_index
+        self._position = 0
+        self._compressed = b""
+        self._decompressor = zlib.decompressobj(GZIP_WBITS)
+        self._parts: deque[bytes] = deque()
+
+    async def line(self, index: int) -> AsyncIterator[bytes]:
+        """Yield the line of an item in parts, the last of which ends with a newline. Earlier lines are skipped.
+
+        Raises ObjectMissing if the object was deleted, and Unavailable.
+        """
+        while self.index <= index:
+            if not self._parts:
+                await self._read()
+            part = self._parts.popleft()
+            is_wanted = self.index == index
+            self.index += part.endswith(b"\n")
+            if is_wanted:
+                yield part
+
+    async def _read(self) -> None:
+        """Decompress more lines. An object that ends too early raises EOFError."""
+        if not self._compressed:
+            if self._position >= self._size:
+                raise EOFError(f"the object {self.path} ends before index {self.index}")
+            self._compressed = await self._storage.read(self.path, start=self._position, size=self._size)
+            self._position += len(self._compressed)
+        data = self._decompressor.decompress(self._compressed, _PART_BYTES)
+        self._compressed = self._decompressor.unconsumed_tail
+        self._parts.extend(data.splitlines(keepends=True))

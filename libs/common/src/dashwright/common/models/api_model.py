@@ -1,0 +1,23 @@
+"""Base class of the JSON objects that the API reads and writes."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic.alias_generators import to_camel
+
+
+class ApiModel(BaseModel):
+    """JSON object of the API. Unknown fields are dropped on input, and null counts as missing."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_missing(cls, value: Any) -> Any:
+        if isinstance(value, dict) and None in value.values():
+            return {key: item for key, item in value.items() if item is not None}
+        return value
+
+    def to_json(self) -> bytes:
+        """Return the JSON of the API: all required fields, and the optional fields that are set."""
+        return self.model_dump_json(by_alias=True, exclude_none=True).encode()

@@ -1,0 +1,93 @@
+"""Use cases on batches. Each change is audited."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from dashwright.api.batches.open_batch import has_items, lock_batch
+from dashwright.api.domain.actor import Actor
+from dashwright.api.domain.events import event_of, subject_of
+from dashwright.api.stores import audit
+from dashwright.common.database.dry_run import transaction_or_dry_run
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import Conflict
+from dashwright.common.kinds.registry import BATCH
+from dashwright.common.models.batch import BatchState, BatchStatus, ItemState
+from dashwright.common.stores import batches, resources, statuses
+from dashwright.common.stores.batches import ListedItem
+from dashwright.common.stores.resources import StoredObject
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPage:
+    """Page of the items of a batch."""
+
+    items: Sequence[ListedItem]
+    next_index: int | None  #: Index with which the next page begins. None on the last page.
+
+
+class Batches:
+    """The use cases on batches."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def list_items(self, namespace: str, name: str, *, first: int, limit: int, state: ItemState | None) -> ItemPage:
+        """Return at most ``limit`` items from the index ``first`` on. Raises NotFound for an unknown batch."""
+        async with self._database.connection() as connection:
+            batch = await resources.get(connection, BATCH, namespace, name)
+            items = await batches.list_items(connection, batch.uid, first=first, limit=limit + 1, state=state)
+        return ItemPage(items[:limit], items[limit].index if len(items) > limit else None)
+
+    async def close(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
+        """Accept no more items, and return the batch. Does nothing if the batch is closed. Raises NotFound."""
+        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+            stored_object, batch = await lock_batch(connection, namespace, name)
+            # The controller closes a batch with items in its spec when it has stored them.
+            if not batch.is_closed and not has_items(stored_object):
+                await batches.close(connection, batch.uid)
+                await _audit(connection, actor, "close", name)
+        return stored_object
+
+    async def cancel(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
+        """Have the items that did not end cancelled, and return the batch. Does nothing if the batch ended. Raises NotFound."""
+        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+            stored_object, batch = await lock_batch(connection, namespace, name)
+            if batch.finished_at is None and batch.stop_reason != batches.CANCELLED:
+                await batches.stop(connection, batch.uid, batches.CANCELLED)
+                await _audit(connection, actor, "cancel", name)
+        log.info("batch_cancelled", batch=name, namespace=namespace)
+        return stored_object
+
+    async def retry(
+        self, actor: Actor, namespace: str, name: str, *, states: Sequence[ItemState], ids: Sequence[str] | None, dry_run: bool
+    ) -> int:
+        """Make items pending again that ended in one of the states, and return their number. ``ids`` limits them to these ids.
+
+        Raises NotFound, and Conflict for a batch that is being stopped.
+        """
+        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+            await resources.lock(connection, namespace)
+            _, batch = await lock_batch(connection, namespace, name)
+            if batch.stop_reason is not None and batch.finished_at is None:
+                raise Conflict("the batch is being stopped; retry its items after it has ended", retry_after=1)
+            retried = await batches.retry(connection, batch.uid, states=[state.value for state in states], ids=ids)
+            if retried:
+                # A client that waits for the end must not see the previous one.
+                await statuses.update(connection, BATCH, namespace, name, BatchStatus, _set_unfinished)
+                await _audit(connection, actor, "retry", name)
+        log.info("batch_retried", batch=name, namespace=namespace, items=retried)
+        return retried
+
+
+def _set_unfinished(status: BatchStatus, _: StoredObject) -> None:
+    status.finished = None
+    if status.state is not BatchState.OPEN:
+        status.state = BatchState.RUNNING
+
+
+async def _audit(connection: Connection, actor: Actor, verb: str, name: str) -> None:
+    await audit.record(connection, actor, event_of(BATCH, verb), subject_of(BATCH, name), org_id=actor.org_id)

@@ -1,0 +1,126 @@
+"""Additions of items to batches from the queue. Those that arrive during a commit are committed together, one transaction a batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dashwright.api.batches.open_batch import ItemLimits, lock_batch, require_open
+from dashwright.api.batches.plan import AdditionPlan
+from dashwright.api.domain.actor import Actor
+from dashwright.api.domain.batch_items import SUBMIT_VERB, RefusedItem
+from dashwright.api.domain.events import event_of, subject_of
+from dashwright.api.stores import audit
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import Conflict, DashwrightError
+from dashwright.common.group_commit import GroupCommit
+from dashwright.common.kinds.registry import BATCH
+from dashwright.common.models.batch import ItemVerdict
+from dashwright.common.stores import batches
+from dashwright.common.stores.batches import NewItem
+
+#: Maximum number of additions that are committed together.
+_MAX_GROUP: Final = 200
+#: Number of items from which on a transaction takes no further additions.
+_MAX_ITEMS: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Items of one message."""
+
+    actor: Actor
+    namespace: str
+    batch: str  #: Name of the batch.
+    items: Sequence[NewItem | RefusedItem]
+    closes: bool  #: Close the batch after these items.
+    trace: str | None  #: W3C traceparent.
+
+
+#: The verdicts on the items of an addition, or the reason why none of them is stored.
+_Result = Sequence[ItemVerdict] | DashwrightError
+
+
+class GroupAdditions:
+    """Adder of items from the queue.
+
+    Messages may overtake each other, so a batch that was closed through the queue accepts further ones until it has ended.
+    """
+
+    def __init__(self, database: Database, limits: ItemLimits) -> None:
+        self._database = database
+        self._limits = limits
+        self._group = GroupCommit(self._commit, max_items=_MAX_GROUP)
+
+    async def add(self, addition: Addition) -> Sequence[ItemVerdict]:
+        """Add the items of one message, and return a verdict for each.
+
+        Raises NotFound, TooManyWaitingJobs if not all new items may wait, and Conflict if there are new items and the batch accepts none.
+        """
+        result = await self._group.add(addition)
+        if isinstance(result, DashwrightError):
+            raise result
+        return result
+
+    async def _commit(self, group: Sequence[Addition]) -> Sequence[_Result]:
+        results: dict[int, _Result] = {}
+        for positions in _transactions(group):
+            additions = [group[position] for position in positions]
+            try:
+                batch_results = await self._commit_batch(additions)
+            except DashwrightError as error:
+                batch_results = [error] * len(additions)
+            results |= zip(positions, batch_results, strict=True)
+        return [results[position] for position in range(len(group))]
+
+    async def _commit_batch(self, additions: Sequence[Addition]) -> Sequence[_Result]:
+        """Add the items of several messages to their common batch."""
+        namespace, name = additions[0].namespace, additions[0].batch
+        async with self._database.transaction() as connection:
+            stored_object, batch = await lock_batch(connection, namespace, name)
+            refusal: Conflict | None = None
+            try:
+                require_open(stored_object, batch, accepts_late=True)
+            except Conflict as error:
+                refusal = error
+            ids = [item.id for addition in additions for item in addition.items if isinstance(item, NewItem)]
+            capacity = await self._limits.capacity(connection, batch)
+            plan = AdditionPlan(await batches.find_by_id(connection, batch.uid, ids), first_index=batch.total, room=capacity.batch_room)
+            results: list[_Result] = []
+            for addition in additions:
+                added = plan.count_new(addition.items)
+                fault = (refusal or capacity.waiting_error(len(plan.new_items) + added)) if added else None
+                results.append(fault or [plan.decide(item) for item in addition.items])
+            stored = [addition for addition, result in zip(additions, results, strict=True) if not isinstance(result, DashwrightError)]
+            if plan.new_items:
+                first = stored[0]
+                submitter = {"uid": first.actor.uid, "login": first.actor.login}
+                await batches.add(connection, batch, plan.new_items, submitted_by=submitter, trace=first.trace)
+            if any(addition.closes for addition in stored) and not batch.is_closed:
+                await batches.close(connection, batch.uid, accepts_late=True)
+            await _audit(connection, stored)
+        return results
+
+
+def _transactions(group: Sequence[Addition]) -> Sequence[Sequence[int]]:
+    """Return the positions of the additions of each transaction, in their order."""
+    transactions: list[list[int]] = []
+    open_transactions: dict[tuple[str, str], tuple[list[int], int]] = {}
+    for position, addition in enumerate(group):
+        key = (addition.namespace, addition.batch)
+        positions, count = open_transactions.get(key, ([], 0))
+        if not positions:
+            transactions.append(positions)
+        positions.append(position)
+        count += len(addition.items)
+        open_transactions[key] = (positions, count) if count < _MAX_ITEMS else ([], 0)
+    return transactions
+
+
+async def _audit(connection: Connection, additions: Sequence[Addition]) -> None:
+    action = event_of(BATCH, SUBMIT_VERB)
+    events = [
+        audit.Event(addition.actor, action, subject_of(BATCH, addition.batch), status=202, org_id=addition.actor.org_id)
+        for addition in additions
+    ]
+    if events:
+        await audit.record_all(connection, events)

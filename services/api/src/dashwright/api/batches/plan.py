@@ -1,0 +1,48 @@
+"""Decisions on items that are added to a batch: which are new, which the batch has already, and which are refused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dashwright.api.domain.batch_items import RefusedItem
+from dashwright.common.models.batch import ItemVerdict
+from dashwright.common.stores.batches import KnownItem, NewItem
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The number of items that can be added, and why no more."""
+
+    free: int
+    message: str
+
+
+class AdditionPlan:
+    """Plan of an addition. Items that are decided later may be equal to earlier ones."""
+
+    def __init__(self, known: Mapping[str, KnownItem], *, first_index: int, room: Room) -> None:
+        """Create a plan. ``known`` has the items of the batch by id, and ``first_index`` is the index of the first new item."""
+        self._known = dict(known)
+        self._first_index = first_index
+        self._room = room
+        self.new_items: list[NewItem] = []
+
+    def count_new(self, items: Sequence[NewItem | RefusedItem]) -> int:
+        """Return how many of the items are new."""
+        return len({item.id for item in items if isinstance(item, NewItem) and item.id not in self._known})
+
+    def decide(self, item: NewItem | RefusedItem) -> ItemVerdict:
+        """Return the verdict on an item. An accepted item is one of the new ones from then on."""
+        if isinstance(item, RefusedItem):
+            return ItemVerdict(id=item.id, status="refused", message=item.message)
+        known = self._known.get(item.id)
+        if known is not None and (known.kind, known.spec) == (item.kind, item.spec):
+            return ItemVerdict(index=known.index, id=item.id, status="duplicate")
+        if known is not None:
+            message = f"the batch has another item with this id, at index {known.index}; give every item an id of its own"
+            return ItemVerdict(id=item.id, status="refused", message=message)
+        if len(self.new_items) >= self._room.free:
+            return ItemVerdict(id=item.id, status="refused", message=self._room.message)
+        index = self._first_index + len(self.new_items)
+        self._known[item.id] = KnownItem(index, item.kind, item.spec)
+        self.new_items.append(item)
+        return ItemVerdict(index=index, id=item.id, status="accepted")

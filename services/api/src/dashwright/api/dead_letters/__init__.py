@@ -1,0 +1,1 @@
+"""Dead letters: stored from the queue, and read, replayed and discarded by operators."""

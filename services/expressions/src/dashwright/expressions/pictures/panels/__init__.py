@@ -1,0 +1,21 @@
+"""Functions that draw panels: a module for each form of drawing, and the table of functions by panel type."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dashwright.expressions.pictures.panels import bars, gauge, stat, table, text, timeseries
+from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
+
+#: The function that draws a panel, by the panel's type. A panel of any other type shows a message.
+DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
+    "timeseries": timeseries.draw,
+    "barchart": bars.draw,
+    "stat": stat.draw,
+    "gauge": gauge.draw,
+    "bargauge": gauge.draw_bars,
+    "table": table.draw,
+    "text": text.draw,
+}
+
+#: Types of panels whose queries are not run.
+WITHOUT_QUERIES: Final = frozenset({"text", "row"})

@@ -1,0 +1,49 @@
+"""Input and output of the functions that draw a panel."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.pictures.dashboard import Panel
+from dashwright.expressions.pictures.theme import Theme
+
+
+@dataclass(frozen=True, slots=True)
+class PanelProps:
+    """A panel with its query results, its size and the time range, as in Grafana's ``PanelProps``."""
+
+    panel: Panel
+    frames: Sequence[Frame]
+    width: float  #: In pixels.
+    height: float  #: In pixels.
+    theme: Theme
+    start: float  #: In milliseconds since 1970.
+    end: float  #: In milliseconds since 1970.
+
+
+@dataclass(frozen=True, slots=True)
+class PanelDrawing:
+    """A drawn panel: SVG elements, or the Vega-Lite spec of a chart."""
+
+    elements: Sequence[str] = ()  #: Of SVG; ignored if there is a chart.
+    chart: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A rectangle in a panel, in which one of the panel's values is drawn. Its position and size are in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class NothingToDraw(Exception):
+    """The panel shows ``message`` instead of a drawing. ``is_error`` is True if the reason is an error."""
+
+    def __init__(self, message: str, *, is_error: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.is_error = is_error

@@ -1,0 +1,312 @@
+"""HTTP client with one session for all data sources of a worker, and the credentials of each data source.
+
+It connects to allowed addresses only, and limits the size of responses.
+"""
+
+import base64
+import re
+import ssl
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import aiohttp
+from yarl import URL
+
+from dashwright.common.allowed_hosts import Address
+from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
+from dashwright.common.host_resolver import HostResolver
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.expressions.engine.limits import Limits
+
+_MAX_REDIRECTS: Final = 3
+_REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+_SEE_OTHER: Final = 303
+_CONNECT_TIMEOUT_SECONDS: Final = 10.0
+_MAX_CONNECTIONS: Final = 100
+_MAX_CACHED_CREDENTIALS: Final = 64
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+#: Characters of Latin-1 except the control characters of ASCII.
+_HEADER_VALUE: Final = re.compile(r"[ -~\x80-\xff]*")
+#: Headers about the transfer of a message, which a data source must not set.
+_FORBIDDEN_HEADERS: Final = frozenset({"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"})
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """The status and the body of a response."""
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Credentials:
+    """Headers and TLS settings of requests to a data source."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: ssl.SSLContext | None = None
+    server_name: str = ""  #: The name that the certificate must have; empty for the host of the URL.
+
+
+class _CredentialsCache:
+    """A cache of the credentials of recently used records.
+
+    Reading certificates is slow, and connections are reused only with the same TLS context.
+    """
+
+    def __init__(self) -> None:
+        # By organization, id and version of the record; the least recently used are first.
+        self._credentials: OrderedDict[tuple[int, int, int], _Credentials] = OrderedDict()
+
+    def get(self, record: SourceRecord) -> _Credentials:
+        """Return the credentials of a record. Raises BadRequest if they are invalid; the message has no secrets."""
+        key = record.org_id, record.id, record.version
+        credentials = self._credentials.pop(key, None) or _Credentials(
+            _headers(record), _tls(record), str(record.json_data.get("serverName") or "")
+        )
+        self._credentials[key] = credentials
+        if len(self._credentials) > _MAX_CACHED_CREDENTIALS:
+            self._credentials.popitem(last=False)
+        return credentials
+
+
+@dataclass(frozen=True, slots=True)
+class _HttpRequest:
+    method: str
+    url: URL
+    form: Mapping[str, str] | None  #: The parameters in the body of a POST; None for a GET, whose URL has them.
+    credentials: _Credentials
+
+
+class HttpClient:
+    """A client that opens at most ``connections`` connections to one host.
+
+    Further requests wait for a connection until their timeout.
+    """
+
+    def __init__(self, resolver: HostResolver, *, connections: int) -> None:
+        self._resolver = resolver
+        self._connections = connections
+        self._credentials_cache = _CredentialsCache()
+        self._open_session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._open_session is not None:
+            await self._open_session.close()
+            self._open_session = None
+
+    async def request(self, record: SourceRecord, method: str, path: str, parameters: Mapping[str, str], limits: Limits) -> HttpResponse:
+        """Return the response to a request. ``parameters`` are sent in the URL or, with POST, as a form.
+
+        A request may be sent again after an error of the connection, because queries change nothing. Raises BadRequest if
+        the settings of the data source are invalid or its address is forbidden, SourceFailed if it does not respond, and
+        TooLarge for a body above the limit.
+        """
+        credentials = self._credentials_cache.get(record)
+        url = _request_url(record, path)
+        if method == "POST":
+            request = _HttpRequest(method, url, parameters, credentials)
+        else:
+            request = _HttpRequest(method, url.extend_query(parameters), None, credentials)
+        for _ in range(_MAX_REDIRECTS + 1):
+            response_or_redirect = await self._send(request, limits)
+            if isinstance(response_or_redirect, HttpResponse):
+                return response_or_redirect
+            request = response_or_redirect
+        raise SourceFailed(
+            f"the data source {record.name!r:.80} redirects more than {_MAX_REDIRECTS} times; give its final address as the URL"
+        )
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        # Created on first use, because it belongs to the running event loop.
+        if self._open_session is None:
+            connector = aiohttp.TCPConnector(limit=_MAX_CONNECTIONS, limit_per_host=self._connections)
+            self._open_session = aiohttp.ClientSession(
+                connector=connector,
+                # Cookies of one data source must not reach another.
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS),
+                headers={"Accept-Encoding": "gzip, deflate", "User-Agent": "dashwright"},
+            )
+        return self._open_session
+
+    async def _send(self, request: _HttpRequest, limits: Limits) -> HttpResponse | _HttpRequest:
+        """Return the response, or the request that a redirect asks for."""
+        url = request.url
+        assert url.host is not None
+        assert url.port is not None
+        addresses = await self._resolver.resolve(url.host, url.port, encrypted=url.scheme == "https")
+        # aiohttp repeats a GET whose idle connection was closed by the server, but not a POST: it gets one more attempt here.
+        attempted_addresses = addresses if request.method == "GET" else [*addresses, addresses[-1]]
+        for attempt, address in enumerate(attempted_addresses, 1):
+            try:
+                return await self._exchange(request, address, limits)
+            except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
+                raise SourceFailed(
+                    f"no trusted connection to {_origin(url)}: {_reason(error)}; give the certificate that signed the host's as tlsCACert, "
+                    "or correct the address"
+                ) from error
+            except (aiohttp.ClientConnectionError, ConnectionError, TimeoutError) as error:
+                if attempt == len(attempted_addresses):
+                    raise SourceFailed(
+                        f"{_origin(url)} did not respond: {_reason(error)}; check the address, and that the server runs"
+                    ) from error
+            except (aiohttp.ClientError, aiohttp.http.HttpProcessingError) as error:
+                raise SourceFailed(f"{_origin(url)} sent an invalid or incomplete HTTP response: {_reason(error)}") from error
+        raise AssertionError("there is at least one attempt")
+
+    async def _exchange(self, request: _HttpRequest, address: Address, limits: Limits) -> HttpResponse | _HttpRequest:
+        """Send the request to one address of its host. Return the response, or the request that a redirect asks for."""
+        url, credentials = request.url, request.credentials
+        is_encrypted = url.scheme == "https"
+        host = url.host_port_subcomponent or ""
+        async with self._session.request(
+            request.method,
+            # The checked address, because a second resolution could return another one (DNS rebinding).
+            url.with_host(str(address)),
+            headers={**credentials.headers, "Host": host},
+            data=request.form,
+            allow_redirects=False,
+            # True is aiohttp's default: the certificate is verified.
+            ssl=(credentials.tls or True) if is_encrypted else True,
+            server_hostname=(credentials.server_name or url.raw_host) if is_encrypted else None,
+        ) as response:
+            if response.status in _REDIRECT_STATUSES and "Location" in response.headers:
+                return await self._redirect(request, response)
+            return HttpResponse(response.status, await _read_body(response, limits))
+
+    async def _redirect(self, request: _HttpRequest, response: aiohttp.ClientResponse) -> _HttpRequest:
+        """Return the request that a redirect asks for. Raises SourceFailed if its address is invalid or forbidden."""
+        try:
+            target = request.url.join(URL(response.headers["Location"]))
+            is_http = target.scheme in {"http", "https"} and target.host is not None and target.port is not None
+        except ValueError as error:
+            raise SourceFailed(f"{_origin(request.url)} redirects to an address that cannot be read; correct the URL") from error
+        if not is_http:
+            raise SourceFailed(f"{_origin(request.url)} redirects to something that is not HTTP; correct the URL")
+        try:
+            await self._resolver.resolve(target.host or "", target.port or 0, encrypted=target.scheme == "https")
+        except DashwrightError as error:
+            raise SourceFailed(f"{_origin(request.url)} redirects to {_origin(target)}: {error.message}") from error
+        # Credentials are for the data source, not for other hosts to which it redirects.
+        credentials = request.credentials if target.origin() == request.url.origin() else _Credentials()
+        if response.status == _SEE_OTHER:
+            return _HttpRequest("GET", target.with_user(None), None, credentials)
+        return _HttpRequest(request.method, target.with_user(None), request.form, credentials)
+
+
+async def _read_body(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
+    """Return the decompressed body. Raises TooLarge if its decompressed size exceeds the limit."""
+    body = bytearray()
+    while chunk := await response.content.readany():
+        limits.memory.reserve(len(chunk))
+        body += chunk
+        if len(body) > limits.source_bytes:
+            response.close()
+            raise limits.refusal(
+                "source_bytes",
+                f"the data source's response has more than {limits.source_bytes} bytes",
+                "ask for fewer series or less time",
+            )
+        limits.deadline.check()
+    return bytes(body)
+
+
+def _origin(url: URL) -> str:
+    """Return scheme, host and port of a URL, because the other parts may be secret."""
+    return f"{url.scheme}://{url.host_port_subcomponent}"
+
+
+def _reason(error: BaseException) -> str:
+    """Return the reason of an error, in the words of the operating system if available."""
+    cause = getattr(error, "os_error", error)
+    reason: str = getattr(cause, "strerror", None) or str(cause) or type(error).__name__
+    return reason[:200]
+
+
+def _request_url(record: SourceRecord, path: str) -> URL:
+    """Return the URL of ``path`` below the URL of the data source, with its custom parameters. Raises BadRequest."""
+    url = _base_url(record)
+    custom_parameters = parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)
+    query = [*url.query.items(), *custom_parameters]
+    return url.with_user(None).with_fragment(None).with_path(f"{url.path.rstrip('/')}/{path}").with_query(query)
+
+
+def _base_url(record: SourceRecord) -> URL:
+    try:
+        url = URL(record.url.strip())
+        is_complete = url.scheme in {"http", "https"} and bool(url.host) and url.port is not None
+    except ValueError as error:
+        raise _settings_error(record, "its URL cannot be read") from error
+    if not is_complete:
+        raise _settings_error(record, "its URL must be like https://prometheus.example.com:9090")
+    return url
+
+
+def _headers(record: SourceRecord) -> dict[str, str]:
+    """Return the headers for authentication, and the custom headers of a record. Raises BadRequest."""
+    headers = {}
+    url = _base_url(record)
+    if record.basic_auth:
+        headers["Authorization"] = _basic_authorization(record.basic_auth_user, record.secrets.get("basicAuthPassword", ""))
+    elif url.user is not None:
+        headers["Authorization"] = _basic_authorization(url.user, url.password or "")
+    index = 1
+    while (name := record.json_data.get(f"httpHeaderName{index}")) is not None:
+        value = record.secrets.get(f"httpHeaderValue{index}", "").strip()
+        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or name.lower() in _FORBIDDEN_HEADERS:
+            raise _settings_error(record, f"httpHeaderName{index} is not a header that can be set")
+        if not _HEADER_VALUE.fullmatch(value):
+            raise _settings_error(record, f"httpHeaderValue{index} holds characters that no header can hold")
+        headers[name] = value
+        index += 1
+    return headers
+
+
+def _basic_authorization(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _tls(record: SourceRecord) -> ssl.SSLContext | None:
+    """Return the TLS context of a record, or None if it has no TLS options. Raises BadRequest if a certificate is invalid."""
+    options, secrets = record.json_data, record.secrets
+    if not any(map(options.get, ("tlsSkipVerify", "tlsAuthWithCACert", "tlsAuth"))):
+        return None
+    try:
+        context = ssl.create_default_context(cadata=_secret_if(options, "tlsAuthWithCACert", secrets, "tlsCACert"))
+        if options.get("tlsSkipVerify"):
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if (certificate := _secret_if(options, "tlsAuth", secrets, "tlsClientCert")) is not None:
+            _load_client_certificate(context, certificate, secrets.get("tlsClientKey", ""))
+    except (ssl.SSLError, ValueError, OSError) as error:
+        reason = error.reason if isinstance(error, ssl.SSLError) else type(error).__name__
+        raise _settings_error(record, f"its TLS certificates or key cannot be read ({reason}); give them as PEM text") from None
+    return context
+
+
+def _secret_if(options: Mapping[str, Any], option: str, secrets: Mapping[str, str], name: str) -> str | None:
+    """Return the secret ``name`` if the option ``option`` is true, else None."""
+    return secrets.get(name, "") if options.get(option) else None
+
+
+def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    """Load the client certificate and its key into the context."""
+    # The ssl module reads keys from files only. This file is readable by its owner only, and deleted immediately.
+    with TemporaryDirectory(prefix="dashwright-tls-") as folder:
+        pair = Path(folder, "pair.pem")
+        pair.touch(0o600)
+        pair.write_text(f"{certificate}\n{key}\n")
+        # Without a password, OpenSSL would prompt for the password of an encrypted key at the terminal.
+        context.load_cert_chain(pair, password="")
+
+
+def _settings_error(record: SourceRecord, reason: str) -> BadRequest:
+    return BadRequest(f"the data source {record.name!r:.80} cannot be used: {reason}; correct the data source")

@@ -1,0 +1,48 @@
+"""Events about batches: CloudEvents 1.0 in the structured mode."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+
+from dashwright.common.kinds.registry import BATCH
+from dashwright.common.kinds.repository import host_of
+from dashwright.common.models.batch import BatchSpec, BatchStatus
+from dashwright.common.stores.batches import StoredBatch
+from dashwright.jobs_worker.stores.notifications import Receiver
+
+CONTENT_TYPE: Final = "application/cloudevents+json"
+
+_FINISHED: Final = "io.dashwright.batch.finished"
+
+
+def finished_event(batch: StoredBatch, status: BatchStatus, event_id: uuid.UUID) -> str:
+    """Return the event that a finished batch has ended, as JSON."""
+    assert batch.finished_at is not None, "the batch has ended"
+    event = {
+        "specversion": "1.0",
+        "id": str(event_id),
+        "source": f"/apis/{BATCH.api_version()}/namespaces/{batch.namespace}/{BATCH.plural}/{batch.name}",
+        "type": _FINISHED,
+        "subject": batch.name,
+        "time": batch.finished_at.isoformat(),
+        "datacontenttype": "application/json",
+        "data": {
+            "name": batch.name,
+            "namespace": batch.namespace,
+            "uid": str(batch.uid),
+            "status": orjson.loads(status.to_json()),
+        },
+    }
+    return orjson.dumps(event).decode()
+
+
+def receivers_of(spec: BatchSpec) -> Sequence[Receiver]:
+    """Return the receivers of the events of a batch."""
+    receivers: list[Receiver] = []
+    if spec.notify is not None and spec.notify.queue is not None:
+        receivers.append(Receiver("queue", spec.notify.queue, spec.notify.queue))
+    if spec.notify is not None and (webhook := spec.notify.webhook) is not None:
+        receivers.append(Receiver("webhook", webhook.url, host_of(webhook.url), webhook.encrypted_secret))
+    return receivers

@@ -1,0 +1,180 @@
+"""Delivery of the notifications that batches have ended, to queues and webhooks.
+
+Each notification is delivered at least once, with the same id in each repetition: a process that dies between a delivery and its
+record leaves the notification to another process.
+"""
+
+import asyncio
+import base64
+import binascii
+import random
+from collections import Counter
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, DashwrightError, Gone, SourceFailed, TooManyRequests, Unavailable, Unroutable
+from dashwright.common.kinds.notifications import signing_key, signing_secret_owner
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.message import Message
+from dashwright.common.secrets import SecretCipher
+from dashwright.jobs_worker.batches.events import CONTENT_TYPE
+from dashwright.jobs_worker.domain.webhook_signature import signed_headers
+from dashwright.jobs_worker.ports import Webhooks
+from dashwright.jobs_worker.stores import notifications
+from dashwright.jobs_worker.stores.notifications import ClaimedNotification, ClaimLimits
+
+log = structlog.get_logger()
+
+#: Concurrent deliveries of a process. A slow receiver occupies a few of them, and leaves the others to other organizations and hosts.
+LIMITS: Final = ClaimLimits(total=128, per_namespace=8, per_host=2)
+_SEARCH_INTERVAL_SECONDS: Final = 1.0
+#: Time limit of an attempt, with the resolution of the host.
+_ATTEMPT_SECONDS: Final = 30.0
+#: Time after which another process repeats an attempt that was not recorded.
+_LEASE: Final = timedelta(seconds=60)
+_FIRST_DELAY: Final = timedelta(seconds=5)
+_MAX_DELAY: Final = timedelta(hours=1)
+_SUCCESS: Final = range(200, 300)
+_REDIRECT: Final = range(300, 400)
+_GONE: Final = 410
+
+
+class NotificationSender:
+    """Sender of notifications. ``period`` is the time after the end of a batch for which failed attempts are repeated."""
+
+    def __init__(
+        self, database: Database, broker: Broker, webhooks: Webhooks, cipher: SecretCipher, clock: Clock, *, period: timedelta
+    ) -> None:
+        self._database = database
+        self._broker = broker
+        self._webhooks = webhooks
+        self._cipher = cipher
+        self._clock = clock
+        self._period = period
+        self._changed = asyncio.Event()
+        self._deliveries: dict[asyncio.Task[None], ClaimedNotification] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the delivery."""
+        self._task = asyncio.create_task(self._run(), name="notifications")
+
+    async def stop(self, *, drain: float) -> None:
+        """Claim no more notifications, and wait at most ``drain`` seconds for running attempts."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        running = list(self._deliveries)
+        if running:
+            _, unfinished = await asyncio.wait(running, timeout=drain)
+            for task in unfinished:
+                task.cancel()
+            await asyncio.gather(*unfinished, return_exceptions=True)
+
+    def wake(self) -> None:
+        """Search for due notifications immediately."""
+        self._changed.set()
+
+    async def _run(self) -> None:
+        while True:
+            self._changed.clear()
+            try:
+                await self._claim()
+            except Unavailable as error:
+                log.info("notifications_wait", error=error.message)
+            except Exception:
+                log.exception("notifications_wait")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SEARCH_INTERVAL_SECONDS):
+                    await self._changed.wait()
+
+    async def _claim(self) -> None:
+        """Start the delivery of due notifications, as many as the limits allow."""
+        running = self._deliveries.values()
+        async with self._database.connection() as connection:
+            claimed_notifications = await notifications.claim(
+                connection,
+                LIMITS,
+                by_namespace=Counter(claimed.namespace for claimed in running),
+                by_host=Counter(claimed.host for claimed in running),
+                lease=_LEASE,
+            )
+        for claimed in claimed_notifications:
+            task = asyncio.create_task(self._deliver(claimed), name=f"notification-{claimed.id}")
+            self._deliveries[task] = claimed
+            task.add_done_callback(self._on_done)
+
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        del self._deliveries[task]
+        self._changed.set()
+
+    async def _deliver(self, claimed: ClaimedNotification) -> None:
+        """Make one attempt and record its outcome."""
+        event = log.bind(batch=claimed.name, namespace=claimed.namespace, receiver=claimed.receiver, attempt=claimed.attempts)
+        try:
+            await self._attempt(claimed)
+        except DashwrightError as error:
+            retry_after = self._retry_after(claimed, error)
+            event.info("notification_not_delivered", error=error.message, is_last=retry_after is None)
+            with suppress(Unavailable):
+                async with self._database.transaction() as connection:
+                    await notifications.record_failure(connection, claimed, error=error.message, retry_after=retry_after)
+            return
+        except Exception:  # noqa: BLE001 - the lease expires, and the attempt is repeated
+            event.exception("notification_not_delivered")
+            return
+        event.info("notification_delivered")
+        with suppress(Unavailable):
+            async with self._database.transaction() as connection:
+                await notifications.record_delivery(connection, claimed)
+
+    async def _attempt(self, claimed: ClaimedNotification) -> None:
+        """Send a notification. Raises a DashwrightError if the receiver did not accept it, Gone if it never will."""
+        try:
+            async with asyncio.timeout(_ATTEMPT_SECONDS):
+                await (self._publish(claimed) if claimed.receiver == "queue" else self._post(claimed))
+        except TimeoutError as error:
+            raise SourceFailed(f"the {claimed.receiver} did not accept the notification within {_ATTEMPT_SECONDS:g} s") from error
+
+    async def _publish(self, claimed: ClaimedNotification) -> None:
+        message = Message(body=claimed.event.encode(), message_id=str(claimed.id), content_type=CONTENT_TYPE)
+        try:
+            await self._broker.publish("", claimed.target, message)
+        except Unroutable as error:
+            raise SourceFailed(f"the queue '{claimed.target}' does not exist; declare it at the broker") from error
+
+    async def _post(self, claimed: ClaimedNotification) -> None:
+        body = claimed.event.encode()
+        headers = signed_headers(self._signing_key(claimed), str(claimed.id), int(self._clock.seconds()), body)
+        response = await self._webhooks.post(claimed.target, {**headers, "Content-Type": CONTENT_TYPE}, body)
+        if response.status == _GONE:
+            raise Gone("the webhook responded with status 410, so the notification is not repeated")
+        if response.status in _REDIRECT:
+            raise SourceFailed(f"the webhook responded with the redirect {response.status}, which is not followed; change its url")
+        if response.status not in _SUCCESS:
+            raise TooManyRequests(f"the webhook responded with status {response.status}", retry_after=response.retry_after)
+
+    def _signing_key(self, claimed: ClaimedNotification) -> bytes:
+        """Return the key of the signatures. Raises BadRequest without a secret, and SecretUnreadable."""
+        try:
+            sealed = base64.b64decode(claimed.secret or "")
+            if not sealed:
+                raise BadRequest("the webhook has no secret; send secure.webhookSecret.create")
+            return signing_key(self._cipher.decrypt(sealed, signing_secret_owner(claimed.namespace, claimed.name)))
+        except (binascii.Error, ValueError) as error:
+            raise BadRequest("the stored secret of the webhook is damaged; send secure.webhookSecret.create") from error
+
+    def _retry_after(self, claimed: ClaimedNotification, error: DashwrightError) -> timedelta | None:
+        """Return the time until the next attempt, which doubles with each one, or None after the last."""
+        if isinstance(error, Gone):
+            return None
+        delay = min(_MAX_DELAY, _FIRST_DELAY * 2 ** min(claimed.attempts - 1, 20))
+        # Receivers that failed at the same time are not all called again at the same time.
+        delay *= random.uniform(0.75, 1.25)
+        delay = max(delay, min(_MAX_DELAY, timedelta(seconds=error.retry_after or 0)))
+        return delay if self._clock.now() + delay < claimed.created_at + self._period else None

@@ -1,0 +1,98 @@
+"""Status of batches: counts, the rate of the last seconds, and the first errors."""
+
+import uuid
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from dashwright.common.models.batch import BatchState, BatchStatus, ItemCounts
+from dashwright.common.models.provisioning import JobStatus
+from dashwright.common.stores import batches
+from dashwright.common.stores.batches import StoredBatch
+from dashwright.jobs_worker.stores.notifications import NO_OUTCOME, NotificationOutcome
+
+#: Time over which the rate is measured, in milliseconds.
+_RATE_MILLISECONDS: Final = 10_000
+#: Number of batches whose rates are known.
+_MAX_BATCHES: Final = 1000
+MAX_ERRORS: Final = 10
+
+_MESSAGES: Final = {
+    batches.CANCELLED: "the batch was cancelled",
+    batches.DEADLINE: "the deadline has passed",
+    batches.FAILURE: "an item failed, and onFailure is stop",
+}
+
+
+class RateMeter:
+    """Meter of the rate of each batch: the items that end per second, averaged over ten seconds."""
+
+    def __init__(self) -> None:
+        self._samples: dict[uuid.UUID, deque[tuple[int, int]]] = {}
+
+    def measure(self, batch: StoredBatch, now: int) -> float | None:
+        """Return the rate of a batch, or None if it is not known yet. ``now`` is in Unix milliseconds."""
+        samples = self._samples.setdefault(batch.uid, deque())
+        samples.append((now, batch.ended))
+        while samples[0][0] < now - _RATE_MILLISECONDS and len(samples) > 2:
+            samples.popleft()
+        while len(self._samples) > _MAX_BATCHES:
+            del self._samples[next(iter(self._samples))]
+        first_time, first_count = samples[0]
+        return max(0.0, (batch.ended - first_count) * 1000 / (now - first_time)) if now > first_time else None
+
+    def forget(self, uid: uuid.UUID) -> None:
+        """Discard what is known of a batch."""
+        self._samples.pop(uid, None)
+
+
+def status_of(
+    batch: StoredBatch,
+    errors: Sequence[tuple[int, str, str]],
+    *,
+    now: int,
+    rate: float | None = None,
+    outcome: NotificationOutcome = NO_OUTCOME,
+) -> BatchStatus:
+    """Return the status of a batch. ``errors`` are index, id and JobStatus of failed items, and ``now`` is in Unix milliseconds."""
+    remaining = batch.total - batch.ended
+    is_estimated = batch.finished_at is None and batch.is_closed and rate
+    return BatchStatus(
+        state=_state_of(batch),
+        counts=ItemCounts(
+            total=batch.total,
+            pending=remaining - batch.working,
+            working=batch.working,
+            success=batch.success,
+            error=batch.error,
+            cancelled=batch.cancelled,
+        ),
+        # A batch is complete only when it is finished.
+        progress=100.0 if batch.finished_at else min(99.9, round(100 * batch.ended / batch.total, 1)) if batch.total else 0.0,
+        rate=None if rate is None or batch.finished_at else round(rate, 1),
+        estimated_end=now + round(1000 * remaining / rate) if is_estimated and rate else None,
+        errors=[_error_text(*error) for error in errors] or None,
+        message=_MESSAGES[batch.stop_reason] if batch.stop_reason else None,
+        started=_milliseconds(batch.started_at),
+        finished=_milliseconds(batch.finished_at),
+        notified=_milliseconds(outcome.delivered_at),
+        notify_error=outcome.error,
+    )
+
+
+def _state_of(batch: StoredBatch) -> BatchState:
+    if batch.finished_at is None:
+        return BatchState.RUNNING if batch.is_closed else BatchState.OPEN
+    if batch.stop_reason == batches.CANCELLED:
+        return BatchState.CANCELLED
+    return BatchState.ERROR if batch.error or batch.stop_reason else BatchState.SUCCESS
+
+
+def _error_text(index: int, item_id: str, status: str) -> str:
+    """Return the error of an item with its index and id."""
+    return f"item {index} ({item_id}): {JobStatus.model_validate_json(status).error}"
+
+
+def _milliseconds(time: datetime | None) -> int | None:
+    return None if time is None else round(time.timestamp() * 1000)

@@ -1,0 +1,1 @@
+"""``dashwright dead-letters``: the dead letters of a server, over HTTP."""

@@ -1,0 +1,17 @@
+"""Documents that users write: JSON, or YAML by the name of the file."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from dashwright.common.json_documents import read_json
+from dashwright.common.yaml import read_yaml
+
+
+def read_document(file: str) -> Any:
+    """Return the document in a file, or in standard input if ``file`` is ``-``.
+
+    Raises OSError, UnicodeDecodeError, or a DashwrightError for a document that cannot be parsed.
+    """
+    source = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    return read_yaml(source) if file.endswith((".yaml", ".yml")) else read_json(source)

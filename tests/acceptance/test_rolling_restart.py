@@ -1,0 +1,88 @@
+"""Every process is replaced while clients work: no request fails, and every accepted job succeeds."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from tests.acceptance import dashboard_files
+from tests.acceptance.balancer import Balancer
+from tests.acceptance.client import PROVISIONING, Client
+from tests.acceptance.conftest import MakeStack
+from tests.acceptance.polling import until
+from tests.acceptance.queries import QUERY
+from tests.acceptance.records import Records
+
+REPOSITORIES = [f"team-{number}" for number in range(6)]
+CLIENTS = 4
+EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
+EVALUATION = {"spec": {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1 + 1"}]}}}
+
+
+@dataclass
+class Load:
+    """Requests of clients that keep their connections, until they are stopped."""
+
+    is_stopped: bool = False
+    requests: int = 0
+    accepted: set[str] = field(default_factory=set)
+    failures: list[str] = field(default_factory=list)
+
+    async def run(self, client: Client, number: int) -> None:
+        """Send queries, submissions, writes and reads in turn."""
+        while not self.is_stopped:
+            repository = REPOSITORIES[self.requests % len(REPOSITORIES)]
+            await self._send(client, 200, "POST", "/api/ds/query", json=QUERY)
+            accepted = [
+                await self._send(client, 202, "POST", f"{PROVISIONING}/repositories/{repository}/sync"),
+                await self._send(client, 202, "POST", EVALUATIONS, json=EVALUATION),
+            ]
+            self.accepted |= {job["metadata"]["name"] for job in accepted if job}
+            dashboard = {"dashboard": {"uid": f"client-{number}", "title": f"Client {number}"}, "overwrite": True}
+            await self._send(client, 200, "POST", "/api/dashboards/db", json=dashboard)
+            await self._send(client, 200, "GET", f"{PROVISIONING}/repositories")
+
+    async def _send(self, client: Client, status: int, method: str, path: str, **options: Any) -> Any:
+        self.requests += 1
+        try:
+            async with client.request(method, path, **options) as response:
+                body = await response.json()
+                if response.status == status:
+                    return body
+                self.failures.append(f"{method} {path}: {response.status} {body}")
+        except (aiohttp.ClientError, TimeoutError) as error:
+            self.failures.append(f"{method} {path}: {error!r}")
+        return None
+
+
+async def test_no_request_fails_and_no_job_is_lost(make_stack: MakeStack, records: Records) -> None:
+    """Two gateways and the workers are replaced one after the other. Each ends with status 0, and every job succeeds the first time."""
+    stack = make_stack(DRAIN_SECONDS="0.5")
+    for name in REPOSITORIES:
+        dashboard_files.write(stack.repositories / name / "one.json", dashboard_files.classic(f"{name}-one", name))
+    await stack.start()
+    load = Load()
+    async with Balancer() as balancer:
+        await balancer.add(stack.address)
+        await balancer.add((await stack.add("dashwright-api")).address)
+        old = [*stack.services]
+        async with Client(balancer.address) as setup:
+            for name in REPOSITORIES:
+                await setup.create_repository(name, name)
+        clients = [Client(balancer.address) for _ in range(CLIENTS)]
+        loads = [asyncio.create_task(load.run(client, number)) for number, client in enumerate(clients)]
+        for service in old:
+            successor = await stack.add(service.name)
+            if successor.address:
+                await balancer.add(successor.address)
+            assert await service.stop() == 0
+        load.is_stopped = True
+        await asyncio.gather(*loads)
+        await until(records.all_jobs_ended, seconds=60)
+        for client in clients:
+            await client.close()
+    assert load.failures == []
+    jobs = {job["name"]: (job["state"], job["attempts"]) for job in await records.jobs()}
+    assert load.accepted <= set(jobs)
+    assert set(jobs.values()) == {("success", 1)}
+    assert load.requests > 100

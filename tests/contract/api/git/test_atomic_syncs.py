@@ -1,0 +1,125 @@
+"""Readers and watches during a sync see the state before or after it, never a state in between."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from tests.contract.api.conftest import Api
+from tests.contract.api.git.trial import DASHBOARDS, Trial, dashboard, is_well
+from tests.contract.api.watching import watching
+
+MANY = 500
+REVISIONS = 3
+READERS = ("a list", "a list in pages", "a watch at a bookmark", "a new watch")
+
+
+class Observations:
+    """The revisions that each reader has seen, and whether the readers should end."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.is_over = False
+        self.seen: dict[str, set[str]] = {reader: set() for reader in READERS}
+        self._changed = asyncio.Event()
+
+    def check(self, reader: str, objects: Iterable[Any]) -> None:
+        """Record the revision of objects. Fails if they belong to several revisions."""
+        titles = {item["spec"]["title"]: item["metadata"]["name"] for item in objects}
+        assert len(titles) <= 1, f"{reader} returned {titles}"
+        self.seen[reader].update(titles)
+        self._changed.set()
+
+    async def all_saw(self, number: int) -> None:
+        """Wait until every reader has seen a revision."""
+        async with asyncio.timeout(60):
+            while not all(str(number) in titles for titles in self.seen.values()):
+                self._changed.clear()
+                await self._changed.wait()
+
+
+def revision(number: int) -> dict[str, str | bytes | None]:
+    """Return the files of a revision. Each title is its number; a tenth of the dashboards exists in this revision only."""
+    files: dict[str, str | bytes | None] = {f"d{index % 7}/{index}.json": dashboard(f"n{index}", f"{number}") for index in range(MANY)}
+    for index in range(MANY // 10):
+        files[f"r{number}/{index}.json"] = dashboard(f"r{number}-{index}", f"{number}")
+        if number:
+            files[f"r{number - 1}/{index}.json"] = None
+    return files
+
+
+async def list_in_one_response(observed: Observations) -> None:
+    """List all objects in one response, repeatedly."""
+    while not observed.is_over:
+        status, found = await observed.api("GET", DASHBOARDS)
+        assert status == 200
+        assert len(found["items"]) == MANY + MANY // 10
+        observed.check("a list", found["items"])
+
+
+async def list_in_pages(observed: Observations) -> None:
+    """List the objects in pages, repeatedly. All pages have the version of the first one."""
+    while not observed.is_over:
+        items, token = [], ""
+        while True:
+            status, page = await observed.api("GET", f"{DASHBOARDS}?limit=97&continue={token}")
+            assert status == 200, page
+            items += page["items"]
+            if not (token := page["metadata"].get("continue", "")):
+                break
+        assert len(items) == MANY + MANY // 10
+        observed.check("a list in pages", items)
+
+
+async def watch_between_bookmarks(observed: Observations) -> None:
+    """List once, then watch from bookmark to bookmark. Between two bookmarks, changes may arrive one by one."""
+    _, found = await observed.api("GET", DASHBOARDS)
+    objects = {item["metadata"]["name"]: item for item in found["items"]}
+    version = found["metadata"]["resourceVersion"]
+    last: Any = None
+    while last is None or int(version) < int(last["metadata"]["resourceVersion"]):
+        if observed.is_over and last is None:
+            _, last = await observed.api("GET", DASHBOARDS)
+        async with watching(observed.api, resourceVersion=version, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
+            while (event := await watch.event()) is not None:
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] == "BOOKMARK":
+                    observed.check("a watch at a bookmark", objects.values())
+                elif event["type"] == "DELETED":
+                    del objects[event["object"]["metadata"]["name"]]
+                else:
+                    objects[event["object"]["metadata"]["name"]] = event["object"]
+    stored = {item["metadata"]["name"]: item for item in last["items"]}
+    assert objects.keys() == stored.keys()
+    assert [name for name in stored if objects[name] != stored[name]] == []
+
+
+async def watch_with_initial_events(observed: Observations) -> None:
+    """Start watches with initial events, repeatedly. These events are one state too."""
+    query: dict[str, Any] = {
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "1",
+    }
+    while not observed.is_over:
+        objects = []
+        async with watching(observed.api, **query) as watch:
+            while (event := await watch.event())["type"] != "BOOKMARK":
+                objects.append(event["object"])
+        observed.check("a new watch", objects)
+
+
+async def test_readers_never_see_a_partial_sync(trial: Trial) -> None:
+    """Lists, pages, watches at bookmarks and new watches each show one revision while hundreds of objects are synced."""
+    trial.work.commit(revision(0))
+    await trial.make()
+    observed = Observations(trial.api)
+    async with asyncio.TaskGroup() as group:
+        for reader in (list_in_one_response, list_in_pages, watch_between_bookmarks, watch_with_initial_events):
+            group.create_task(reader(observed))
+        await observed.all_saw(0)
+        for index in range(1, REVISIONS):
+            trial.work.commit(revision(index))
+            assert is_well(await trial.later())
+            await observed.all_saw(index)
+        observed.is_over = True

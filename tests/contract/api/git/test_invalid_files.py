@@ -1,0 +1,118 @@
+"""Invalid files of a commit are rejected one by one, each with the reason; all other files are stored."""
+
+import subprocess
+from pathlib import Path
+
+from tests.contract.api.git.trial import Trial, dashboard, is_well
+from tests.servers.git import git
+
+MAX_FILE_BYTES = 20_000
+LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
+
+INVALID_FILES: dict[bytes, tuple[str, bytes, str]] = {
+    b"link.json": ("120000", b"good.json", "a symbolic link is not followed"),
+    b"escape.json": ("120000", b"../../etc/passwd", "a symbolic link is not followed"),
+    b"module.json": ("160000", b"", "a submodule is not entered"),
+    b"pointer.json": ("100644", LFS.encode(), "a pointer of Git LFS"),
+    b"huge.json": ("100644", dashboard("huge", "x" * MAX_FILE_BYTES).encode(), "at most 20000 are read"),
+    b"latin.json": ("100644", '{"uid": "latin", "title": "Übersicht", "panels": []}'.encode("latin-1"), "not UTF-8 at byte 27"),
+    b"wide.json": ("100644", dashboard("wide", "W").encode("utf-16"), "not UTF-8 at byte 0"),
+    b"cut.json": ("100644", b'{"title": ', "not valid JSON"),
+    b"nul.yaml": ("100644", b"title: a\0b\npanels: []\n", ""),
+    b"deep.json": ("100644", b'{"panels":' + b"[" * 5_000 + b"]" * 5_000 + b"}", ""),
+    b"percent%2e.json": ("100644", b"{}", "path contains %2e"),
+    b"%2e%2e%2fa.json": ("100644", b"{}", "path contains %2e"),
+    b"b\xff\xfe.json": ("100644", b"{}", "invalid characters"),
+    b"new\nline.json": ("100644", b"{}", "invalid characters"),
+    b"back\\slash.json": ("100644", b"{}", "invalid characters"),
+    "\N{RIGHT-TO-LEFT OVERRIDE}nosj.json".encode(): ("100644", b"{}", "invalid characters"),
+    b"x" * 1100 + b".json": ("100644", b"{}", "path too long"),
+}
+"""Mode, body and error message by name, for entries that git accepts."""
+
+IGNORED_FILES: dict[bytes, tuple[str, bytes]] = {
+    b".hidden.json": ("100644", b"{"),
+    b"README.md": ("100644", b"text"),
+    b"module": ("160000", b""),
+    b"empty.json": ("100644", b""),
+    b"package.json": ("100644", b'{"name": "app"}'),
+    b"<script>alert(1)<-script>.json": ("100644", b"{}"),
+    b"link": ("120000", b"/etc"),
+    b"program.sh": ("100755", b"exit 1"),
+}
+
+
+async def test_invalid_files_are_rejected_one_by_one(trial: Trial) -> None:
+    """A file with an invalid name, mode, size or content is an error of its own. It is stored once it is corrected."""
+    await trial.start(repository_file_bytes=MAX_FILE_BYTES)
+    good = {"good.json": dashboard("good", "Good"), "ünï çødé/spaced name.json": dashboard("spaced", "Spaced")}
+    trial.work.commit({**good, "UPPER.json": dashboard("upper", "U"), "upper.json": dashboard("lower", "L")})
+    entries = [(name, mode, body) for name, (mode, body, _) in INVALID_FILES.items()] + [
+        (name, *rest) for name, rest in IGNORED_FILES.items()
+    ]
+    commit_raw(trial.work.folder, entries)
+    await trial.make()
+    status = await trial.status()
+    assert status["sync"]["state"] == "error"
+    assert await trial.titles() == {"good": "Good", "spaced": "Spaced", "upper": "U", "lower": "L"}
+    errors = await trial.errors()
+    assert len(errors) == len(INVALID_FILES), errors
+    for name, (_, _, reason) in INVALID_FILES.items():
+        displayed_name = name.decode(errors="backslashreplace")
+        assert [error for error in errors if displayed_name in error and reason in error], (displayed_name, errors)
+    for name in IGNORED_FILES:
+        assert not [error for error in errors if error.startswith(name.decode() + ":")]
+    trial.work.commit({"link.json": dashboard("link", "Link")})
+    assert is_well(await trial.later())
+    assert await trial.titles() == {"good": "Good", "spaced": "Spaced", "upper": "U", "lower": "L", "link": "Link"}
+
+
+def commit_raw(work: Path, files: list[tuple[bytes, str, bytes]]) -> None:
+    """Push a commit with tree entries that git does not accept in a work tree."""
+
+    def plumbing(*arguments: str, stdin: bytes = b"") -> bytes:
+        return subprocess.run(["git", *arguments], cwd=work, input=stdin, check=True, capture_output=True).stdout
+
+    listing = plumbing("ls-tree", "-z", "HEAD")
+    for name, mode, body in files:
+        kind, sha = "commit", git(work, "rev-parse", "HEAD")
+        if mode != "160000":
+            kind, sha = "blob", plumbing("hash-object", "-w", "--stdin", stdin=body).decode().strip()
+        listing += f"{mode} {kind} {sha}\t".encode() + name + b"\0"
+    tree = plumbing("mktree", "-z", "--missing", stdin=listing).decode().strip()
+    commit = git(work, "commit-tree", "-p", "HEAD", "-m", "odd", tree)
+    git(work, "push", "--quiet", "origin", f"{commit}:refs/heads/main")
+
+
+async def test_entries_that_lead_out_of_the_tree_are_ignored(trial: Trial) -> None:
+    """Tree entries such as ``..`` and ``.git`` are ignored, and the other files are stored."""
+    trial.work.commit({"good.json": dashboard("good", "Good")})
+    inner = [(b"evil.json", "100644", dashboard("evil", "Evil").encode())]
+    commit_raw(trial.work.folder, [(b"..", "100644", b"x"), (b".git", "100644", b"x"), *inner])
+    await trial.make()
+    assert await trial.titles() == {"good": "Good", "evil": "Evil"}
+
+
+async def test_duplicate_names(trial: Trial) -> None:
+    """The first of two files with one name is stored and both are reported. Once it is deleted, the other is stored."""
+    trial.work.commit({"a.json": dashboard("same", "A"), "b.json": dashboard("same", "B")})
+    await trial.make()
+    assert await trial.titles() == {"same": "A"}
+    assert await trial.errors() == ["duplicate resource name: same, b.json and a.json"]
+    trial.work.commit({"a.json": None})
+    assert is_well(await trial.later())
+    assert await trial.titles() == {"same": "B"}
+
+
+async def test_a_name_of_an_unmanaged_object(trial: Trial) -> None:
+    """A file with the name of an unmanaged object is an error. Once that object is deleted, the file is stored without a new commit."""
+    dashboards = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+    assert (await trial.api("POST", dashboards, {"metadata": {"name": "cpu"}, "spec": {"title": "By hand"}}))[0] == 201
+    trial.work.commit({"a.json": dashboard("a", "A"), "cpu.json": dashboard("cpu", "From git")})
+    await trial.make()
+    assert await trial.titles() == {"a": "A", "cpu": "By hand"}
+    (error,) = await trial.errors()
+    assert "resource 'cpu' already exists and is not managed" in error
+    assert (await trial.api("DELETE", f"{dashboards}/cpu"))[0] == 200
+    assert is_well(await trial.later(600))
+    assert await trial.titles() == {"a": "A", "cpu": "From git"}

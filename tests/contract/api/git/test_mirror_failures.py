@@ -1,0 +1,189 @@
+"""The jobs worker's mirror of a repository may break, disappear or fill up: the next sync rebuilds it without help."""
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.contract.api.git.trial import Trial, dashboard, is_well
+from tests.servers.git import git
+
+from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.domain.objects import Entry
+
+
+def mirror_of(trial: Trial) -> Path:
+    (found,) = [place for place in (trial.data / "git").iterdir() if place.is_dir()]
+    return found
+
+
+def objects(mirror: Path) -> list[Path]:
+    return [path for path in (mirror / "objects").rglob("*") if path.is_file()]
+
+
+def scribble(mirror: Path) -> None:
+    for path in objects(mirror):
+        path.chmod(0o600)
+        path.write_bytes(b"x")
+
+
+def lose_objects(mirror: Path) -> None:
+    for path in objects(mirror):
+        path.unlink()
+
+
+def lose_all(mirror: Path) -> None:
+    shutil.rmtree(mirror)
+
+
+def lose_data(mirror: Path) -> None:
+    shutil.rmtree(mirror.parent.parent)
+
+
+def leave_locks(mirror: Path) -> None:
+    """Leave the lock files that a killed program leaves."""
+    for lock in ("refs/remotes/origin/main.lock", "packed-refs.lock", "config.lock", "shallow.lock"):
+        (mirror / lock).parent.mkdir(parents=True, exist_ok=True)
+        (mirror / lock).touch()
+
+
+DAMAGES = [scribble, lose_objects, lose_all, lose_data, leave_locks]
+
+
+async def test_a_damaged_mirror_is_repaired_by_the_next_sync(trial: Trial) -> None:
+    """One sync repairs a damaged mirror, both for a new commit and for the same one."""
+    trial.work.commit({f"{index}.json": dashboard(f"n{index}", "0") for index in range(3)})
+    await trial.make()
+    for index, damage in enumerate(DAMAGES):
+        damage(mirror_of(trial))
+        trial.work.commit({"1.json": dashboard("n1", f"{index}")})
+        assert is_well(await trial.later()), damage
+        assert await trial.titles() == {"n0": "0", "n1": f"{index}", "n2": "0"}
+        damage(mirror_of(trial))
+        await trial.rename(f"Team {index}")
+        status = await trial.later()
+        assert (is_well(status), status["observedGeneration"]) == (True, index + 2), damage
+
+
+async def test_a_mirror_damaged_during_a_sync_is_repaired(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sync whose mirror is damaged while it runs starts again and succeeds."""
+    trial.work.commit({"1.json": dashboard("n1", "1"), "2.json": dashboard("n2", "2")})
+    for damage in DAMAGES:
+        with monkeypatch.context() as patched:
+            run_during_sync(patched, partial(breaks, trial, damage))
+            if damage is DAMAGES[0]:
+                await trial.make()
+            else:
+                await trial.rename(damage.__name__)
+            assert is_well(await trial.later()), damage
+        assert await trial.titles() == {"n1": "1", "n2": "2"}
+
+
+def breaks(trial: Trial, damage: Callable[[Path], None]) -> None:
+    damage(mirror_of(trial))
+
+
+def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Run ``act`` once, after the files of a commit are listed and before any is read."""
+    list_entries, pending_actions = GitCheckout._entries, [act]
+
+    def entries(checkout: GitCheckout) -> list[Entry]:
+        found = list_entries(checkout)
+        if pending_actions:
+            pending_actions.pop()()
+        return found
+
+    monkeypatch.setattr(GitCheckout, "_entries", entries)
+
+
+async def test_history_rewritten_during_a_sync(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sync stores the commit that it started with completely; the next sync stores the newest commit."""
+    first = trial.work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+
+    def rewrite() -> None:
+        (trial.work.folder / "a.json").write_text(dashboard("a", "other"))
+        (trial.work.folder / "b.json").unlink()
+        trial.work.push(amend=True)
+
+    run_during_sync(monkeypatch, rewrite)
+    await trial.make()
+    assert (await trial.status())["sync"]["lastRef"] == first
+    assert await trial.titles() == {"a": "A", "b": "B"}
+    assert is_well(await trial.later())
+    assert await trial.titles() == {"a": "other"}
+
+
+async def test_a_branch_deleted_during_a_sync(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sync completes when its branch is deleted; the next one fails and keeps the stored objects."""
+    trial.work.commit({"a.json": dashboard("a", "A")})
+    run_during_sync(monkeypatch, lambda: git(trial.server.root / "team.git", "update-ref", "-d", "refs/heads/main"))
+    await trial.make()
+    assert await trial.titles() == {"a": "A"}
+    assert not is_well(await trial.later())
+    assert await trial.titles() == {"a": "A"}
+
+
+async def test_a_repository_over_the_size_limit_is_an_error(trial: Trial) -> None:
+    """A repository above the size limit fails to sync until it is smaller. Commits without a branch are deleted from the mirror."""
+    await trial.start(repository_bytes=400_000)
+    work = trial.work
+    work.commit({"a.json": dashboard("a", "A"), "big.bin": os.urandom(300_000)})
+    await trial.make()
+    (work.folder / "big.bin").write_bytes(os.urandom(300_000))
+    (work.folder / "a.json").write_text(dashboard("a", "A2"))
+    work.push(amend=True)
+    assert is_well(await trial.later())
+    assert await trial.titles() == {"a": "A2"}
+    (work.folder / "big.bin").write_bytes(os.urandom(900_000))
+    work.push(amend=True)
+    status = await trial.later()
+    text = "the repository has more than 400000 bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"
+    assert status["health"]["message"] == [text]
+    assert status["sync"]["message"] == [text]
+    assert await trial.titles() == {"a": "A2"}
+    assert sum(path.stat().st_size for path in trial.data.rglob("*") if path.is_file()) < 400_000
+    (work.folder / "big.bin").unlink()
+    (work.folder / "a.json").write_text(dashboard("a", "A3"))
+    work.push(amend=True)
+    assert is_well(await trial.later())
+    assert await trial.titles() == {"a": "A3"}
+
+
+async def test_branches_whose_names_conflict(trial: Trial) -> None:
+    """A new branch replaces a deleted one in the mirror although one name is a directory of the other."""
+    work, bare = trial.work, trial.server.root / "team.git"
+    work.commit({"a.json": dashboard("a", "main")})
+    await trial.make()
+    for old, new in (("main", "main/below"), ("main/below", "main")):
+        git(bare, "update-ref", "-d", f"refs/heads/{old}")
+        work.commit({"a.json": dashboard("a", new)}, branch=new)
+        await trial.change(branch=new)
+        assert is_well(await trial.later())
+        assert await trial.titles() == {"a": new}
+
+
+async def test_a_worker_with_an_empty_data_folder_syncs_incrementally(trial: Trial) -> None:
+    """A worker without a mirror clones the repository and syncs incrementally from the stored commit."""
+    trial.work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    await trial.make()
+    trial.data = trial.data.with_name("another")
+    await trial.start()
+    trial.work.commit({"a.json": dashboard("a", "A2")})
+    status = await trial.later()
+    assert is_well(status)
+    assert status["sync"]["incremental"] is True
+    assert await trial.titles() == {"a": "A2", "b": "B"}
+
+
+async def test_an_unwritable_data_folder_is_reported(trial: Trial) -> None:
+    """A mirror that cannot be written is reported as health and sync message, here because a file has its path."""
+    (trial.data / "git").write_text("no folder")
+    trial.work.commit({"a.json": dashboard("a", "A")})
+    await trial.make()
+    status = await trial.later(0)
+    text = "the jobs worker cannot keep a copy of the repository in its data directory: File exists"
+    assert status["health"]["message"] == status["sync"]["message"] == [text]
+    (trial.data / "git").unlink()
+    assert is_well(await trial.later())

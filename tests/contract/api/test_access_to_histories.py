@@ -1,0 +1,116 @@
+"""Access rules of today do not reveal the past: the rules of that time were deleted with their objects."""
+
+import base64
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.watching import DASHBOARDS, FOLDERS, create, dashboard, position, watching
+
+from dashwright.common.identity import Role
+
+Change = Callable[[Api], Awaitable[None]]
+
+
+def folder(name: str, parent: str = "") -> dict[str, Any]:
+    annotations = {"grafana.app/folder": parent} if parent else {}
+    return {"metadata": {"name": name, "annotations": annotations}, "spec": {"title": f"Secret {name}"}}
+
+
+async def hide(api: Api, place: str) -> None:
+    status, answered = await api("POST", f"/api/{place}/permissions", {"items": []})
+    assert status == 200, answered
+
+
+async def hidden(api: Api) -> str:
+    """Create a dashboard and a folder with content that only Admins see, and return their version."""
+    await create(api, dashboard("secret", title="Secret top"))
+    await create(api, folder("closed"), FOLDERS)
+    await create(api, folder("inner", "closed"), FOLDERS)
+    await create(api, dashboard("inside", title="Secret inside", folder="closed"))
+    await create(api, dashboard("deep", title="Secret deep", folder="inner"))
+    await create(api, dashboard("shown"))
+    await hide(api, "dashboards/uid/secret")
+    await hide(api, "folders/closed")
+    return await position(api)
+
+
+async def remove_the_dashboard(api: Api) -> None:
+    assert (await api("DELETE", f"{DASHBOARDS}/secret"))[0] == 200
+
+
+async def remove_the_folder(api: Api) -> None:
+    assert (await api("DELETE", f"{FOLDERS}/closed?propagationPolicy=Foreground"))[0] == 200
+
+
+async def remove_all(api: Api) -> None:
+    await remove_the_dashboard(api)
+    await remove_the_folder(api)
+
+
+async def remove_the_collection(api: Api) -> None:
+    assert (await api("DELETE", DASHBOARDS))[0] == 200
+
+
+async def replace_the_folder(api: Api) -> None:
+    """Replace the folder by a visible one of the same name."""
+    await remove_the_folder(api)
+    editor = await api.person("editor", Role.EDITOR)
+    status, created = await api("POST", FOLDERS, folder("closed"), auth=editor)
+    assert status == 201, created
+
+
+async def move_out(api: Api) -> None:
+    patch = [{"op": "remove", "path": "/metadata/annotations/grafana.app~1folder"}]
+    status, answered = await api("PATCH", f"{FOLDERS}/inner", patch, headers={"Content-Type": "application/json-patch+json"})
+    assert status == 200, answered
+
+
+async def open_it(api: Api) -> None:
+    """Delete a hidden dashboard in the folder, then make the folder visible."""
+    assert (await api("DELETE", f"{DASHBOARDS}/inside"))[0] == 200
+    assert (await api("POST", "/api/folders/closed/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
+
+
+CHANGES = [remove_the_dashboard, remove_the_folder, remove_all, remove_the_collection, replace_the_folder, move_out, open_it]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("path", [DASHBOARDS, FOLDERS], ids=["dashboards", "folders"])
+async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Change, path: str) -> None:
+    """Callers bound by rules get 410 for any older version, and a continued list shows current objects. Admins see the past."""
+    viewer = await api.person("viewer", Role.VIEWER)
+    begun = await hidden(api)
+    async with watching(api, path, auth=viewer, resourceVersion=begun) as live:
+        await change(api)
+        await create(api, dashboard("last"))
+        await create(api, folder("end") | {"spec": {"title": "End"}}, FOLDERS)
+        told = orjson.dumps([await live.event()])
+        assert b"Secret" not in told, told
+    ended = await position(api)
+    for version in range(int(begun), int(ended) + 1):
+        for query in (f"resourceVersion={version}&resourceVersionMatch=Exact", f"limit=9&continue={token(version)}"):
+            status, found = await api("GET", f"{path}?{query}", auth=viewer)
+            assert (status, found.get("reason")) == (410, "Expired") or is_fine(change, found), (version, found)
+    async with watching(api, path, auth=viewer, resourceVersion=begun) as watch:
+        assert [event["object"].get("code") for event in await watch.rest()] == [410]
+    status, found = await api("GET", f"{path}?limit=9&continue={token(int(begun))}", auth=viewer)
+    assert status == 410
+    status, found = await api("GET", f"{path}?limit=9&continue={found['metadata']['continue']}", auth=viewer)
+    assert status == 200
+    status, found = await api("GET", f"{path}?resourceVersion={begun}&resourceVersionMatch=Exact")
+    assert status == 200
+    assert b"Secret" in orjson.dumps(found)
+
+
+def is_fine(change: Change, listed: Any) -> bool:
+    """Return whether the response has only objects that all users may see now."""
+    opened: dict[Change, set[str]] = {replace_the_folder: {"closed"}, move_out: {"inner", "deep"}, open_it: {"closed", "inner", "deep"}}
+    return {item["metadata"]["name"] for item in listed["items"]} <= {"shown", "last", "end"} | opened.get(change, set())
+
+
+def token(version: int) -> str:
+    """Return a forged ``continue`` token."""
+    return base64.urlsafe_b64encode(orjson.dumps({"v": 1, "at": version, "after": ""})).decode()

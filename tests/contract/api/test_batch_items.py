@@ -1,0 +1,248 @@
+"""Submission of items to a batch, over a gateway with a real database and without workers."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Final
+
+import pytest
+from tests.contract.api import repositories
+from tests.contract.api.batch_client import BATCHES, evaluation
+from tests.contract.api.conftest import ADMIN, Api, StartApi
+
+from dashwright.common.identity import Role
+
+ITEMS: Final = f"{BATCHES}/b/items"
+SYNC: Final = {"action": "sync", "repository": "team", "sync": {}}
+LINES: Final = {"Content-Type": "application/x-ndjson"}
+
+
+def lines(items: Iterable[Any]) -> bytes:
+    return b"".join(json.dumps(item).encode() + b"\n" for item in items)
+
+
+async def submit(api: Api, body: bytes | Iterable[Any] | AsyncIterator[bytes], query: str = "", *, auth: str = ADMIN) -> tuple[int, Any]:
+    """Return status and verdicts, or status and error. Items are sent as lines."""
+    data = body if isinstance(body, AsyncIterator) else io.BytesIO(body if isinstance(body, bytes) else lines(body))
+    async with api.session.post(f"{ITEMS}{query}", data=data, headers={**LINES, "Authorization": auth}) as response:
+        if response.status != 200:
+            return response.status, await response.json()
+        assert response.content_type == "application/x-ndjson"
+        return response.status, [json.loads(line) async for line in response.content]
+
+
+async def create(api: Api, **spec: Any) -> None:
+    status, created = await api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": spec})
+    assert status == 201, created
+
+
+def statuses(verdicts: Iterable[dict[str, Any]]) -> list[str]:
+    return [verdict["status"] for verdict in verdicts]
+
+
+async def stored(api: Api) -> list[str]:
+    async with api.database.connection() as connection:
+        return [row["id"] for row in await connection.fetch("select id from batch_item order by index")]
+
+
+async def test_items_are_accepted_in_order_and_recognized_again(api: Api) -> None:
+    """More items than one transaction takes are accepted in order. Sent again, each is a duplicate with its index."""
+    await create(api)
+    items = [evaluation(value, item_id=f"item {value}") for value in range(1203)]
+    assert await submit(api, items) == (
+        200,
+        [{"index": index, "id": f"item {index}", "status": "accepted"} for index in range(1203)],
+    )
+    new_item = evaluation(0, item_id="new")
+    status, verdicts = await submit(api, [*items[1:], new_item])
+    assert (status, set(statuses(verdicts[:-1]))) == (200, {"duplicate"})
+    assert [verdict["index"] for verdict in verdicts] == list(range(1, 1204))
+    assert verdicts[-1] == {"index": 1203, "id": "new", "status": "accepted"}
+    assert await api.sql("select total from batch") == 1204
+    assert (await stored(api))[-1] == "new"
+
+
+async def test_each_refused_line_has_its_reason(api: Api) -> None:
+    """Faulty lines are refused with their number, and the others are accepted. Blank lines have no verdict."""
+    await repositories.make_local_repository(api, "team", api.data / "team", "write")
+    await create(api)
+    body = b"\n".join(
+        [
+            b'{"id": "good", "spec": {"repository": "team", "sync": {}}}',
+            b"",
+            b'{"id": "cut',
+            b'{"id": "kind", "kind": "Dashboard", "spec": {}}',
+            b'{"id": "invalid", "kind": "Evaluation", "spec": {}}',
+            b'{"id": "unknown", "spec": {"repository": "other", "sync": {}}}',
+            b'{"id": "action", "spec": {"repository": "team", "pr": {"pr": 1}}}',
+            b'{"id": "large", "spec": "' + b"x" * 2_000_000 + b'"}',
+            b'{"id": "good", "spec": {"repository": "team", "sync": {}}}',
+            b'{"id": "good", "spec": {"repository": "team", "export": {}}}',
+            b'{"spec": {"repository": "team", "sync": {}}}',
+        ]
+    )
+    status, verdicts = await submit(api, body)
+    assert status == 200
+    assert [(verdict.get("index"), verdict.get("id"), verdict["status"]) for verdict in verdicts[:-1]] == [
+        (0, "good", "accepted"),
+        (None, None, "refused"),
+        (None, "kind", "refused"),
+        (None, "invalid", "refused"),
+        (None, "unknown", "refused"),
+        (None, "action", "refused"),
+        (None, None, "refused"),
+        (0, "good", "duplicate"),
+        (None, "good", "refused"),
+    ]
+    for verdict, message in zip(
+        [verdict for verdict in verdicts if verdict["status"] == "refused"],
+        [
+            "line 3: the item is not JSON",
+            "line 4: kind: Input should be 'Job' or 'Evaluation'",
+            "line 5: spec.panel: Field required",
+            'line 6: repositories.provisioning.grafana.app "other" not found',
+            "line 7: spec.action: ",
+            "line 8: the item has more than 1,048,576 bytes",
+            "the batch has another item with this id, at index 0",
+        ],
+        strict=True,
+    ):
+        assert verdict["message"].startswith(message)
+    assert (verdicts[-1]["index"], verdicts[-1]["status"], len(verdicts[-1]["id"])) == (1, "accepted", 32)
+
+
+async def test_a_batch_is_closed_after_its_items(api: Api) -> None:
+    """With close=true the batch accepts no items afterwards: they are refused with 409."""
+    await create(api)
+    assert (await submit(api, [evaluation(1)], "?close=true"))[0] == 200
+    assert await api.sql("select is_closed from batch")
+    status, refusal = await submit(api, [evaluation(2)])
+    assert (status, refusal["reason"], "is closed" in refusal["message"]) == (409, "Conflict", True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "statement", "reason"),
+    [
+        ({"items": [evaluation(1)]}, None, "has its items in its spec"),
+        ({}, "update batch set stop_reason = 'cancelled', is_closed = true", "was stopped"),
+        ({}, "update batch set finished_at = now(), is_closed = true", "has ended"),
+    ],
+)
+async def test_a_batch_that_accepts_no_items_is_a_conflict(api: Api, spec: dict[str, Any], statement: str | None, reason: str) -> None:
+    """The response is 409 with the reason, and no item is stored."""
+    await create(api, **spec)
+    if statement is not None:
+        await api.sql(statement)
+    status, refusal = await submit(api, [evaluation(2)])
+    assert (status, reason in refusal["message"]) == (409, True)
+    assert await stored(api) == []
+
+
+async def test_a_request_that_closed_its_batch_can_be_repeated(api: Api) -> None:
+    """After its response was lost, a request with close=true has the same verdicts, with duplicates. New items are a conflict."""
+    await create(api)
+    items = [evaluation(value, item_id=f"item {value}") for value in range(600)]
+    await submit(api, [*items, {"id": "wrong"}], "?close=true")
+    status, verdicts = await submit(api, [*items, {"id": "wrong"}], "?close=true")
+    assert (status, statuses(verdicts)) == (200, ["duplicate"] * 600 + ["refused"])
+    assert (await submit(api, [*items, evaluation(0, item_id="new")]))[0] == 409
+    assert (await submit(api, b""))[0] == 409
+    assert await api.sql("select total from batch") == 600
+
+
+async def test_closing_does_not_discard_the_items_of_the_spec(api: Api) -> None:
+    """A batch with items in its spec can be closed before the controller has stored them."""
+    await create(api, items=[evaluation(1)])
+    assert (await api("POST", f"{BATCHES}/b/close"))[0] == 200
+    assert not await api.sql("select has_spec_items from batch")
+
+
+async def test_an_unknown_batch_and_another_media_type_are_refused(api: Api) -> None:
+    """The responses are 404 and 415."""
+    assert (await submit(api, [evaluation(1)]))[0] == 404
+    await create(api)
+    async with api.session.post(ITEMS, json=evaluation(1), headers={"Authorization": ADMIN}) as response:
+        assert (response.status, "application/x-ndjson" in (await response.json())["message"]) == (415, True)
+
+
+async def test_a_dry_run_has_the_same_verdicts_and_stores_nothing(api: Api) -> None:
+    """The verdicts and indices of a dry run are those of the request itself."""
+    await create(api)
+    items = [evaluation(value, item_id=f"item {value}") for value in range(1001)]
+    dry = await submit(api, [*items, {"spec": {}}], "?dryRun=All&close=true")
+    assert (await stored(api), await api.sql("select is_closed from batch")) == ([], False)
+    assert await submit(api, [*items, {"spec": {}}]) == dry
+
+
+async def test_a_full_batch_refuses_further_items(start_api: StartApi) -> None:
+    """New items beyond the limit are refused. Items that the batch has already are duplicates."""
+    api = await start_api(batch_items=3)
+    await create(api)
+    items = [evaluation(value, item_id=f"item {value}") for value in range(5)]
+    _, verdicts = await submit(api, items)
+    assert statuses(verdicts) == ["accepted"] * 3 + ["refused"] * 2
+    assert "a batch may have 3 items (DASHWRIGHT_BATCH_ITEMS)" in verdicts[3]["message"]
+    _, verdicts = await submit(api, items)
+    assert statuses(verdicts) == ["duplicate"] * 3 + ["refused"] * 2
+
+
+async def test_an_organization_with_too_many_waiting_items_is_refused(start_api: StartApi) -> None:
+    """Items beyond the limit are refused. Without any room, the request is refused with 429 and Retry-After."""
+    api = await start_api(waiting_jobs=3)
+    await create(api)
+    _, verdicts = await submit(api, [evaluation(value) for value in range(5)])
+    assert statuses(verdicts) == ["accepted"] * 3 + ["refused"] * 2
+    assert "would have 4 waiting jobs, more than 3 (DASHWRIGHT_WAITING_JOBS)" in verdicts[3]["message"]
+    async with api.session.post(ITEMS, data=lines([evaluation(9)]), headers={**LINES, "Authorization": ADMIN}) as response:
+        assert (response.status, response.headers["Retry-After"]) == (429, "5")
+
+
+async def test_items_need_the_permissions_of_their_kinds(api: Api) -> None:
+    """A caller without the permission to create jobs may still submit evaluations. Without batches:write, nothing is accepted."""
+    await repositories.make_local_repository(api, "team", api.data / "team", "write")
+    await create(api)
+    viewer = await api.person("viewer", Role.VIEWER)
+    assert (await submit(api, [evaluation(1)], auth=viewer))[0] == 403
+    writer = await api.person("writer", Role.VIEWER, ("batches:write", "*"), ("evaluations:create", "*"))
+    _, verdicts = await submit(api, [evaluation(1), {"spec": SYNC}], auth=writer)
+    assert statuses(verdicts) == ["accepted", "refused"]
+    assert "writer may not submit jobs; needed: jobs:create" in verdicts[1]["message"]
+
+
+async def test_exports_need_the_permissions_of_single_exports(api: Api) -> None:
+    """A caller who may submit jobs, but may not read all dashboards, cannot export them."""
+    await repositories.make_local_repository(api, "team", api.data / "team", "write")
+    await create(api)
+    auth = await api.person("exporter", Role.NONE, ("batches:write", "*"), ("jobs:create", "*"))
+    items = [{"spec": SYNC}, {"spec": {"repository": "team", "export": {}}}]
+    _, verdicts = await submit(api, items, auth=auth)
+    assert statuses(verdicts) == ["accepted", "refused"]
+    assert "line 2: export is forbidden: exporter needs" in verdicts[1]["message"]
+
+
+async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> None:
+    """A batch that is closed during an upload accepts the items before, and refuses those after with the reason."""
+    await create(api)
+    accepted = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield lines(evaluation(value) for value in range(500))
+        async with asyncio.timeout(30):
+            while not await api.sql("select total from batch"):
+                pass
+        assert (await api("POST", f"{BATCHES}/b/close"))[0] == 200
+        accepted.set()
+        yield lines([evaluation(501)])
+
+    _, verdicts = await submit(api, body())
+    assert accepted.is_set()
+    assert statuses(verdicts) == ["accepted"] * 500 + ["refused"]
+    assert "is closed" in verdicts[-1]["message"]
+
+
+async def test_a_request_is_audited_once(api: Api) -> None:
+    """A request leaves one event, regardless of the number of its items."""
+    await create(api)
+    await submit(api, [evaluation(value) for value in range(1001)])
+    assert await api.sql("select count(*) from audit_event where action = 'batch.submit' and object = 'batch:b'") == 1

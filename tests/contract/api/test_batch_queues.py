@@ -1,0 +1,81 @@
+"""Notifications of batches to queues of RabbitMQ: stored before they count as delivered, and repeated while the queue is missing."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import aio_pika
+import jsonschema_rs
+import pytest
+from aio_pika.abc import AbstractChannel, AbstractQueue
+from tests.contract.api.batch_client import BatchClient, batch_workers, evaluation
+from tests.contract.api.conftest import StartApi
+
+from dashwright.api.repositories.queue_contract.document import document
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.jobs_worker.batches import notification_sender
+
+QUEUE = "notify.default.reports"
+
+
+@pytest.fixture
+async def broker(amqp_url: str) -> AsyncIterator[AmqpBroker]:
+    """Replace the broker of the gateways."""
+    broker = AmqpBroker(amqp_url)
+    await broker.start()
+    yield broker
+    await broker.close()
+
+
+@pytest.fixture
+async def channel(amqp_url: str) -> AsyncIterator[AbstractChannel]:
+    """Open a channel of a receiver."""
+    async with await aio_pika.connect(amqp_url) as connection:
+        yield await connection.channel()
+
+
+@pytest.fixture
+async def client(
+    start_api: StartApi, database: Database, broker: AmqpBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[BatchClient]:
+    monkeypatch.setattr(notification_sender, "_FIRST_DELAY", timedelta(0))
+    async with batch_workers(database, broker, data_dir=tmp_path, permitted_paths=str(tmp_path)):
+        yield BatchClient(await start_api())
+
+
+async def next_message(queue: AbstractQueue) -> aio_pika.abc.AbstractIncomingMessage:
+    """Return the next message of a queue."""
+    async with asyncio.timeout(30), queue.iterator() as messages:
+        async for message in messages:
+            await message.ack()
+            return message
+    raise AssertionError("the queue has no message")
+
+
+async def test_the_end_of_a_batch_is_published(client: BatchClient, channel: AbstractChannel) -> None:
+    """The queue gets one persistent message with the CloudEvent, whose id is also the message id."""
+    queue = await channel.declare_queue(QUEUE, durable=True)
+    await client.create("b", items=[evaluation(1)], notify={"queue": QUEUE})
+    message = await next_message(queue)
+    event = json.loads(message.body)
+    described = document(version="1")
+    schema = described["components"]["messages"]["batchFinished"]["payload"]
+    jsonschema_rs.Draft7Validator({"allOf": [schema], "components": described["components"]}).validate(event)
+    assert message.content_type == "application/cloudevents+json"
+    assert message.delivery_mode == aio_pika.DeliveryMode.PERSISTENT
+    assert (event["type"], event["data"]["status"]["state"], event["id"]) == ("io.dashwright.batch.finished", "success", message.message_id)
+    await client.until("b", lambda status: "notified" in status)
+    assert await queue.get(fail=False) is None
+
+
+async def test_a_missing_queue_is_named_until_it_exists(client: BatchClient, channel: AbstractChannel) -> None:
+    """The status says that the queue does not exist. Once the queue is declared, it gets the event."""
+    await client.create("b", items=[evaluation(1)], notify={"queue": QUEUE})
+    status = await client.until("b", lambda status: "notifyError" in status)
+    assert status["notifyError"] == f"the queue '{QUEUE}' does not exist; declare it at the broker"
+    queue = await channel.declare_queue(QUEUE, durable=True)
+    await next_message(queue)
+    assert "notifyError" not in await client.until("b", lambda status: "notified" in status)

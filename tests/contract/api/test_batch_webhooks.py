@@ -1,0 +1,313 @@
+"""Notifications of batches to webhooks: one per end, signed, repeated until they are accepted, and only to permitted addresses."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.contract.api.batch_client import BATCHES, BatchClient, evaluation
+from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.test_batches import INVALID
+from tests.contract.api.webhook_receiver import SECRET, ReceivedRequest, WebhookReceiver, receiving, respond_with
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+from dashwright.jobs_worker.adapters.webhooks import WebhookClient
+from dashwright.jobs_worker.batches import notification_sender
+from dashwright.jobs_worker.main import JobsWorker
+
+SECURE = {"webhookSecret": {"create": SECRET}}
+LOOPBACK = "127.0.0.0/8"
+
+StartWorker = Callable[..., Awaitable[JobsWorker]]
+
+
+@pytest.fixture(autouse=True)
+def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notification_sender, "_FIRST_DELAY", timedelta(0))
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[WebhookReceiver]:
+    async with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+async def start_worker(database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[StartWorker]:
+    """Return a function that starts a jobs worker with the given settings."""
+    async with AsyncExitStack() as stack:
+
+        async def start(**settings: Any) -> JobsWorker:
+            options = {"secret_key": "of tests only", "scheduling": False, "allowed_hosts": LOOPBACK, "shutdown_seconds": 0.1}
+            loaded = load(data_dir=tmp_path, permitted_paths=str(tmp_path), **{**options, **settings})
+            worker = JobsWorker(loaded, database, broker, Clock())
+            await worker.start()
+            stack.push_async_callback(worker.stop)
+            return worker
+
+        yield start
+
+
+@pytest.fixture
+async def api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Api]:
+    """Start a gateway and an expressions worker."""
+    settings = load(data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
+    worker = ExpressionsWorker(settings, database, broker, Clock())
+    await worker.start()
+    yield await start_api(allowed_hosts=LOOPBACK)
+    await worker.stop()
+
+
+@pytest.fixture
+async def client(api: Api) -> BatchClient:
+    return BatchClient(api)
+
+
+def notified(receiver: WebhookReceiver, **spec: Any) -> dict[str, Any]:
+    """Return the spec of a batch that notifies a receiver."""
+    return {"items": [evaluation(1)], "notify": {"webhook": {"url": receiver.url}}, **spec}
+
+
+async def create(client: BatchClient, name: str, spec: dict[str, Any], **members: Any) -> dict[str, Any]:
+    status, created = await client.api("POST", BATCHES, {"metadata": {"name": name}, "spec": spec, "secure": SECURE, **members})
+    assert status == 201, created
+    batch: dict[str, Any] = created
+    return batch
+
+
+async def delivered(client: BatchClient, name: str) -> dict[str, Any]:
+    """Return the status of a batch whose receivers have accepted the notification."""
+    return await client.until(name, lambda status: "notified" in status)
+
+
+async def test_the_end_of_a_batch_is_a_signed_event(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
+    """A verifiable request has the final status as a CloudEvent. Two workers send one, and the status has its time."""
+    await start_worker()
+    await start_worker()
+    created = await create(client, "b", notified(receiver))
+    request = await receiver.next()
+    status = await delivered(client, "b")
+    event = request.event
+    assert request.headers["content-type"] == "application/cloudevents+json"
+    assert (event["specversion"], event["type"], event["subject"]) == ("1.0", "io.dashwright.batch.finished", "b")
+    assert (event["source"], event["id"]) == (f"{BATCHES}/b", request.id)
+    assert event["data"] == {
+        "name": "b",
+        "namespace": "default",
+        "uid": created["metadata"]["uid"],
+        "status": {key: value for key, value in status.items() if key != "notified"},
+    }
+    assert status["finished"] <= status["notified"]
+    assert len(receiver.received) == 1
+
+
+async def test_each_end_has_an_event_of_its_own(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
+    """A batch that ends again after a retry is notified again, with another id and the new status."""
+    await start_worker()
+    await create(client, "b", notified(receiver, items=[evaluation(1, expression=INVALID)]))
+    first = await receiver.next()
+    await delivered(client, "b")
+    assert (await client.post("b", "retry"))[0] == 200
+    second = await receiver.next()
+    await client.until("b", lambda status: status.get("notified", 0) > 0 and status["finished"] > first.event["data"]["status"]["finished"])
+    assert first.id != second.id
+    assert first.event["data"]["status"]["finished"] < second.event["data"]["status"]["finished"]
+    assert len(receiver.received) == 2
+
+
+async def test_a_failing_receiver_gets_the_same_event_again(
+    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver
+) -> None:
+    """Until a receiver accepts the event, it is repeated with the same id and body. Until then, the status shows the last error."""
+    failed = asyncio.Event()
+    respond = respond_with(500, 404)
+
+    async def fail_at_first(request: ReceivedRequest) -> web.StreamResponse:
+        if len(receiver.received) == 3:
+            await failed.wait()
+        return await respond(request)
+
+    receiver.respond = fail_at_first
+    await start_worker()
+    await create(client, "b", notified(receiver))
+    await client.until("b", lambda status: status.get("notifyError") == "the webhook responded with status 404")
+    failed.set()
+    status = await delivered(client, "b")
+    assert "notifyError" not in status
+    assert len({(request.id, request.body) for request in receiver.received}) == 1
+    assert [request.event["subject"] for request in receiver.received] == ["b"] * 3
+
+
+@pytest.mark.parametrize(("statuses", "error"), [((410,), "410"), ((307,), "redirect 307")])
+async def test_no_request_follows(
+    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, statuses: tuple[int, ...], error: str
+) -> None:
+    """410 Gone ends the attempts, and so does the end of their period. A redirect is not followed."""
+    receiver.respond = respond_with(*statuses)
+    await start_worker(notification_seconds=0.001)
+    await create(client, "b", notified(receiver))
+    status = await client.until("b", lambda status: error in status.get("notifyError", ""))
+    assert "notified" not in status
+    assert await client.api.sql("select count(*) from batch_notification where next_attempt_at is not null") == 0
+    assert [request.path for request in receiver.received] == ["/hooks/secret-path"]
+
+
+async def test_a_receiver_that_never_responds_delays_no_other(
+    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one receiver does not respond, another one gets its events. The attempts end at the time limit."""
+    monkeypatch.setattr("dashwright.jobs_worker.main.WebhookClient", partial(WebhookClient, seconds=0.5))
+    release = asyncio.Event()
+
+    async def hang(_: ReceivedRequest) -> web.StreamResponse:
+        await release.wait()
+        return web.Response(status=204)
+
+    await start_worker()
+    async with receiving() as hanging:
+        hanging.respond = hang
+        for index in range(3):
+            await create(client, f"slow{index}", notified(hanging))
+        await hanging.next()
+        await create(client, "b", notified(receiver))
+        await receiver.next()
+        await client.until("slow0", lambda status: "did not respond within 0.5 s" in status.get("notifyError", ""))
+        release.set()
+        for index in range(3):
+            await delivered(client, f"slow{index}")
+
+
+async def test_a_worker_that_dies_during_a_request_loses_no_event(
+    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver
+) -> None:
+    """If a worker dies between the request and its record, another one repeats the event with the same id."""
+    release = asyncio.Event()
+
+    async def hang(_: ReceivedRequest) -> web.StreamResponse:
+        await release.wait()
+        return web.Response(status=204)
+
+    receiver.respond = hang
+    first_worker = await start_worker()
+    await create(client, "b", notified(receiver))
+    first = await receiver.next()
+    await first_worker.stop()
+    await client.api.sql("update batch_notification set next_attempt_at = now()")  # The lease has expired.
+    release.set()
+    await start_worker()
+    second = await receiver.next()
+    await delivered(client, "b")
+    assert (first.id, first.body) == (second.id, second.body)
+
+
+async def test_a_worker_that_dies_before_the_request_loses_no_event(
+    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event is recorded with the end of the batch, also of a batch that is deleted at its end."""
+    with monkeypatch.context() as context:
+        context.setattr(notification_sender.NotificationSender, "start", lambda _: None)
+        worker = await start_worker()
+        await create(client, "b", notified(receiver, keep=0))
+        async with client.watch("b") as statuses:
+            async for _ in statuses:
+                if (await client.api("GET", f"{BATCHES}/b"))[0] == 404:
+                    break
+        await worker.stop()
+    assert receiver.received == []
+    await start_worker()
+    assert (await receiver.next()).event["data"]["status"]["state"] == "success"
+
+
+async def test_a_corrected_receiver_gets_the_event(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
+    """A change of the address has a notification that was not accepted sent there immediately."""
+    await start_worker()
+    async with receiving() as wrong:
+        wrong.respond = respond_with(*[500] * 1000)
+        await create(client, "b", notified(wrong))
+        first = await wrong.next()
+        patch = {"spec": {"notify": {"webhook": {"url": receiver.url}}}, "secure": SECURE}
+        headers = {"Content-Type": "application/merge-patch+json"}
+        assert (await client.api("PATCH", f"{BATCHES}/b", patch, headers=headers))[0] == 200
+        assert (await receiver.next()).id == first.id
+        await delivered(client, "b")
+
+
+async def test_a_name_with_a_private_address_is_not_called(api: Api, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
+    """The address of a name is checked when an event is sent. The status says why it was not."""
+    client = BatchClient(api)
+    await start_worker(allowed_hosts="192.0.2.1")
+    await create(client, "b", notified(receiver, notify={"webhook": {"url": receiver.url.replace("127.0.0.1", "localhost")}}))
+    status = await client.until("b", lambda status: "notifyError" in status)
+    assert "not public" in status["notifyError"]
+    assert receiver.received == []
+
+
+@pytest.mark.parametrize(
+    ("notify", "secure", "field"),
+    [
+        ({"webhook": {"url": "https://10.0.0.1/"}}, SECURE, "spec.notify.webhook.url"),
+        ({"webhook": {"url": "https://[::ffff:10.0.0.1]/"}}, SECURE, "spec.notify.webhook.url"),
+        ({"webhook": {"url": "http://192.0.2.1/"}}, SECURE, "spec.notify.webhook.url"),
+        ({"webhook": {"url": "ftp://example.com/"}}, SECURE, "spec.notify.webhook.url"),
+        ({"webhook": {"url": "https://user:secret@example.com/"}}, SECURE, "spec.notify.webhook.url"),
+        ({"webhook": {"url": "https://example.com/"}}, {}, "secure.webhookSecret.create"),
+        ({"webhook": {"url": "https://example.com/"}}, {"webhookSecret": {"create": "secret"}}, "secure.webhookSecret.create"),
+        ({"webhook": {"url": "https://example.com/", "encryptedSecret": "AAAA"}}, SECURE, "spec.notify.webhook.encryptedSecret"),
+        ({}, SECURE, "secure.webhookSecret"),
+        ({"queue": "dashwright.jobs.work"}, {}, "spec.notify.queue"),
+        ({"queue": "notify.org-2.reports"}, {}, "spec.notify.queue"),
+        ({"queue": "notify.default."}, {}, "spec.notify.queue"),
+        ({"queue": "notify.default.a b"}, {}, "spec.notify.queue"),
+    ],
+)
+async def test_an_invalid_receiver_is_refused(api: Api, notify: dict[str, Any], secure: dict[str, Any], field: str) -> None:
+    """The response names the faulty field and shows no secret."""
+    status, error = await api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": {"notify": notify}, "secure": secure})
+    assert status == 422, error
+    assert [cause["field"] for cause in error["details"]["causes"]] == [field]
+    assert SECRET not in str(error)
+    assert "secret@" not in str(error)
+
+
+async def test_a_secret_is_kept_and_never_shown(
+    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No response, log line or audit event has the secret, open or sealed. A write without it keeps it, unless the host changes."""
+    await start_worker()
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"spec":{{}},"secure":{{"webhookSecret":{{"create":"{SECRET}"}}}}}}'}
+    created = await create(client, "b", notified(receiver), metadata={"name": "b", "annotations": applied})
+    await receiver.next()
+    await delivered(client, "b")
+    sealed = await client.api.sql("select secret from batch_notification")
+    updated = {**created, "spec": {**created["spec"], "keep": 5000}, "metadata": {"name": "b"}}
+    _, put = await client.api("PUT", f"{BATCHES}/b", updated)
+    shown = [
+        created,
+        put,
+        *[await client.api("GET", path) for path in (f"{BATCHES}/b", BATCHES)],
+        await client.api("GET", BATCHES, headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}),
+        await client.post("b", "cancel"),
+        await client.api.sql("select jsonb_agg(a)::text from audit_event a"),
+        await client.api.sql("select metadata::text from resource where name = 'b'"),
+    ]
+    logged = str(capfd.readouterr())
+    assert put["spec"]["keep"] == 5000, put
+    assert put["secure"] == created["secure"] == {"webhookSecret": {"name": created["secure"]["webhookSecret"]["name"]}}
+    assert sealed
+    for text in (*map(str, shown), logged):
+        assert SECRET not in text
+        assert sealed not in text
+    assert "notification_delivered" in logged
+    assert "secret-path" not in logged
+    moved = {**updated, "spec": {**updated["spec"], "notify": {"webhook": {"url": "https://example.com/"}}}}
+    status, error = await client.api("PUT", f"{BATCHES}/b", moved)
+    assert (status, error["details"]["causes"][0]["field"]) == (422, "secure.webhookSecret.create")

@@ -1,0 +1,211 @@
+"""Batches and their items through the queue, over a gateway with a real database and without workers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import orjson
+import pytest
+from structlog.testing import capture_logs
+from tests.contract.api import repositories
+from tests.contract.api.batch_client import BATCHES, evaluation
+from tests.contract.api.conftest import ADMIN, Api, StartApi
+
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.message import Header, Message
+
+AUTHORIZED: Final[Mapping[str, Header]] = {"authorization": ADMIN}
+SYNC: Final = {"spec": {"action": "sync", "repository": "team", "sync": {}}}
+SPEC: Final = {"priority": 4, "keep": 60}
+
+Send = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture
+async def send(api: Api, broker: MemoryBroker) -> AsyncIterator[Send]:
+    """Yield a function that publishes a message and returns its reply."""
+    waiting: dict[str, asyncio.Future[Any]] = {}
+
+    def receive(message: Message) -> None:
+        assert message.correlation_id is not None
+        waiting.pop(message.correlation_id).set_result(orjson.loads(message.body))
+
+    inbox = await broker.inbox(receive, lambda: None, confirmed=True)
+
+    async def publish(body: Any, *, batch: str | None = "b", headers: Mapping[str, Header] = AUTHORIZED, **properties: Any) -> Any:
+        number = str(len(numbers))
+        numbers.append(number)
+        name = {} if batch is None else {"dashwright-batch": batch}
+        message = Message(
+            body=orjson.dumps(body), headers={**headers, **name}, reply_to=inbox._address, correlation_id=number, **properties
+        )
+        waiting[number] = asyncio.get_running_loop().create_future()
+        await broker.publish(broker.topology.jobs, "submit.default", message)
+        async with asyncio.timeout(30):
+            return await waiting[number]
+
+    numbers: list[str] = []
+    yield publish
+    await inbox.close()
+
+
+async def stored(api: Api) -> list[tuple[int, str]]:
+    async with api.database.connection() as connection:
+        return [(row["index"], row["id"]) for row in await connection.fetch("select index, id from batch_item order by index")]
+
+
+def verdicts(reply: Any) -> list[tuple[int | None, str | None, str]]:
+    assert reply["kind"] == "BatchSubmission", reply
+    return [(item.get("index"), item.get("id"), item["status"]) for item in reply["items"]]
+
+
+async def test_items_create_their_batch_and_close_it(api: Api, send: Send) -> None:
+    """The first message creates the batch with a default spec, and the last one closes it."""
+    reply = await send(evaluation(1, item_id="a"))
+    assert reply == {
+        "kind": "BatchSubmission",
+        "apiVersion": "jobs.dashwright.io/v0alpha1",
+        "batch": "b",
+        "items": [{"index": 0, "id": "a", "status": "accepted"}],
+    }
+    reply = await send([evaluation(1, item_id="a"), evaluation(2, item_id="c")], headers={**AUTHORIZED, "dashwright-close": True})
+    assert verdicts(reply) == [(0, "a", "duplicate"), (1, "c", "accepted")]
+    assert await api.sql("select is_closed from batch")
+
+
+async def test_a_redelivered_message_adds_nothing(api: Api, send: Send) -> None:
+    """Items without ids have those of their message, so that they are duplicates, even after the end of the batch."""
+    body, headers = [evaluation(1), evaluation(2)], {**AUTHORIZED, "dashwright-close": "true"}
+    first = await send(body, headers=headers, message_id="m")
+    assert verdicts(first) == [(0, "m/0", "accepted"), (1, "m/1", "accepted")]
+    assert verdicts(await send(body, headers=headers, message_id="m")) == [(0, "m/0", "duplicate"), (1, "m/1", "duplicate")]
+    await api.sql("update batch set finished_at = now()")
+    assert verdicts(await send(body, headers=headers, message_id="m")) == [(0, "m/0", "duplicate"), (1, "m/1", "duplicate")]
+    assert await stored(api) == [(0, "m/0"), (1, "m/1")]
+
+
+async def test_concurrent_messages_are_added_before_the_batch_is_closed(api: Api, send: Send) -> None:
+    """Messages that are published together are all added, although the last one closes the batch."""
+    bodies = [[evaluation(number, item_id=f"{message}-{number}") for number in range(3)] for message in range(40)]
+    closing = {**AUTHORIZED, "dashwright-close": True}
+    replies = await asyncio.gather(*(send(body) for body in bodies), send([], headers=closing))
+    assert all(item["status"] == "accepted" for reply in replies for item in reply["items"])
+    assert sorted(index for index, _ in await stored(api)) == list(range(120))
+    assert await api.sql("select is_closed and total = 120 from batch")
+    assert await api.sql("select count(*) from audit_event where action = 'batch.submit'") == 41
+    assert await api.sql("select count(*) from resource where resource = 'batches'") == 1
+
+
+async def test_concurrent_messages_share_a_transaction(api: Api, send: Send) -> None:
+    """Messages that arrive during a commit are committed together."""
+    await send([evaluation(0)])
+    await asyncio.gather(*(send(evaluation(number)) for number in range(60)))
+    transactions = await api.sql("select count(distinct xmin::text) from batch_item")
+    assert transactions < 20
+
+
+async def test_a_late_message_is_added_until_the_batch_has_ended(api: Api, send: Send) -> None:
+    """A batch that was closed through the queue accepts messages that arrive late. After its end it refuses them."""
+    await send(evaluation(1, item_id="a"), headers={**AUTHORIZED, "dashwright-close": True})
+    assert verdicts(await send(evaluation(2, item_id="late"))) == [(1, "late", "accepted")]
+    await api.sql("update batch set finished_at = now()")
+    refusal = await send(evaluation(3, item_id="later"))
+    assert (refusal["kind"], refusal["code"], "has ended" in refusal["message"]) == ("Status", 409, True)
+
+
+async def test_a_batch_closed_over_http_accepts_no_messages(api: Api, send: Send) -> None:
+    """The reply to further items is a conflict."""
+    await send(evaluation(1, item_id="a"))
+    assert (await api("POST", f"{BATCHES}/b/close"))[0] == 200
+    assert (await send(evaluation(2)))["code"] == 409
+
+
+async def test_a_batch_is_created_with_a_spec(api: Api, send: Send) -> None:
+    """A Batch is created, and returned again if it is redelivered. Another spec is a conflict."""
+    batch = {"kind": "Batch", "metadata": {"name": "b"}, "spec": SPEC}
+    replies = await asyncio.gather(send(batch, batch=None), send(evaluation(1, item_id="a")))
+    assert (replies[0]["spec"]["priority"], verdicts(replies[1])) == (4, [(0, "a", "accepted")])
+    assert (await send(batch, batch=None))["metadata"]["uid"] == replies[0]["metadata"]["uid"]
+    assert (await send({**batch, "spec": {"priority": 5}}, batch=None))["reason"] == "AlreadyExists"
+    assert (await api("GET", f"{BATCHES}/b"))[1]["spec"]["keep"] == 60
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"kind": "Batch", "spec": {}}, "metadata.name is missing"),
+        ({"kind": "Batch", "metadata": {"name": "b"}, "spec": {"weights": 1}}, 'unknown field "spec.weights"'),
+        ({"kind": "Batch", "metadata": {"name": "b"}, "spec": {"priority": 9}}, "spec.priority"),
+        ({"kind": "Batch", "metadata": []}, "metadata"),
+    ],
+)
+async def test_an_invalid_batch_is_refused(api: Api, send: Send, body: Any, message: str) -> None:
+    """The reply is a Status that names the fault, and no batch is created."""
+    refusal = await send(body, batch=None)
+    assert (refusal["kind"], message in refusal["message"]) == ("Status", True), refusal
+    assert await api.sql("select count(*) from batch") == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "batch", "message"),
+    [
+        ([], "b", "the list of items is empty"),
+        ([{}] * 1001, "b", "1,001 items, more than the 1,000"),
+        (evaluation(1), "Not A Name", "Not A Name"),
+        (evaluation(1), "", "name"),
+    ],
+)
+async def test_an_invalid_message_is_refused(api: Api, send: Send, body: Any, batch: str, message: str) -> None:
+    """The reply is a Status, and nothing is stored."""
+    refusal = await send(body, batch=batch)
+    assert (refusal["kind"], message in refusal["message"]) == ("Status", True), refusal
+    assert await api.sql("select count(*) from batch") == 0
+
+
+async def test_items_without_credentials_may_only_be_syncs(api: Api, send: Send) -> None:
+    """The queue identity may create batches, and submit the jobs that it may submit alone."""
+    await repositories.make_local_repository(api, "team", api.data / "team", "write")
+    export = {"spec": {"repository": "team", "export": {}}}
+    reply = await send([SYNC, evaluation(1), export], headers={}, message_id="m")
+    assert [item["status"] for item in reply["items"]] == ["accepted", "refused", "refused"]
+    assert reply["items"][1]["message"].startswith("[1]: queue:default may not submit evaluations")
+
+
+async def test_refused_items_without_reply_to_are_a_dead_letter(api: Api, broker: MemoryBroker) -> None:
+    """The accepted items are stored, and the letter names the refused ones."""
+    body = orjson.dumps([evaluation(1, item_id="a"), {"id": "wrong"}])
+    await broker.publish(broker.topology.jobs, "submit.default", Message(body=body, headers={**AUTHORIZED, "dashwright-batch": "b"}))
+    async with asyncio.timeout(30):
+        while not await api.sql("select count(*) from dead_letter"):
+            pass
+    assert await api.sql("select reason from dead_letter") == "1 of 2 items are refused: [1]: spec: Field required"
+    assert await stored(api) == [(0, "a")]
+
+
+@pytest.mark.parametrize(("header", "expected"), [({}, None), ({"dashwright-item-results": True}, "0")])
+async def test_results_of_items_are_requested_by_a_header(api: Api, send: Send, header: dict[str, Header], expected: str | None) -> None:
+    """With the header, the address and the correlation id of the message are stored with its items."""
+    await send(evaluation(1), headers={**AUTHORIZED, **header})
+    assert await api.sql("select correlation_id from batch_item") == expected
+    assert (await api.sql("select reply_to from batch_item") is None) == (expected is None)
+
+
+async def test_a_message_waits_while_too_many_items_wait(start_api: StartApi, broker: MemoryBroker) -> None:
+    """A message whose items do not all fit is delayed as a whole, and nothing of it is stored."""
+    api = await start_api(waiting_jobs=3)
+    headers = {**AUTHORIZED, "dashwright-batch": "b"}
+
+    async def submit(message_id: str) -> None:
+        body = orjson.dumps([evaluation(1), evaluation(2)])
+        await broker.publish(broker.topology.jobs, "submit.default", Message(body=body, headers=headers, message_id=message_id))
+
+    with capture_logs() as logs:
+        async with asyncio.timeout(30):
+            await submit("first")
+            while await api.sql("select count(*) from batch_item") < 2:
+                pass
+            await submit("second")
+            while not any(line["event"] == "submission_delayed" for line in logs):
+                await api.sql("select 1")
+    assert await stored(api) == [(0, "first/0"), (1, "first/1")]
+    assert await api.sql("select count(*) from dead_letter") == 0

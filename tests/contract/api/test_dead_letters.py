@@ -1,0 +1,281 @@
+"""Dead letters over HTTP: stored from the queue, read, replayed once, discarded and audited, with the rights for it."""
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import orjson
+import pytest
+from tests.contract.api import dead_letters, repositories
+from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.dead_letters import GROUP, LETTERS, STATE, SYNC, Handled, letters
+from tests.contract.api.watching import JOBS, watching
+
+from dashwright.api.dead_letters.consumer import DeadLetterConsumer
+from dashwright.common.clock import Clock
+from dashwright.common.errors import Unavailable
+from dashwright.common.identity import Role
+from dashwright.common.messaging.delivery_result import Ack
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.message import Delivery, Message
+from dashwright.common.messaging.topology import TOPOLOGY
+
+Submit = Callable[..., Awaitable[None]]
+Stored = Callable[..., Awaitable[list[Any]]]
+
+
+@pytest.fixture(autouse=True)
+def handled(monkeypatch: pytest.MonkeyPatch) -> Handled:
+    return Handled(monkeypatch, DeadLetterConsumer)
+
+
+@pytest.fixture
+def stored(api: Api, handled: Handled) -> Stored:
+    """Return a function that returns the letters after ``count`` have arrived."""
+
+    async def read(count: int = 1) -> list[Any]:
+        await handled.reach(count)
+        return await letters(api)
+
+    return read
+
+
+@pytest.fixture
+def submit(broker: MemoryBroker) -> Submit:
+    """Return a function that publishes a message without reply_to."""
+    return partial(dead_letters.submit, broker)
+
+
+async def test_a_refused_submission_is_listed_with_its_reason(api: Api, submit: Submit, stored: Stored) -> None:
+    """The letter has the message and where it died, and no credentials."""
+    headers = {"authorization": "Basic d3Jvbmc6d3Jvbmc=", "X-Api-Key": "k3y", "team": "a", "number": 7}
+    await submit(headers=headers, message_id="m-1", correlation_id="c-1")
+    (letter,) = await stored()
+    assert (letter["kind"], letter["apiVersion"]) == ("DeadLetter", f"{GROUP}/v0alpha1")
+    spec, status = letter["spec"], letter["status"]
+    expected = {
+        "routingKey": "submit.default",
+        "exchange": TOPOLOGY.jobs,
+        "queue": TOPOLOGY.submit,
+        "messageId": "m-1",
+        "correlationId": "c-1",
+        "contentType": "application/json",
+        "headers": {"team": "a", "number": 7},
+        "removedHeaders": ["X-Api-Key", "authorization"],
+        "body": SYNC.decode(),
+        "bodyEncoding": "utf-8",
+        "bodyBytes": len(SYNC),
+        "truncated": False,
+    }
+    assert spec == expected
+    assert (status["state"], "assword" in status["reason"] or "credentials" in status["reason"]) == ("dead", True)
+    labels = {STATE: "dead", f"{GROUP}/queue": TOPOLOGY.submit, f"{GROUP}/replayable": "true"}
+    assert letter["metadata"]["labels"] == labels
+    name = letter["metadata"]["name"]
+    assert (await api("GET", f"{LETTERS}/{name}")) == (200, letter)
+    assert (await api("GET", f"{LETTERS}/other"))[0] == 404
+    text = await api.sql("select row_to_json(dead_letter)::text from dead_letter")
+    assert "d3Jvbmc6d3Jvbmc" not in text
+    assert "k3y" not in text
+
+
+async def test_replaying_twice_publishes_once(api: Api, submit: Submit, stored: Stored) -> None:
+    """The first replay creates the job with the same message id; repeated and concurrent ones change nothing."""
+    await submit(message_id="m-1")
+    name = (await stored())[0]["metadata"]["name"]
+    await repositories.make_local_repository(api, "team", api.data / "team", "write")
+    async with watching(api, JOBS) as jobs:
+        results = await asyncio.gather(*(api("POST", f"{LETTERS}/{name}/replay") for _ in range(5)))
+        results.append(await api("POST", f"{LETTERS}/{name}/replay"))
+        assert (await jobs.next_event())[0] == "ADDED"
+    assert [status for status, _ in results] == [200] * 6
+    assert len({orjson.dumps(letter["status"]) for _, letter in results}) == 1
+    assert (results[0][1]["status"]["state"], results[0][1]["metadata"]["labels"][STATE]) == ("replayed", "replayed")
+    assert await api.sql("select count(*) from job") == 1
+    assert await api.sql("select count(*) from submission where message_id = 'm-1'") == 1
+    assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay'") == 1
+    assert await letters(api, f"?labelSelector={STATE}=dead") == []
+
+
+async def test_a_letter_that_is_delivered_again_is_stored_once(api: Api, broker: MemoryBroker) -> None:
+    """The broker delivers a letter again if its acknowledgement was lost."""
+    consumer = DeadLetterConsumer(broker, api.database, Clock())
+    message = Message(body=SYNC, message_id="m-1")
+    async with asyncio.timeout(20):
+        for is_again in (False, True):
+            delivery = Delivery(
+                message=message, exchange=TOPOLOGY.dead, routing_key="submit.default", redelivered=is_again, attempt=1 + is_again
+            )
+            assert await consumer.handle(delivery) == Ack()
+    assert await api.sql("select count(*) from dead_letter") == 1
+
+
+async def test_a_replay_that_the_broker_refuses_keeps_the_letter(
+    api: Api, submit: Submit, broker: MemoryBroker, monkeypatch: Any, stored: Stored
+) -> None:
+    """The state is restored, nothing is audited, and a later replay succeeds."""
+    await submit()
+    name = (await stored())[0]["metadata"]["name"]
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise Unavailable("no broker")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(broker, "publish", refuse)
+        assert (await api("POST", f"{LETTERS}/{name}/replay"))[0] == 503
+        assert (await api("POST", f"{LETTERS}/replay"))[0] == 503
+    (letter,) = await letters(api)
+    assert letter["status"]["state"] == "dead"
+    assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay' and outcome = 'ok'") == 0
+    assert (await api("POST", f"{LETTERS}/{name}/replay"))[1]["status"]["state"] == "replayed"
+
+
+async def test_a_replayed_message_that_dies_again_is_another_letter(api: Api, submit: Submit, stored: Stored) -> None:
+    """The reason has not changed, so the message is refused again and stored next to the replayed letter."""
+    await submit(message_id="m-1")
+    name = (await stored())[0]["metadata"]["name"]
+    await api("POST", f"{LETTERS}/{name}/replay")
+    states = [letter["status"]["state"] for letter in await stored(2)]
+    assert sorted(states) == ["dead", "replayed"]
+
+
+async def test_selected_letters_are_replayed_and_discarded(api: Api, submit: Submit, stored: Stored) -> None:
+    """A selector chooses letters; those that cannot be replayed are counted and remain dead."""
+    for number in range(3):
+        await submit(message_id=f"m-{number}")
+    await submit(b"x" * (2 * 1024 * 1024 + 1), message_id="large")
+    await stored(4)
+    large = [letter for letter in await letters(api) if letter["spec"]["truncated"]]
+    assert [(letter["spec"]["bodyBytes"], len(letter["spec"]["body"])) for letter in large] == [(2097153, 2097152)]
+    assert "complete" in large[0]["status"]["obstacle"]
+    status, conflict = await api("POST", f"{LETTERS}/{large[0]['metadata']['name']}/replay")
+    assert (status, conflict["reason"]) == (409, "Conflict")
+    await repositories.make_local_repository(api, "team", api.data / "team", "write")
+    assert (await api("POST", f"{LETTERS}/replay?labelSelector={STATE}=replayed"))[1]["replayed"] == 0
+    dry = await api("POST", f"{LETTERS}/replay?dryRun=All")
+    assert (dry[1]["replayed"], dry[1]["remaining"]) == (0, 3)
+    status, result = await api("POST", f"{LETTERS}/replay")
+    assert (status, result["replayed"], result["skipped"], result["remaining"]) == (200, 3, 1, 0)
+    assert (await api("POST", f"{LETTERS}/replay"))[1]["replayed"] == 0
+    assert (await api("DELETE", f"{LETTERS}?labelSelector={STATE}=replayed"))[0] == 200
+    assert [letter["metadata"]["name"] for letter in await letters(api)] == [large[0]["metadata"]["name"]]
+    assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay' and object <> ''") >= 3
+    assert await api.sql("select count(*) from audit_event where action = 'deadletter.delete'") == 3
+
+
+async def test_a_letter_is_discarded_once(api: Api, submit: Submit, stored: Stored) -> None:
+    """A discard obeys preconditions and dry runs, is audited, and then the letter is gone."""
+    await submit()
+    (letter,) = await stored()
+    path = f"{LETTERS}/{letter['metadata']['name']}"
+    assert (await api("DELETE", path, {"preconditions": {"uid": "other"}}))[0] == 409
+    assert (await api("DELETE", f"{path}?dryRun=All"))[0] == 200
+    assert await letters(api) == [letter]
+    assert (await api("DELETE", path))[0] == 200
+    assert (await api("DELETE", path))[0] == 404
+    assert (await api("POST", f"{path}/replay"))[0] == 404
+    assert await api.sql("select count(*) from audit_event where action = 'deadletter.delete' and outcome = 'ok'") == 1
+
+
+async def test_letters_belong_to_the_organization_of_their_routing_key(api: Api, submit: Submit, stored: Stored) -> None:
+    """Other organizations do not see them. Letters without a known organization are for server administrators only."""
+    org_id = await api.organization("Other")
+    await api.person("boss", Role.ADMIN, org_id=org_id)
+    here, there = await api.person("here", Role.ADMIN), await api.person("there", Role.ADMIN, org_id=org_id)
+    for key in ("submit.default", f"submit.org-{org_id}", "submit.org-999999", "submit.elsewhere", "submit"):
+        await submit(key=key)
+    await stored(5)
+    own = await letters(api, auth=here)
+    assert [letter["spec"]["routingKey"] for letter in own] == ["submit.default"]
+    other_path = LETTERS.replace("default", f"org-{org_id}")
+    status, listed = await api("GET", other_path, auth=there)
+    assert (status, [letter["spec"]["routingKey"] for letter in listed["items"]]) == (200, [f"submit.org-{org_id}"])
+    everything = await letters(api)
+    hidden = [letter for letter in everything if letter["metadata"]["labels"].get(f"{GROUP}/server-only") == "true"]
+    assert {letter["spec"]["routingKey"] for letter in hidden} == {"submit.org-999999", "submit.elsewhere", "submit"}
+    for letter in hidden:
+        path = f"{LETTERS}/{letter['metadata']['name']}"
+        for method, target in (("GET", path), ("DELETE", path), ("POST", f"{path}/replay")):
+            assert (await api(method, target, auth=here))[0] == 404
+    assert (await api("DELETE", LETTERS, auth=here))[0] == 200
+    assert len(await letters(api)) == 3
+    assert (await api("POST", f"{LETTERS}/replay", auth=here))[1]["replayed"] == 0
+
+
+async def test_only_admins_read_and_only_writers_replay(api: Api, submit: Submit, stored: Stored) -> None:
+    """Reading requires deadletters:read, replay and discard deadletters:write; each can be granted."""
+    await submit()
+    (letter,) = await stored()
+    path = f"{LETTERS}/{letter['metadata']['name']}"
+    editor = await api.person("editor", Role.EDITOR)
+    reader = await api.person("reader", Role.VIEWER, ("deadletters:read", "*"))
+    for method, target in (("GET", LETTERS), ("GET", path), ("POST", f"{path}/replay"), ("POST", f"{LETTERS}/replay"), ("DELETE", path)):
+        assert (await api(method, target, auth=editor))[0] == 403
+        assert (await api(method, target, auth=reader))[0] == (200 if method == "GET" else 403)
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [(b"\xff\x00\xfe", "base64"), (b"not json \x00", "utf-8"), (b"", "utf-8"), (b"[" * 5000, "utf-8")],
+)
+async def test_any_body_is_stored_unchanged(api: Api, submit: Submit, body: bytes, encoding: str, stored: Stored) -> None:
+    """Bodies that are not JSON are shown as text, and those that are not text in base64."""
+    await submit(body, headers={"odd\0": "\0\ud800", "large": 2**70, "flag": True})
+    spec = (await stored())[0]["spec"]
+    assert spec["bodyEncoding"] == encoding
+    assert (base64.b64decode(spec["body"]) if encoding == "base64" else spec["body"].encode()) == body
+    assert spec["headers"] == {"odd\N{REPLACEMENT CHARACTER}": "\N{REPLACEMENT CHARACTER}?", "large": str(2**70), "flag": True}
+
+
+async def test_only_submissions_are_replayed(api: Api, broker: MemoryBroker, stored: Stored) -> None:
+    """A request of a gateway that died is shown to server administrators, and cannot be sent again."""
+    await broker.publish(TOPOLOGY.dead, TOPOLOGY.probe, Message(body=b"{}"))
+    (letter,) = await stored()
+    assert "only submissions" in letter["status"]["obstacle"]
+    assert (await api("POST", f"{LETTERS}/{letter['metadata']['name']}/replay"))[0] == 409
+
+
+async def test_without_queue_identity_nothing_is_replayed(start_api: StartApi, submit: Submit, handled: Handled) -> None:
+    """Replayed messages have no credentials, so they would be refused again."""
+    api = await start_api(queue_identity=False)
+    await submit()
+    await handled.reach(1)
+    (letter,) = await letters(api)
+    for path in (f"{LETTERS}/{letter['metadata']['name']}/replay", f"{LETTERS}/replay"):
+        status, conflict = await api("POST", path)
+        assert (status, "DASHWRIGHT_QUEUE_IDENTITY" in conflict["message"]) == (409, True)
+
+
+async def test_letters_cannot_be_watched_or_created(api: Api) -> None:
+    """The kind has the verbs that its discovery lists."""
+    assert (await api("GET", f"{LETTERS}?watch=true"))[0] == 405
+    assert (await api("POST", LETTERS, {}))[0] == 405
+    _, resources = await api("GET", f"/apis/{GROUP}/v0alpha1")
+    listed = {resource["name"]: resource["verbs"] for resource in resources["resources"]}
+    assert listed["deadletters"] == ["delete", "deletecollection", "get", "list"]
+    assert listed["deadletters/replay"] == ["create"]
+
+
+async def test_ten_thousand_letters_are_listed_in_pages_and_discarded(api: Api) -> None:
+    """Tables, pages and complete lists have all letters, and one request discards them."""
+    await api.sql(
+        """
+        insert into dead_letter (name, namespace, server_only, delivery_hash, routing_key, exchange, queue, reason, headers,
+            removed_headers, content_type, body, body_bytes, obstacle, received_at)
+        select 'letter-' || lpad(n::text, 5, '0'), 'default', false, int4send(n), 'submit.default', 'e', 'q', 'r', '{}',
+            '{}', '', convert_to(repeat('x', 1000), 'utf8'), 1000, '', now()
+        from generate_series(1, 10000) n
+        """
+    )
+    assert len(await letters(api)) == 10_000
+    status, page = await api("GET", f"{LETTERS}?limit=10")
+    assert (status, len(page["items"])) == (200, 10)
+    _, next_page = await api("GET", f"{LETTERS}?limit=10&continue={page['metadata']['continue']}")
+    assert next_page["items"][0]["metadata"]["name"] == "letter-00011"
+    table = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    assert len((await api("GET", LETTERS, headers=table))[1]["rows"]) == 10_000
+    assert (await api("DELETE", LETTERS))[0] == 200
+    assert await api.sql("select count(*) from dead_letter") == 0
+    assert await api.sql("select count(*) from audit_event where action = 'deadletter.delete'") == 10_000

@@ -1,0 +1,244 @@
+"""The command ``dashwright dead-letters``: the dead letters of a running server, for users and scripts."""
+
+import json
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from io import BytesIO, TextIOWrapper
+from typing import Any
+
+import pytest
+from tests.contract.api import repositories
+from tests.contract.api.conftest import PASSWORD, Api
+from tests.contract.api.dead_letters import LETTERS, STATE, Handled, letters, submit
+from tests.contract.api.test_jobs_command import json_printed, printed, run, where
+
+from dashwright.api.dead_letters import letters as use_cases
+from dashwright.api.dead_letters.consumer import DeadLetterConsumer
+from dashwright.common.errors import Unavailable
+from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.models.dead_letter import DeadLetterState
+from dashwright.standalone.dead_letters.command import Selection, discard, get, list_, replay
+
+Die = Callable[..., Awaitable[list[str]]]
+
+
+@pytest.fixture(autouse=True)
+def handled(monkeypatch: pytest.MonkeyPatch) -> Handled:
+    return Handled(monkeypatch, DeadLetterConsumer)
+
+
+@pytest.fixture
+def die(api: Api, broker: MemoryBroker, handled: Handled) -> Die:
+    """Return a function that publishes submissions with the given bodies, and returns the names of the letters when all are stored."""
+    count = 0
+
+    async def publish(*bodies: bytes, **members: Any) -> list[str]:
+        nonlocal count
+        for body in bodies:
+            count += 1
+            await submit(broker, body, **members)
+            await handled.reach(count)
+        return [letter["metadata"]["name"] for letter in await letters(api)]
+
+    return publish
+
+
+def sync(repository: str) -> bytes:
+    return json.dumps({"action": "sync", "repository": repository, "sync": {}}).encode()
+
+
+async def test_letters_are_listed_with_their_reasons(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters of a message do not reach the terminal; an empty list is said to be empty."""
+    assert await run(list_, options=where(api)) == 0
+    assert printed(capsys) == ["no dead letters"]
+    [name] = await die(sync("te\x1bam"))
+    assert await run(list_, options=where(api)) == 0
+    header, row = printed(capsys)
+    assert header.split()[:3] == ["name", "state", "reason"]
+    assert row.split()[:2] == [name, "dead"]
+    assert "\x1b" not in row
+    assert await run(list_, selection=Selection(state=DeadLetterState.REPLAYED), options=where(api)) == 0
+    assert printed(capsys) == ["no dead letters"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (Selection(), 3),
+        (Selection(state=DeadLetterState.DEAD), 2),
+        (Selection(state=DeadLetterState.REPLAYED), 1),
+        (Selection(queue="dashwright.jobs.submit"), 3),
+        (Selection(queue="other"), 0),
+        (Selection(replayable=True), 1),
+        (Selection(replayable=False), 2),
+        (Selection(state=DeadLetterState.DEAD, replayable=False), 1),
+        (Selection(selector=f"{STATE} in (dead,replayed),{STATE}!=dead"), 1),
+    ],
+)
+async def test_options_select_letters(api: Api, die: Die, capsys: pytest.CaptureFixture[str], selection: Selection, expected: int) -> None:
+    """Options are combined, and a label selector may be added to them."""
+    replayed, *_ = await die(sync("a"), sync("b"), b"x" * (2 * 1024 * 1024 + 1))
+    await api.sql("update dead_letter set replayed_at = now() where name = $1", replayed)
+    assert await run(list_, selection=selection, as_json=True, options=where(api)) == 0
+    listed = json.loads(json_printed(capsys))
+    assert len(listed) == expected
+    assert {letter["kind"] for letter in listed} <= {"DeadLetter"}
+
+
+async def test_a_letter_is_shown_with_its_message(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text has the reason, the headers and the body on one line each; JSON is the object of the server."""
+    headers = {"team": "a\nb", "password": "t0p-secret"}
+    [name] = await die(b'{"action":\n"dance"}', message_id="m-1", headers=headers)
+    assert await run(get, name, options=where(api)) == 0
+    fields = dict(line.split(":", 1) for line in printed(capsys))
+    assert (fields["name"].strip(), fields["state"].strip(), fields["message id"].strip()) == (name, "dead", "m-1")
+    assert "action" in fields["reason"]
+    assert (fields["header"].strip(), fields["removed"].strip()) == ("team: a\\nb", "password")
+    assert fields["body"].strip() == '{"action":\\n"dance"}'
+    assert await run(get, name, as_json=True, options=where(api)) == 0
+    assert json.loads(json_printed(capsys)) == (await api("GET", f"{LETTERS}/{name}"))[1]
+    assert await run(get, "none", options=where(api)) == 2
+
+
+@pytest.mark.parametrize("body", [b"\xff\x00\r\n", b'{"a": 1}', b""])
+async def test_a_body_is_printed_unchanged(api: Api, die: Die, monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
+    """Programs can send it again, whatever its encoding."""
+    [name] = await die(body)
+    written = BytesIO()
+    stdout = TextIOWrapper(written, write_through=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stdout)
+        assert await run(get, name, body=True, options=where(api)) == 0
+    assert re.sub(rb"\d{4}-\d\d-\d\d .*\n", b"", written.getvalue()) == body, "without the log of the gateway"
+
+
+async def test_named_letters_are_replayed_once(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second run succeeds and publishes nothing. A letter that cannot be replayed fails, and the others are replayed."""
+    names = await die(sync("team"), b"x" * (2 * 1024 * 1024 + 1))
+    await repositories.make_local_repository(api, "team", api.data / "team", "write")
+    assert await run(replay, names[:1], dry_run=True, options=where(api)) == 0
+    assert printed(capsys) == [f"{names[0]} can be replayed"]
+    for _ in range(2):
+        assert await run(replay, names, options=where(api)) == 1
+        told = capsys.readouterr()
+        assert f"{names[0]} replayed" in told.out
+        assert "not complete" in told.err
+    assert await run(replay, names[:1], as_json=True, options=where(api)) == 0
+    assert json.loads(json_printed(capsys))["status"]["state"] == "replayed"
+    assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay' and outcome = 'ok'") == 1
+    assert await run(replay, ["none", names[1]], as_json=True, options=where(api)) == 2
+    assert json.loads(json_printed(capsys)) == []
+
+
+async def test_selected_letters_are_replayed_in_several_requests(
+    api: Api, die: Die, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command repeats the request until no selected letter remains, and counts all letters."""
+    monkeypatch.setattr(use_cases, "MAX_REPLAYED", 2)
+    await die(*(sync(f"team-{number}") for number in range(5)))
+    for number in range(5):
+        await repositories.make_local_repository(api, f"team-{number}", api.data / f"team-{number}", "write")
+    selection = Selection(replayable=True)
+    assert await run(replay, selection=selection, dry_run=True, options=where(api)) == 0
+    assert printed(capsys) == ["5 can be replayed, 0 cannot be replayed"]
+    assert await run(replay, selection=selection, options=where(api)) == 0
+    assert printed(capsys) == [
+        "2 of 5 letters replayed 40 %",
+        "4 of 5 letters replayed 80 %",
+        "5 replayed, 0 remaining, 0 cannot be replayed",
+    ]
+    assert await run(replay, all_letters=True, as_json=True, options=where(api)) == 0
+    assert json.loads(json_printed(capsys))["replayed"] == 0
+    assert {letter["status"]["state"] for letter in await letters(api)} == {"replayed"}
+
+
+async def test_a_replay_of_messages_that_die_again_ends(
+    api: Api, die: Die, handled: Handled, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new letters are selected as well, but the command replays as many as there were."""
+    monkeypatch.setattr(use_cases, "MAX_REPLAYED", 2)
+    await die(*(sync(f"team-{number}") for number in range(4)))
+    request = use_cases.DeadLetters.replay_selected
+    requests = 0
+
+    async def replay_and_die(*arguments: Any, **options: Any) -> use_cases.ReplayCounts:
+        nonlocal requests
+        requests += 1
+        result = await request(*arguments, **options)
+        await handled.reach(4 + 2 * requests)
+        return result
+
+    monkeypatch.setattr(use_cases.DeadLetters, "replay_selected", replay_and_die)
+    assert await run(replay, all_letters=True, options=where(api)) == 1
+    assert printed(capsys)[-1] == "4 replayed, 2 remaining, 0 cannot be replayed"
+    assert requests == 2
+
+
+async def test_letters_are_discarded_by_name_or_selection(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run shows the names and deletes nothing. An unknown name is reported, and the others are deleted."""
+    names = await die(*(sync(f"team-{number}") for number in range(4)))
+    for selected, expected in (([names[0]], names[:1]), (None, names)):
+        assert await run(discard, selected, all_letters=selected is None, dry_run=True, as_json=True, options=where(api)) == 0
+        assert json.loads(json_printed(capsys)) == expected
+    assert len(await letters(api)) == 4
+    assert await run(discard, [names[0], "none", names[1]], options=where(api)) == 2
+    told = capsys.readouterr()
+    assert "none" in told.err
+    assert [f"{name} discarded" in told.out for name in names] == [True, True, False, False]
+    await api.sql("update dead_letter set replayed_at = now() where name = $1", names[2])
+    assert await run(discard, selection=Selection(state=DeadLetterState.REPLAYED), options=where(api)) == 0
+    assert printed(capsys) == [f"{names[2]} discarded"]
+    assert [letter["metadata"]["name"] for letter in await letters(api)] == names[3:]
+    assert await run(discard, all_letters=True, as_json=True, options=where(api)) == 0
+    assert json.loads(json_printed(capsys)) == names[3:]
+    assert await run(discard, all_letters=True, options=where(api)) == 0
+    assert printed(capsys) == ["no dead letters"]
+
+
+@pytest.mark.parametrize("command", [replay, discard])
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        (None, {}),
+        (["a"], {"all_letters": True}),
+        (["a"], {"selection": Selection(queue="q")}),
+        (None, {"all_letters": True, "selection": Selection(queue="q")}),
+    ],
+)
+async def test_letters_are_named_or_selected(
+    api: Api, capsys: pytest.CaptureFixture[str], command: Callable[..., int], names: list[str] | None, options: dict[str, Any]
+) -> None:
+    """All letters are changed only by a command that says so."""
+    assert await run(command, names, **options, options=where(api)) == 2
+    assert "--all" in capsys.readouterr().err
+
+
+async def test_a_caller_without_the_right_changes_nothing(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message names the permission that is missing."""
+    [name] = await die(sync("team"))
+    await api.person("editor", Role.EDITOR)
+    options = where(api, user=f"editor:{PASSWORD}")
+    for command in (replay, discard):
+        assert await run(command, [name], options=options) == 2
+        assert "deadletters:write" in capsys.readouterr().err
+    assert await run(list_, options=options) == 2
+    assert "deadletters:read" in capsys.readouterr().err
+
+
+async def test_a_replay_without_a_broker_is_reported(
+    api: Api, die: Die, broker: MemoryBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The letter remains dead, and the exit status is not that of a letter that cannot be replayed."""
+    [name] = await die(sync("team"))
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise Unavailable("no broker")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(broker, "publish", refuse)
+        assert await run(replay, [name], options=where(api)) == 2
+        assert await run(replay, all_letters=True, options=where(api)) == 2
+    assert "no broker" in capsys.readouterr().err
+    assert [letter["status"]["state"] for letter in await letters(api)] == ["dead"]

@@ -1,0 +1,147 @@
+"""Dead letters over RabbitMQ: none is lost or stored twice, and none is replayed twice, whatever fails between two steps."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from tests.contract.api import repositories
+from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.dead_letters import LETTERS, STATE, Handled, letters, submit
+from tests.contract.api.watching import JOBS, watching
+from tests.proxies.tcp_proxy import TcpProxy
+
+from dashwright.api.dead_letters.consumer import DeadLetterConsumer
+from dashwright.api.repositories.queue_submissions import QueueSubmissions
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.common.messaging.delivery_result import DeliveryResult
+from dashwright.common.messaging.message import Delivery, Message
+
+_BLOCKED_SESSION = """select pg_terminate_backend(pid) from pg_locks
+    where relation = 'dead_letter'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid()"""
+
+
+class CountingBroker(AmqpBroker):
+    """A broker that counts the submissions that it publishes, and runs a function after each."""
+
+    submissions = 0
+
+    async def after_submission(self) -> None:
+        """Do nothing; tests replace this."""
+
+    async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
+        await super().publish(exchange, routing_key, message, timeout=timeout)
+        if exchange == self.topology.jobs and routing_key.startswith("submit."):
+            self.submissions += 1
+            await self.after_submission()
+
+
+@pytest.fixture
+async def proxy(amqp_url: str) -> AsyncIterator[TcpProxy]:
+    async with TcpProxy(amqp_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def broker(proxy: TcpProxy) -> AsyncIterator[CountingBroker]:
+    """Replace the broker of the gateways."""
+    broker = CountingBroker(proxy.url, reconnect_interval=0.05)
+    await broker.start()
+    yield broker
+    await broker.close()
+
+
+@pytest.fixture(autouse=True)
+def stored(monkeypatch: pytest.MonkeyPatch) -> Handled:
+    return Handled(monkeypatch, DeadLetterConsumer)
+
+
+@pytest.fixture(autouse=True)
+def submitted(monkeypatch: pytest.MonkeyPatch) -> Handled:
+    return Handled(monkeypatch, QueueSubmissions)
+
+
+async def test_a_lost_acknowledgement_stores_one_letter(
+    start_api: StartApi, broker: CountingBroker, proxy: TcpProxy, stored: Handled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection breaks after the commit and before the acknowledgement, so that the broker delivers the letter again."""
+    handle = DeadLetterConsumer.handle
+    deliveries: list[Delivery] = []
+
+    async def handle_and_disconnect(consumer: DeadLetterConsumer, delivery: Delivery) -> DeliveryResult:
+        result = await handle(consumer, delivery)
+        deliveries.append(delivery)
+        if len(deliveries) == 1:
+            await proxy.disconnect()
+            await proxy.connect()
+        return result
+
+    monkeypatch.setattr(DeadLetterConsumer, "handle", handle_and_disconnect)
+    api = await start_api()
+    await submit(broker)
+    await stored.reach(2)
+    assert [delivery.redelivered for delivery in deliveries] == [False, True]
+    assert len(await letters(api)) == 1
+
+
+@pytest.mark.parametrize("path", ["/{name}/replay", "/replay"])
+async def test_a_crash_between_publishing_and_recording_creates_one_job(
+    api: Api, broker: CountingBroker, stored: Handled, submitted: Handled, path: str
+) -> None:
+    """The letter remains dead, a later replay publishes the same message id again, and the gateway recognizes it."""
+    await submit(broker)
+    await stored.reach(1)
+    (letter,) = await letters(api)
+    await repositories.make_local_repository(api, "team", api.data / "team", "write")
+    path = LETTERS + path.format(name=letter["metadata"]["name"])
+
+    async def lose_transaction() -> None:
+        assert await api.sql(_BLOCKED_SESSION)
+
+    async with watching(api, JOBS) as jobs:
+        broker.after_submission = lose_transaction  # type: ignore[method-assign]
+        assert (await api("POST", path))[0] == 503
+        assert (await jobs.next_event())[0] == "ADDED"
+    assert [letter["status"]["state"] for letter in await letters(api)] == ["dead"]
+    del broker.after_submission
+    assert (await api("POST", path))[0] == 200
+    await submitted.reach(3)
+    assert [letter["status"]["state"] for letter in await letters(api)] == ["replayed"]
+    assert (broker.submissions, await api.sql("select count(*) from job")) == (3, 1)
+    assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay' and outcome = 'ok'") == 1
+
+
+@pytest.mark.parametrize("path", ["/{name}/replay", "/replay"])
+async def test_a_letter_that_dies_again_before_its_replay_is_recorded_is_stored_again(
+    api: Api, broker: CountingBroker, stored: Handled, path: str
+) -> None:
+    """The gateway may refuse the message before the commit of the replay. The second death is another letter."""
+    await submit(broker, message_id="m-1")
+    await stored.reach(1)
+    (letter,) = await letters(api)
+
+    async def let_the_message_die_again() -> None:
+        # The second letter waits for the commit. If it did not, it would be taken for the first one, and handled in this time.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stored.reach(2), 0.5)
+
+    broker.after_submission = let_the_message_die_again  # type: ignore[method-assign]
+    assert (await api("POST", LETTERS + path.format(name=letter["metadata"]["name"])))[0] == 200
+    await stored.reach(2)
+    assert sorted(letter["status"]["state"] for letter in await letters(api)) == ["dead", "replayed"]
+
+
+async def test_two_gateways_replay_each_letter_once(start_api: StartApi, broker: CountingBroker, stored: Handled) -> None:
+    """Concurrent replays of the same selection divide the letters between them."""
+    count = 150
+    first, second = await start_api(), await start_api()
+    for _ in range(count):
+        await submit(broker)
+    await stored.reach(count)
+    await repositories.make_local_repository(first, "team", first.data / "team", "write")
+    results: list[tuple[int, Any]] = await asyncio.gather(*(api("POST", f"{LETTERS}/replay") for api in (first, second, first)))
+    assert [status for status, _ in results] == [200] * 3
+    assert sum(result["replayed"] for _, result in results) == count
+    assert broker.submissions == 2 * count
+    assert await letters(first, f"?labelSelector={STATE}=dead") == []

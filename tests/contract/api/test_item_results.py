@@ -1,0 +1,205 @@
+"""Messages with the results of items, to the reply addresses of their submissions, over RabbitMQ."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import aio_pika
+import pytest
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
+from tests.contract.api.batch_client import BATCHES, BatchClient, batch_workers, evaluation
+from tests.contract.api.conftest import ADMIN, StartApi
+from tests.contract.api.test_batches import INVALID
+
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import Unavailable
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.jobs_worker.batches.item_replies import ItemReplySender
+from dashwright.jobs_worker.stores import item_replies
+
+DIRECT = "amq.rabbitmq.reply-to"
+
+
+class Submitter:
+    """A program that submits the items of the batch ``b`` and receives their results."""
+
+    def __init__(self, channel: AbstractChannel) -> None:
+        self.channel = channel
+        self.received: asyncio.Queue[AbstractIncomingMessage] = asyncio.Queue()
+
+    async def submit(self, items: Sequence[Any], *, reply_to: str, closes: bool = True) -> None:
+        headers: dict[str, Any] = {"authorization": ADMIN, "dashwright-batch": "b", "dashwright-item-results": True}
+        headers["dashwright-close"] = closes
+        body = json.dumps(items).encode()
+        message = aio_pika.Message(body, headers=headers, reply_to=reply_to, correlation_id="c", message_id="m")
+        exchange = await self.channel.get_exchange("dashwright.jobs", ensure=False)
+        await exchange.publish(message, "submit.default")
+
+    async def consume(self, queue: AbstractQueue, *, no_ack: bool = True) -> None:
+        await queue.consume(self.received.put, no_ack=no_ack)
+
+    async def results(self, count: int) -> list[tuple[str | None, str | None, dict[str, Any]]]:
+        """Return message id, correlation id and body of the next results, in the order of the items. Skip the reply to the submission."""
+        results: list[tuple[str | None, str | None, dict[str, Any]]] = []
+        async with asyncio.timeout(30):
+            while len(results) < count:
+                message = await self.received.get()
+                if message.headers.get("dashwright-batch") == "b":
+                    results.append((message.message_id, message.correlation_id, json.loads(message.body)))
+        return sorted(results, key=lambda result: result[2]["index"])
+
+
+@pytest.fixture
+async def broker(amqp_url: str) -> AsyncIterator[AmqpBroker]:
+    """Replace the broker of the gateways."""
+    broker = AmqpBroker(amqp_url)
+    await broker.start()
+    yield broker
+    await broker.close()
+
+
+@pytest.fixture
+async def client(start_api: StartApi, database: Database, broker: AmqpBroker, tmp_path: Path) -> AsyncIterator[BatchClient]:
+    async with batch_workers(database, broker, data_dir=tmp_path, permitted_paths=str(tmp_path)):
+        yield BatchClient(await start_api())
+
+
+@pytest.fixture
+async def submitter(amqp_url: str) -> AsyncIterator[Submitter]:
+    async with await aio_pika.connect(amqp_url) as connection:
+        yield Submitter(await connection.channel())
+
+
+@pytest.fixture(autouse=True)
+def rounds(monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[None]:
+    """Record each round of the sender."""
+    run_once, rounds = ItemReplySender.run_once, asyncio.Queue[None]()
+
+    async def run_and_record(sender: ItemReplySender) -> None:
+        try:
+            await run_once(sender)
+        finally:
+            rounds.put_nowait(None)
+
+    monkeypatch.setattr(ItemReplySender, "run_once", run_and_record)
+    return rounds
+
+
+async def all_sent(client: BatchClient, rounds: asyncio.Queue[None]) -> None:
+    """Wait until the batch has ended and no result is left to send."""
+    await client.ended("b")
+    async with asyncio.timeout(30):
+        while await client.api.sql("select exists (select from batch_item where not is_replied)"):
+            await rounds.get()
+
+
+@pytest.mark.parametrize("is_direct", [False, True])
+async def test_each_item_has_a_message(client: BatchClient, submitter: Submitter, is_direct: bool, rounds: asyncio.Queue[None]) -> None:
+    """Each result is one message with the line that the batch has for it. After a retry, there is another one with another id."""
+    queue = await (submitter.channel.get_queue(DIRECT, ensure=False) if is_direct else submitter.channel.declare_queue(exclusive=True))
+    await submitter.consume(queue)
+    await submitter.submit([evaluation(1), evaluation(2, expression=INVALID)], reply_to=queue.name)
+    (first_id, correlation_id, first), (second_id, _, second) = await submitter.results(2)
+    assert (correlation_id, first["id"], first["state"], second["state"]) == ("c", "m/0", "success", "error")
+    assert first["result"]["results"]["B"]["frames"][0]["data"]["values"][1] == [2]
+    assert second["error"]
+    await all_sent(client, rounds)
+    async with client.api.session.get(f"{BATCHES}/b/results", headers={"Authorization": ADMIN}) as response:
+        assert [first, second] == [json.loads(line) for line in (await response.text()).splitlines()]
+    assert (await client.post("b", "retry"))[0] == 200
+    [(third_id, _, third)] = await submitter.results(1)
+    assert (third["index"], third["state"]) == (1, "error")
+    assert len({first_id, second_id, third_id}) == 3
+
+
+@pytest.mark.parametrize("address", ["replies.gone", "gone direct reply-to", "notify.default.reports"])
+async def test_an_address_without_a_receiver_delays_nothing(
+    client: BatchClient, submitter: Submitter, amqp_url: str, address: str, rounds: asyncio.Queue[None]
+) -> None:
+    """Results to a client that is gone are dropped, and so are those to queues that submitters may not write to."""
+    reports = await submitter.channel.declare_queue("notify.default.reports", durable=True)
+    if address == "gone direct reply-to":
+        async with await aio_pika.connect(amqp_url) as connection:
+            other = Submitter(await connection.channel())
+            await other.consume(await other.channel.get_queue(DIRECT, ensure=False))
+            await other.submit([evaluation(1), evaluation(2)], reply_to=DIRECT)
+            await other.received.get()  # the reply to the submission
+    else:
+        await submitter.submit([evaluation(1), evaluation(2)], reply_to=address)
+    await all_sent(client, rounds)
+    messages = [await reports.get(fail=False) for _ in range(2)]
+    bodies = [json.loads(message.body) for message in messages if message is not None]
+    assert [body for body in bodies if "index" in body] == []
+
+
+async def test_a_worker_that_dies_before_the_record_repeats_the_messages(
+    client: BatchClient, submitter: Submitter, rounds: asyncio.Queue[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results are recorded after the broker has accepted them, so that a crash in between repeats them with the same ids."""
+    record = item_replies.record
+    crashes = iter([True])
+
+    async def crash_once(connection: Connection, *arguments: Any) -> None:
+        if next(crashes, False):
+            raise Unavailable("the worker dies")
+        await record(connection, *arguments)
+
+    monkeypatch.setattr(item_replies, "record", crash_once)
+    queue = await submitter.channel.declare_queue(exclusive=True)
+    await submitter.consume(queue)
+    await submitter.submit([evaluation(1)], reply_to=queue.name)
+    first, second = await submitter.results(2)
+    assert first == second
+    await all_sent(client, rounds)
+
+
+async def test_a_full_queue_delays_its_results_only(client: BatchClient, submitter: Submitter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results that the broker refuses are sent when there is room, and those of other batches without delay."""
+    list_batches, has_ended = item_replies.list_batches, asyncio.Event()
+
+    async def list_after_the_end(connection: Connection, *, limit: int) -> Sequence[uuid.UUID]:
+        # The results are then in one chunk, of which the broker accepts a part.
+        return await list_batches(connection, limit=limit) if has_ended.is_set() else ()
+
+    monkeypatch.setattr(item_replies, "list_batches", list_after_the_end)
+    # Room for the reply to the submission and two results.
+    full = await submitter.channel.declare_queue("replies.full", arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
+    await submitter.submit([evaluation(value) for value in range(5)], reply_to=full.name)
+    await client.ended("b")
+    has_ended.set()
+    open_queue = await submitter.channel.declare_queue(exclusive=True)
+    await client.create("other", items=[evaluation(1)])
+    await client.ended("other")
+    await client.api.sql("update batch_item set reply_to = $1 where batch = (select uid from batch where name = 'other')", open_queue.name)
+    async with asyncio.timeout(30), open_queue.iterator() as messages:
+        async for message in messages:
+            assert message.headers["dashwright-batch"] == "other"
+            break
+    await submitter.consume(full)
+    assert [body["index"] for _, _, body in await submitter.results(5)] == [0, 1, 2, 3, 4]
+
+
+async def test_a_large_result_is_left_out(client: BatchClient, submitter: Submitter) -> None:
+    """A message has at most 64 KiB; a larger result can be read from the batch."""
+    values = list(range(20_000))
+    fields = [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]
+    large = evaluation(1)
+    large["spec"]["queries"][0]["rawFrameContent"] = json.dumps([{"schema": {"fields": fields}, "data": {"values": [values, values]}}])
+    queue = await submitter.channel.declare_queue(exclusive=True)
+    await submitter.consume(queue)
+    await submitter.submit([large, evaluation(1)], reply_to=queue.name)
+    first, second = [body for _, _, body in await submitter.results(2)]
+    assert first == {"index": 0, "id": "m/0", "state": "success"}
+    assert "result" in second
+
+
+async def test_a_batch_is_deleted_after_its_results_were_sent(client: BatchClient, submitter: Submitter) -> None:
+    """With keep 0, all results are sent before the batch is deleted."""
+    queue = await submitter.channel.declare_queue(exclusive=True)
+    await submitter.consume(queue)
+    await client.create("b", keep=0)
+    await submitter.submit([evaluation(value) for value in range(20)], reply_to=queue.name)
+    assert [body["index"] for _, _, body in await submitter.results(20)] == list(range(20))

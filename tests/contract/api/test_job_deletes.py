@@ -1,0 +1,71 @@
+"""Jobs are deleted singly or by selectors: pending and working jobs are cancelled, ended ones leave the history."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.stored_jobs import insert_job
+
+JOBS = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/jobs"
+CANCELLED = ("error", "job was cancelled")
+
+
+async def jobs(api: Api) -> dict[str, tuple[str, str | None]]:
+    """States and messages by name."""
+    _, found = await api("GET", JOBS)
+    return {item["metadata"]["name"]: (item["status"]["state"], item["status"].get("message")) for item in found["items"]}
+
+
+async def some(api: Api) -> None:
+    for name, state, repository in (
+        ("a", "pending", "team"),
+        ("b", "working", "team"),
+        ("c", "success", "team"),
+        ("d", "pending", "other"),
+    ):
+        await insert_job(api, name, f'{{"state": "{state}"}}', repository)
+
+
+@pytest.mark.parametrize(
+    ("selector", "left"),
+    [
+        ({"labelSelector": "repository=team"}, {"a": CANCELLED, "b": CANCELLED, "d": ("pending", None)}),
+        ({"labelSelector": "repository!=team"}, {"a": ("pending", None), "b": ("working", None), "c": ("success", None), "d": CANCELLED}),
+        ({"fieldSelector": "metadata.name=c"}, {"a": ("pending", None), "b": ("working", None), "d": ("pending", None)}),
+        ({}, {"a": CANCELLED, "b": CANCELLED, "d": CANCELLED}),
+        ({"dryRun": "All"}, {"a": ("pending", None), "b": ("working", None), "c": ("success", None), "d": ("pending", None)}),
+    ],
+)
+async def test_those_that_are_selected_go(api: Api, selector: dict[str, str], left: dict[str, Any]) -> None:
+    await some(api)
+    status, response = await api("DELETE", JOBS, params=selector)
+    assert (status, response["status"]) == (200, "Success")
+    assert await jobs(api) == left
+
+
+@pytest.mark.parametrize("path", [JOBS, f"{JOBS}/a"])
+async def test_a_replaced_job_is_not_deleted(api: Api, path: str) -> None:
+    """A job with another uid than requested is kept; with several jobs, all others are kept too."""
+    await some(api)
+    before = await jobs(api)
+    status, response = await api("DELETE", path, {"preconditions": {"uid": "0a0a0a0a-0000-4000-8000-000000000000"}})
+    assert (status, response["reason"]) == (409, "Conflict")
+    assert await jobs(api) == before
+    _, job = await api("GET", f"{JOBS}/a")
+    expected = {"uid": await api.sql("select uid::text from job where name = 'a'"), "resourceVersion": job["metadata"]["resourceVersion"]}
+    assert (await api("DELETE", f"{JOBS}/a", {"preconditions": expected}))[0] == 200
+    assert (await jobs(api))["a"] == CANCELLED
+
+
+async def test_the_number_of_deleted_jobs_is_limited(api: Api) -> None:
+    await insert_job(api, "a", '{"state": "success"}')
+    await api.sql(
+        """insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status, action, state,
+               wake_key, submitted_by, repository)
+           select gen_random_uuid(), api_group, resource, namespace, name || number, 0, metadata, labels, spec, status, action, state,
+               wake_key, submitted_by, repository
+           from job, generate_series(1, 1000) number"""
+    )
+    status, response = await api("DELETE", JOBS)
+    assert (status, "more than 1000 jobs" in response["message"]) == (400, True)
+    assert await api.sql("select count(*) from job") == 1001

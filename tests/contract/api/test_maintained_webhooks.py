@@ -1,0 +1,344 @@
+"""The worker creates webhooks at a git host whose git is real, and the host's deliveries start syncs and reviews over HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.repositories import REPOSITORIES
+from tests.servers import git_host
+from tests.servers.git import Work
+from tests.servers.git_host import GitHost
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.jobs_worker.main import JobsWorker
+
+DASHBOARD = '{"title": "Load", "schemaVersion": 39, "panels": []}'
+TOKEN = "token-of-the-host"
+
+
+@pytest.fixture
+async def host(tmp_path: Path) -> AsyncIterator[GitHost]:
+    root = tmp_path / "host"
+    root.mkdir()
+    async with git_host.serving(root, token=TOKEN) as serving:
+        yield serving
+
+
+@pytest.fixture
+def work(host: GitHost) -> Work:
+    work = host.make("team/boards")
+    work.commit({"load.json": DASHBOARD})
+    return work
+
+
+@pytest.fixture
+async def api(start_api: StartApi) -> Api:
+    return await start_api()
+
+
+@pytest.fixture
+async def worker(api: Api, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[JobsWorker]:
+    """Start a jobs worker that knows the gateway's address and looks at webhooks only when a test requests it."""
+    public = str(api.address).rstrip("/")
+    settings = load(
+        data_dir=tmp_path / "data", secret_key="of tests only", allowed_hosts="127.0.0.0/8", scheduling=False, public_url=public
+    )
+    settings.data_dir.mkdir()
+    worker = JobsWorker(settings, database, broker, Clock())
+    await worker.start()
+    yield worker
+    await worker.stop()
+
+
+async def create_repository(api: Api, host: GitHost, **block: Any) -> None:
+    spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
+    spec |= {"githost": {"url": host.url("team/boards"), "branch": "main", "token": TOKEN, **block}}
+    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "boards"}, "spec": spec})
+    assert status == 201, found
+
+
+async def webhook(api: Api) -> dict[str, Any]:
+    _, found = await api("GET", f"{REPOSITORIES}/boards")
+    return dict(found["status"]["webhook"])
+
+
+async def change_repository(api: Api, **block: Any) -> None:
+    _, found = await api("GET", f"{REPOSITORIES}/boards")
+    found["spec"]["githost"] |= block
+    status, response = await api("PUT", f"{REPOSITORIES}/boards", found)
+    assert status == 200, response
+
+
+async def make_hooks_due(api: Api) -> None:
+    """Make every webhook due for its next check."""
+    await api.sql("update repository_hook set due = now()")
+    await api.sql("update hook_to_remove set due = now()")
+
+
+async def list_jobs(api: Api, action: str) -> list[dict[str, Any]]:
+    _, found = await api("GET", f"{REPOSITORIES}/boards/jobs")
+    return [job for job in found["items"] if job["spec"]["action"] == action]
+
+
+async def wait_for_job(api: Api, action: str) -> dict[str, Any]:
+    """Return the job of an action once it has ended."""
+    notified = asyncio.Event()
+    async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
+        while True:
+            found = await list_jobs(api, action)
+            if found and found[0]["status"]["state"] in ("success", "error"):
+                return found[0]
+            await notified.wait()
+            notified.clear()
+
+
+async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """A webhook is created with a secret and confirmed by a ping, and a push is synced."""
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    await host.wait_for_hooks()
+    (number,) = host.repositories["team/boards"].hooks
+    told = await webhook(api)
+    assert (told["id"], told["subscribedEvents"]) == (number, ["pull_request", "push"])
+    assert told["url"].endswith("/repositories/boards/webhook")
+    assert host.repositories["team/boards"].hooks[number]["config"]["secret"] not in str(told)
+    work.commit({"more.json": DASHBOARD.replace("Load", "More")})
+    host.call_push_hooks("team/boards")
+    await host.wait_for_hooks()
+    assert [(delivery.event, delivery.status) for delivery in host.deliveries] == [("ping", 200), ("push", 202)]
+    job = await wait_for_job(api, "sync")
+    assert job["status"]["state"] == "success", job
+    _, boards = await api("GET", "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards")
+    assert {board["spec"]["title"] for board in boards["items"]} == {"Load", "More"}
+
+
+async def test_a_pull_request_delivery_starts_a_review(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """An opened or updated pull request starts a job with its number; a closed one does not."""
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    head = work.commit({"load.json": DASHBOARD.replace("Load", "Other")}, branch="change")
+    host.call_push_hooks("team/boards")
+    number = host.open_pull("team/boards", "change")
+    await host.wait_for_hooks()
+    assert host.deliveries[-1].status == 202
+    expected = (await list_jobs(api, "pr"))[0]["spec"]["pr"]
+    assert expected == {"ref": "change", "hash": head, "pr": number, "url": f"{host.origin}/team/boards/pull/{number}"}
+
+
+async def test_a_correct_hook_is_checked_every_hour(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """A correct webhook is read once an hour, and immediately after a change of the spec."""
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    before, calls = await webhook(api), len(host.calls)
+    await worker.hooks.refresh()
+    assert len(host.calls) == calls
+    await change_repository(api, generateDashboardPreviews=True)
+    await worker.hooks.refresh()
+    assert host.calls[calls:] == ["GET /repos/team/boards/hooks"]
+    assert await webhook(api) == before
+
+
+@pytest.mark.parametrize("harm", ["removed", "silenced", "moved", "less"])
+async def test_a_changed_hook_is_repaired(api: Api, worker: JobsWorker, host: GitHost, work: Work, harm: str) -> None:
+    """A deleted or changed webhook is repaired with a new secret, because the old one may be known."""
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    remaining = host.repositories["team/boards"].hooks
+    (hook,) = remaining.values()
+    before = (await webhook(api))["encryptedSecret"]
+    match harm:
+        case "removed":
+            remaining.clear()
+        case "silenced":
+            hook["active"] = False
+        case "moved":
+            hook["config"] |= {"url": "https://elsewhere.example.org"}
+        case "less":
+            hook["events"] = ["push"]
+    await make_hooks_due(api)
+    await worker.hooks.refresh()
+    ((number, mended),) = remaining.items()
+    assert (mended["active"], sorted(mended["events"])) == (True, ["pull_request", "push"])
+    told = await webhook(api)
+    assert (mended["config"]["url"], number) == (told["url"], told["id"])
+    assert told["encryptedSecret"] != before
+    work.commit({"more.json": DASHBOARD})
+    host.call_push_hooks("team/boards")
+    await host.wait_for_hooks()
+    assert host.deliveries[-1].status == 202
+
+
+async def test_a_hook_is_deleted_with_its_repository(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """Deleting a repository does not wait for its host: the webhook is deleted later, with retries."""
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+
+    async def fail(_: web.Request) -> web.Response:
+        return web.Response(status=500)
+
+    host.api_fault = fail
+    assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
+    await worker.hooks.remove()
+    remaining = host.repositories["team/boards"].hooks
+    assert len(remaining) == 1
+    host.api_fault = None
+    await make_hooks_due(api)
+    await worker.hooks.remove()
+    assert remaining == {}
+    assert await api.sql("select count(*) from hook_to_remove") == 0
+
+
+async def test_a_hook_is_kept_without_its_finalizer(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    _, found = await api("GET", f"{REPOSITORIES}/boards")
+    found["metadata"]["finalizers"] = ["remove-orphan-resources"]
+    assert (await api("PUT", f"{REPOSITORIES}/boards", found))[0] == 200
+    assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
+    await worker.hooks.remove()
+    assert len(host.repositories["team/boards"].hooks) == 1
+
+
+async def test_deleting_a_hook_is_retried_for_a_day(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """The deletion of a webhook at a failing host is retried for one day only."""
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
+    await api.sql("update hook_to_remove set since = since - interval '25 hours'")
+
+    async def fail(_: web.Request) -> web.Response:
+        return web.Response(status=500)
+
+    host.api_fault = fail
+    await worker.hooks.remove()
+    assert await api.sql("select count(*) from hook_to_remove") == 0
+
+
+async def test_a_moved_repository_moves_its_hook(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """After a change of the URL the webhook is at the new repository only."""
+    host.make("team/others").commit({"load.json": DASHBOARD})
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    await change_repository(api, url=host.url("team/others"))
+    await worker.hooks.refresh()
+    await worker.hooks.remove()
+    assert host.repositories["team/boards"].hooks == {}
+    assert list(host.repositories["team/others"].hooks) == [(await webhook(api))["id"]]
+
+
+@pytest.mark.parametrize(("status", "headers"), [(403, {}), (404, {}), (429, {"Retry-After": "60"}), (500, {})])
+async def test_a_rejected_hook_is_retried_later(
+    api: Api, worker: JobsWorker, host: GitHost, work: Work, status: int, headers: dict[str, str]
+) -> None:
+    """A host that rejects the webhook leaves the repository healthy. Its status has the reason until a later retry succeeds."""
+    await create_repository(api, host)
+
+    async def refuse(_: web.Request) -> web.Response:
+        return web.json_response({"message": "no"}, status=status, headers=headers)
+
+    host.api_fault = refuse
+    await worker.hooks.refresh()
+    calls = len(host.calls)
+    await worker.hooks.refresh()
+    assert len(host.calls) == calls
+    told = await webhook(api)
+    assert "id" not in told
+    why, advice = told["message"]
+    assert why.startswith("the webhook could not be created at the git host: ")
+    assert ("right to webhooks" in advice) == (status in (403, 404))
+    host.api_fault = None
+    await make_hooks_due(api)
+    await api.sql("delete from git_host_share")
+    await worker.hooks.refresh()
+    told = await webhook(api)
+    assert "id" in told
+    assert "message" not in told
+
+
+async def test_a_failed_check_of_a_hook_is_reported(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """A failed check adds a message to the webhook's last known status until a check succeeds."""
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    before = await webhook(api)
+
+    async def fail(_: web.Request) -> web.Response:
+        return web.Response(status=500)
+
+    host.api_fault = fail
+    await make_hooks_due(api)
+    await worker.hooks.refresh()
+    told = await webhook(api)
+    assert "retried automatically" in told.pop("message")[1]
+    assert told == before
+    host.api_fault = None
+    await make_hooks_due(api)
+    await worker.hooks.refresh()
+    assert await webhook(api) == before
+
+
+async def test_local_repositories_have_no_hooks(api: Api, worker: JobsWorker, tmp_path: Path) -> None:
+    """Local repositories have no webhook and are not checked again until they change."""
+    (tmp_path / "folder").mkdir()
+    spec = {"title": "F", "type": "local", "workflows": [], "local": {"path": str(tmp_path / "folder")}}
+    spec |= {"sync": {"enabled": True, "target": "folder"}}
+    assert (await api("POST", REPOSITORIES, {"metadata": {"name": "boards"}, "spec": spec}))[0] == 201
+    await worker.hooks.refresh()
+    assert await webhook(api) == {}
+    assert await api.sql("select due = 'infinity' from repository_hook")
+
+
+async def test_a_hook_of_another_repository_is_not_changed(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """After a move, a webhook of the new repository that has the old webhook's id is not changed."""
+    host.make("team/others").commit({"load.json": DASHBOARD})
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    (number,) = host.repositories["team/boards"].hooks
+    others = {"name": "web", "active": True, "events": ["push"], "config": {"url": "https://others.example.org"}}
+    host.repositories["team/others"].hooks[number] = dict(others)
+    await change_repository(api, url=host.url("team/others"))
+    await worker.hooks.refresh()
+    assert host.repositories["team/others"].hooks[number] == others
+    assert len(host.repositories["team/others"].hooks) == 2
+
+
+async def test_concurrent_workers_create_one_hook(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """Among several workers only the one that claimed a repository creates its webhook."""
+    await create_repository(api, host)
+    await asyncio.gather(*(worker.hooks.refresh() for _ in range(4)))
+    assert len(host.repositories["team/boards"].hooks) == 1
+
+
+async def test_a_hook_of_a_concurrently_deleted_repository_is_deleted(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """The delete knew nothing of it."""
+    await create_repository(api, host)
+
+    async def delete_first(request: web.Request) -> None:
+        if request.method == "POST":
+            assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
+
+    host.api_fault = delete_first
+    await worker.hooks.refresh()
+    assert host.calls[-1].startswith("DELETE ")
+    assert host.repositories["team/boards"].hooks == {}
+
+
+async def test_hooks_are_deleted_with_their_organization(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    number = await api.organization("Team")
+    boss = await api.person("boss", Role.ADMIN, org_id=number)
+    repositories = REPOSITORIES.replace("/default/", f"/org-{number}/")
+    spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
+    spec |= {"githost": {"url": host.url("team/boards"), "branch": "main", "token": TOKEN}}
+    assert (await api("POST", repositories, {"metadata": {"name": "boards"}, "spec": spec}, auth=boss))[0] == 201
+    await worker.hooks.refresh()
+    assert len(host.repositories["team/boards"].hooks) == 1
+    assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
+    await worker.hooks.remove()
+    assert host.repositories["team/boards"].hooks == {}

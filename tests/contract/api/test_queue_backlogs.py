@@ -1,0 +1,27 @@
+"""Many submissions in the queue, as after an outage, next to requests over HTTP."""
+
+import asyncpg
+from tests.acceptance.polling import until
+from tests.contract.api.conftest import Api
+from tests.contract.api.dead_letters import SYNC, submit
+
+from dashwright.common.messaging.memory import MemoryBroker
+
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+
+
+async def test_a_backlog_of_messages_leaves_connections_to_requests(api: Api, broker: MemoryBroker, database_url: str) -> None:
+    """While more messages than there are connections wait for the database, a request over HTTP is completed."""
+    connection = await asyncpg.connect(database_url)
+    waiting = "select count(*) from pg_locks where relation = 'submission'::regclass and not granted"
+    async with connection.transaction():
+        # Each message with an id is first searched in this table.
+        await connection.execute("lock table submission in access exclusive mode")
+        for number in range(20):
+            await submit(broker, SYNC, message_id=str(number))
+        await until(lambda: connection.fetchval(f"{waiting} having count(*) >= 2"))
+        status, _ = await api("GET", DASHBOARDS)
+        in_use = await connection.fetchval(waiting)
+    await connection.close()
+    # The gateway of the tests has five connections, one of which is reserved for probes and logins.
+    assert (status, in_use) == (200, 2)

@@ -1,0 +1,104 @@
+"""A git host that limits requests delays jobs and is reported to clients, and no job fails for it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.contract.api.conftest import ADMIN, Api, StartApi
+from tests.servers.git import GitServer
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.jobs_worker.main import JobsWorker
+
+REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
+PATIENCE = "asks for fewer requests"
+
+
+@pytest.fixture
+async def api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Api]:
+    """Start a gateway and a worker that looks every 0.1 seconds for delayed jobs that may continue."""
+    settings = load(data_dir=tmp_path, secret_key="of tests only", allowed_hosts="127.0.0.0/8", scheduling=False, job_lease_seconds=0.3)
+    worker = JobsWorker(settings, database, broker, Clock())
+    await worker.start()
+    yield await start_api()
+    await worker.stop()
+
+
+async def repository(api: Api, server: GitServer) -> None:
+    server.make("team.git").commit({"a.json": json.dumps({"uid": "a", "title": "A"})})
+    sync = {"enabled": True, "target": "folder", "intervalSeconds": 600}
+    spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": {"url": server.url("team.git"), "branch": "main"}}
+    assert (await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
+
+
+def refuse(server: GitServer, seconds: int) -> None:
+    async def refusal(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=429, headers={"Retry-After": str(seconds)})
+
+    server.fault = refusal
+
+
+async def until(api: Api, path: str, *told: tuple[str, str, Any]) -> dict[str, Any]:
+    """Return the object at a path once these fields of its status have these values."""
+    notified = asyncio.Event()
+    async with asyncio.timeout(20), api.database.listen("change", lambda _: notified.set(), notified.set):
+        while True:
+            await notified.wait()
+            notified.clear()
+            _, found = await api("GET", path)
+            status = {"": found["status"], **found["status"]}
+            if all(value in str(status[part].get(key)) for part, key, value in told):
+                return dict(found)
+
+
+async def test_a_rate_limited_sync_waits(api: Api, git_server: GitServer) -> None:
+    """A rate-limited sync is pending with the reason and the time of the retry, and succeeds at its first attempt afterwards."""
+    await repository(api, git_server)
+    status, done = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
+    assert status == 202
+    await until(api, f"{REPOSITORIES}/team/jobs/{done['metadata']['uid']}", ("", "state", "success"))
+    refuse(git_server, 600)
+    status, job = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
+    assert status == 202
+    path = f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}"
+    waiting = await until(api, path, ("", "message", PATIENCE))
+    assert (waiting["status"]["state"], waiting["status"].get("errors")) == ("pending", None)
+    team = (await until(api, f"{REPOSITORIES}/team", ("sync", "state", "pending"), ("health", "message", PATIENCE)))["status"]
+    assert team["health"]["healthy"]
+    assert 500_000 < team["sync"]["scheduled"] - Clock().milliseconds() <= 600_000
+    git_server.fault = None
+    await api.sql("update git_host_share set paused_until = now() where namespace = 'default' returning 1")
+    await api.sql("update job set not_before = now() where not_before is not null returning 1")
+    await until(api, path, ("", "state", "success"))
+    team = (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]
+    assert (team["health"]["healthy"], team["health"].get("message")) == (True, None)
+    assert await api.sql("select attempts from job where uid::text = $1", job["metadata"]["uid"]) == 1
+
+
+async def test_a_rate_limited_request_has_retry_after(api: Api, git_server: GitServer) -> None:
+    """Requests that need the host are 429 with Retry-After, also for another repository of the host, which is not requested."""
+    await repository(api, git_server)
+    refuse(git_server, 600)
+    for path in ("refs", "history"):
+        async with api.session.get(f"{REPOSITORIES}/team/{path}", headers={"Authorization": ADMIN}) as response:
+            found = await response.json()
+            assert (response.status, found["reason"]) == (429, "TooManyRequests")
+            assert PATIENCE in found["message"]
+            assert 500 < int(response.headers["Retry-After"]) <= 600
+    assert len(git_server.requests) == 1
+
+
+async def test_a_rate_limit_is_a_result_of_a_repository_test(api: Api, git_server: GitServer) -> None:
+    """The test of a configuration returns a rate limit as an ordinary result."""
+    await repository(api, git_server)
+    refuse(git_server, 600)
+    status, tested = await api("POST", f"{REPOSITORIES}/team/test")
+    assert (status, tested["code"], tested["success"]) == (400, 400, False)
+    assert PATIENCE in tested["errors"][0]["detail"]

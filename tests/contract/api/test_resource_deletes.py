@@ -1,0 +1,289 @@
+"""Deletes through the resource API: preconditions, finalizers, and collections."""
+
+from typing import Any, Final
+
+import orjson
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_folder_permissions import allow, number_of
+from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, create_object, dashboard, put, rows
+
+from dashwright.common.identity import Role
+
+FROM_FILE: Final = {"grafana.app/managedBy": "classic-file-provisioning"}
+IN_F: Final = {"grafana.app/folder": "f"}
+
+
+async def names(api: Api, path: str = DASHBOARDS) -> list[str]:
+    return [item["metadata"]["name"] for item in (await api("GET", path))[1]["items"]]
+
+
+async def test_a_delete_returns_a_status(api: Api) -> None:
+    """The Status has name, group, kind and uid; the deleted object is in the trash with the user who deleted it."""
+    first = await create_object(api, dashboard())
+    status, response = await api("DELETE", f"{DASHBOARDS}/d", {})
+    assert (status, response["kind"], response["status"]) == (200, "Status", "Success")
+    assert response["details"] == {"name": "d", "group": "dashboard.grafana.app", "kind": "dashboards", "uid": first["metadata"]["uid"]}
+    remaining = await api.sql("select to_json(array[uid::text, name, title, generation::text, deleted_by]) #>> '{}' from trash")
+    assert orjson.loads(remaining) == [first["metadata"]["uid"], "d", "T", "1", "user:1"]
+    assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 404
+
+
+async def test_only_dashboards_are_kept_in_the_trash(api: Api) -> None:
+    """A deleted folder is not in the trash."""
+    await create_object(api, dashboard("f"), FOLDERS)
+    assert (await api("DELETE", f"{FOLDERS}/f"))[0] == 200
+    assert await api.sql("select count(*) from trash") == 0
+
+
+async def test_provisioned_objects_are_protected(api: Api) -> None:
+    """A provisioned object can be deleted only with a grace period of zero."""
+    await create_object(api, dashboard(annotations=FROM_FILE))
+    status, response = await api("DELETE", f"{DASHBOARDS}/d")
+    assert (status, response["message"]) == (400, "provisioned dashboard cannot be deleted")
+    assert (await api("DELETE", f"{DASHBOARDS}/d", {"gracePeriodSeconds": 30}))[0] == 400
+    assert (await api("DELETE", f"{DASHBOARDS}/d", {"gracePeriodSeconds": 0}))[0] == 200
+    await create_object(api, dashboard(annotations=FROM_FILE))
+    assert (await api("DELETE", f"{DASHBOARDS}/d?gracePeriodSeconds=0"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "body"),
+    [
+        ("?propagationPolicy=Sideways", None),
+        ("", {"propagationPolicy": 7}),
+        ("?gracePeriodSeconds=soon", None),
+        ("", {"gracePeriodSeconds": -1}),
+        ("", {"gracePeriodSeconds": True}),
+        ("", {"dryRun": "All"}),
+        ("", {"preconditions": []}),
+        ("", []),
+    ],
+)
+async def test_invalid_options_delete_nothing(api: Api, query: str, body: Any) -> None:
+    """The response is 400, and the object is kept."""
+    await create_object(api, dashboard())
+    status, response = await api("DELETE", f"{DASHBOARDS}/d{query}", body)
+    assert (status, response["reason"]) == (400, "BadRequest")
+    assert await names(api) == ["d"]
+
+
+async def test_an_object_waits_for_its_finalizers(api: Api) -> None:
+    """A delete marks an object with finalizers once, as a new generation; removing the last finalizer deletes it."""
+    first = await create_object(api, dashboard(finalizers=["a", "b"]))
+    status, marked = await api("DELETE", f"{DASHBOARDS}/d")
+    assert (status, marked["kind"]) == (200, "Dashboard")
+    assert marked["metadata"]["deletionTimestamp"]
+    assert marked["metadata"]["generation"] == 2
+    assert marked["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]
+    assert marked["spec"] == first["spec"]
+    before = await rows(api)
+    assert await api("DELETE", f"{DASHBOARDS}/d") == (200, marked)
+    assert await rows(api) == before
+    assert (await put(api, dashboard(finalizers=["b"])))[1]["metadata"]["finalizers"] == ["b"]
+    status, response = await put(api, dashboard(finalizers=["b", "c"]))
+    assert (status, response["details"]["causes"][0]["field"]) == (422, "metadata.finalizers")
+    assert (await put(api, dashboard()))[0] == 200
+    assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
+    assert await api.sql("select count(*) from trash") == 1
+    assert await api.sql("select type from change order by resource_version desc limit 1") == "DELETED"
+
+
+async def test_a_dry_run_of_a_delete_stores_nothing(api: Api) -> None:
+    """The response is the object as it would wait for its finalizers."""
+    first = await create_object(api, dashboard(finalizers=["a"]))
+    before = await rows(api)
+    status, response = await api("DELETE", f"{DASHBOARDS}/d?dryRun=All")
+    assert (status, "deletionTimestamp" in response["metadata"]) == (200, True)
+    assert response["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    assert await rows(api) == before
+
+
+async def test_only_an_empty_folder_is_deleted(api: Api) -> None:
+    """Deleting a folder with content is rejected with a message that it is not empty."""
+    await create_object(api, dashboard("f"), FOLDERS)
+    await create_object(api, dashboard(annotations=IN_F))
+    status, response = await api("DELETE", f"{FOLDERS}/f")
+    assert (status, "not empty" in response["message"]) == (400, True)
+    assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 200
+    assert (await api("DELETE", f"{FOLDERS}/f"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ("", []),
+        ("?labelSelector=a=1", ["c"]),
+        ("?labelSelector=a%20in%20(1,2),b", ["a", "c"]),
+        ("?labelSelector=!a", ["a", "b"]),
+        ("?fieldSelector=metadata.name=b", ["a", "c"]),
+        ("?fieldSelector=metadata.name=unknown", ["a", "b", "c"]),
+        ("?fieldSelector=metadata.namespace=org-2", ["a", "b", "c"]),
+    ],
+)
+async def test_selected_objects_are_deleted(api: Api, query: str, left: list[str]) -> None:
+    """The selectors are those of a list; each object has an event of its own and is in the trash."""
+    for name, labels in (("a", {"a": "1"}), ("b", {"a": "1", "b": ""}), ("c", {})):
+        await create_object(api, dashboard(name, labels=labels))
+    before = await rows(api)
+    status, response = await api("DELETE", f"{DASHBOARDS}{query}")
+    assert (status, response["status"]) == (200, "Success")
+    assert await names(api) == left
+    gone = 3 - len(left)
+    assert [now - then for now, then in zip(await rows(api), before, strict=True)] == [gone, 0, gone]
+    assert await api.sql("select count(*) from trash") == gone
+    assert await api.sql("select count(*) from audit_event where action = 'dashboard.delete'") == gone
+
+
+@pytest.mark.parametrize(
+    "query", ["?labelSelector=grafana.app/get-trash=true", "?limit=1", "?labelSelector=(", "?fieldSelector=spec.title=T"]
+)
+async def test_an_invalid_selector_deletes_nothing(api: Api, query: str) -> None:
+    """An invalid selector is rejected, as ignoring it would delete more than intended."""
+    await create_object(api, dashboard())
+    assert (await api("DELETE", f"{DASHBOARDS}{query}"))[0] == 400
+    assert await names(api) == ["d"]
+
+
+async def test_all_selected_objects_are_deleted_or_none(api: Api) -> None:
+    """The message names the object that must not be deleted."""
+    for name in ("a", "b", "c"):
+        await create_object(api, dashboard(name, annotations=FROM_FILE if name == "b" else {}))
+    before = await rows(api)
+    assert (await api("DELETE", DASHBOARDS))[0] == 400
+    await api.sql(
+        """update resource set annotations = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "r"}' where name = 'b'"""
+    )
+    status, response = await api("DELETE", DASHBOARDS)
+    assert (status, '"b"' in response["message"]) == (403, True)
+    assert await names(api) == ["a", "b", "c"]
+    assert (await rows(api))[1:] == before[1:]
+
+
+async def test_of_many_some_wait(api: Api) -> None:
+    """Objects with finalizers are marked, the others are deleted."""
+    await create_object(api, dashboard("a", finalizers=["x"]))
+    await create_object(api, dashboard("b"))
+    assert (await api("DELETE", f"{DASHBOARDS}?dryRun=All"))[0] == 200
+    assert await names(api) == ["a", "b"]
+    assert (await api("DELETE", DASHBOARDS))[0] == 200
+    assert await names(api) == ["a"]
+    assert "deletionTimestamp" in (await api("GET", f"{DASHBOARDS}/a"))[1]["metadata"]
+
+
+async def test_folders_in_folders_go_together(api: Api) -> None:
+    """The inner ones first, whatever their names."""
+    await create_object(api, dashboard("f"), FOLDERS)
+    await create_object(api, dashboard("g", annotations=IN_F), FOLDERS)
+    await create_object(api, dashboard("a", annotations={"grafana.app/folder": "g"}), FOLDERS)
+    assert (await api("DELETE", FOLDERS))[0] == 200
+    assert await names(api, FOLDERS) == []
+
+
+async def test_a_collection_has_only_visible_objects(api: Api) -> None:
+    """A collection is what the caller may see of it."""
+    await create_object(api, dashboard())
+    viewer = await api.person("viewer", Role.VIEWER)
+    assert (await api("DELETE", DASHBOARDS, auth=viewer))[0] == 403
+    assert await names(api) == ["d"]
+
+
+async def test_deleting_a_collection_needs_permission_for_each_object(api: Api) -> None:
+    """Unreadable objects are excluded; one that is only readable rejects the whole request, which names it."""
+    auth = await api.person("vic", Role.VIEWER)
+    vic = await number_of(api, "vic")
+    for name in ("mine", "shown", "hidden"):
+        await create_object(api, dashboard(name), FOLDERS)
+        await create_object(api, dashboard(f"in-{name}", annotations={"grafana.app/folder": name}))
+    await allow(api, "folders/mine", {"userId": vic, "permission": 2})
+    await allow(api, "folders/shown", {"userId": vic, "permission": 1})
+    await allow(api, "folders/hidden", {"role": "Admin", "permission": 4})
+    status, response = await api("DELETE", DASHBOARDS, auth=auth)
+    assert (status, '"in-shown"' in response["message"]) == (403, True)
+    assert await names(api) == ["in-hidden", "in-mine", "in-shown"]
+    await allow(api, "folders/shown", {"role": "Admin", "permission": 4})
+    assert (await api("DELETE", DASHBOARDS, auth=auth))[0] == 200
+    assert await names(api) == ["in-hidden", "in-shown"]
+
+
+def repository(api: Api) -> Any:
+    sync = {"enabled": True, "target": "folder"}
+    return {
+        "metadata": {"name": "r"},
+        "spec": {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync},
+    }
+
+
+async def test_the_status_is_a_subresource(api: Api) -> None:
+    """The status is changed only at its own path, where spec and labels are ignored; it changes the version and not the generation."""
+    first = await create_object(api, repository(api), REPOSITORIES)
+    sent = {"metadata": {"name": "r", "labels": {"a": "b"}}, "spec": {"title": "S"}, "status": {**first["status"], "observedGeneration": 9}}
+    status, second = await api("PUT", f"{REPOSITORIES}/r/status", sent)
+    assert status == 200, second
+    assert (second["status"]["observedGeneration"], second["spec"]) == (9, first["spec"])
+    assert "labels" not in second["metadata"]
+    assert second["metadata"]["generation"] == 1
+    assert second["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]
+    before = await rows(api)
+    assert await api("PUT", f"{REPOSITORIES}/r/status", sent) == (200, second)
+    assert await rows(api) == before
+    stale = {**sent, "metadata": {"resourceVersion": first["metadata"]["resourceVersion"]}}
+    assert (await api("PUT", f"{REPOSITORIES}/r/status", stale))[0] == 409
+
+
+async def test_a_status_is_patched(api: Api) -> None:
+    """A status can be patched, as the workers of existing installations do."""
+    await create_object(api, repository(api), REPOSITORIES)
+    operations = [
+        {"op": "replace", "path": "/status/observedGeneration", "value": 3},
+        {"op": "replace", "path": "/spec/title", "value": "X"},
+    ]
+    headers = {"Content-Type": "application/json-patch+json"}
+    status, response = await api("PATCH", f"{REPOSITORIES}/r/status", operations, headers=headers)
+    assert (status, response["status"]["observedGeneration"], response["spec"]["title"]) == (200, 3, "R")
+    wrong = [{"op": "replace", "path": "/status/observedGeneration", "value": "three"}]
+    status, response = await api("PATCH", f"{REPOSITORIES}/r/status", wrong, headers=headers)
+    assert (status, response["details"]["causes"][0]["field"]) == (422, "status.observedGeneration")
+
+
+@pytest.mark.parametrize("validation", [None, "Warn", "Ignore", "Strict"])
+async def test_unknown_fields_follow_field_validation(api: Api, validation: str | None) -> None:
+    """Unknown fields are omitted with one warning each by default; strict validation rejects all of them in one response."""
+    body = {
+        "metadata": {"name": "f", "labelz": {}},
+        "spec": {"title": "T", 'qu"ote': 1, "ünknown": 2},
+        "extra": 1,
+    }
+    query = f"?fieldValidation={validation}" if validation else ""
+    async with api.session.post(f"{FOLDERS}{query}", json=body, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
+        status, told, warnings = response.status, await response.json(), response.headers.get("Warning", "")
+    if validation == "Strict":
+        assert status == 400
+        fields = ("extra", "metadata.labelz", 'spec.qu"ote', "spec.ünknown")
+        assert told["message"] == "strict decoding error: " + ", ".join(f'unknown field "{field}"' for field in fields)
+        return
+    assert (status, told["spec"]) == (201, {"title": "T"})
+    expected = (
+        '299 - "unknown field \\"extra\\"", 299 - "unknown field \\"metadata.labelz\\"", '
+        '299 - "unknown field \\"spec.qu\\"ote\\"", 299 - "unknown field \\"spec.\\\\xfcnknown\\""'
+    )
+    assert warnings == ("" if validation == "Ignore" else expected)
+
+
+@pytest.mark.parametrize("validation", ["strict", "Everything"])
+async def test_another_validation_is_refused(api: Api, validation: str) -> None:
+    """A dashboard's spec is open, so nothing in it is unknown."""
+    assert (await api("POST", f"{DASHBOARDS}?fieldValidation={validation}", dashboard()))[0] == 400
+    body = {**dashboard(), "spec": {"title": "T", "whatever": {"is": "fine"}}}
+    assert (await api("POST", f"{DASHBOARDS}?fieldValidation=Strict", body))[0] == 201
+    assert (await api("PUT", f"{DASHBOARDS}/d?fieldValidation=Strict", {**body, "extra": 1}))[0] == 400
+    headers = {"Content-Type": "application/merge-patch+json"}
+    assert (await api("PATCH", f"{DASHBOARDS}/d?fieldValidation=Strict", {"metadata": {"labelz": {}}}, headers=headers))[0] == 400
+
+
+async def test_the_name_of_a_manager_is_limited(api: Api) -> None:
+    """The name of a field manager has at most 128 printable characters."""
+    for manager, status in (("a" * 128, 201), ("a" * 129, 422), ("a%07b", 422)):
+        assert (await api("POST", f"{DASHBOARDS}?fieldManager={manager}", {"metadata": {"generateName": "d"}, "spec": {"title": "T"}}))[
+            0
+        ] == status

@@ -1,0 +1,52 @@
+"""One object over HTTP in the formats that Kubernetes clients request."""
+
+import pytest
+import yaml as old_reader
+from tests.contract.api.conftest import ADMIN, Api
+
+AS = "application/json;as={};v=v1;g=meta.k8s.io"
+FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+
+
+@pytest.fixture(autouse=True)
+async def _folder(api: Api) -> None:
+    """Create a folder whose title is false in YAML 1.1."""
+    status, _ = await api("POST", FOLDERS, {"metadata": {"name": "ops"}, "spec": {"title": "no"}})
+    assert status == 201
+
+
+async def test_an_object_as_a_table_and_as_metadata(api: Api) -> None:
+    """``Accept`` decides what a get shows of a folder."""
+    _, complete = await api("GET", f"{FOLDERS}/ops")
+    _, table = await api("GET", f"{FOLDERS}/ops", headers={"Accept": AS.format("Table")})
+    assert table["kind"] == "Table"
+    assert table["rows"][0]["cells"] == ["ops", "no", complete["metadata"]["creationTimestamp"]]
+    _, partial = await api("GET", f"{FOLDERS}/ops", headers={"Accept": AS.format("PartialObjectMetadata")})
+    assert partial == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": complete["metadata"]}
+
+
+async def test_an_object_in_yaml(api: Api) -> None:
+    """The data is equal, also for a reader that takes a bare ``no`` for false."""
+    _, complete = await api("GET", f"{FOLDERS}/ops")
+    headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
+    async with api.session.get(f"{FOLDERS}/ops", headers=headers) as response:
+        assert response.headers["Content-Type"] == "application/yaml"
+        assert response.headers["Vary"] == "Accept, Accept-Encoding"
+        assert old_reader.safe_load(await response.text()) == complete
+
+
+@pytest.mark.parametrize(("body", "expected"), [("kind: Folder\n", True), ("{", False), ("", False)])
+async def test_yaml_without_its_content_type(api: Api, body: str, expected: bool) -> None:
+    """A body in YAML with the content type of ``curl -d`` is 400 with the right content type."""
+    headers = {"Authorization": ADMIN, "Content-Type": "application/x-www-form-urlencoded"}
+    async with api.session.post(FOLDERS, data=body, headers=headers) as response:
+        message = (await response.json())["message"]
+    assert (response.status, "Content-Type: application/yaml" in message) == (400, expected)
+
+
+async def test_unsupported_formats_are_rejected(api: Api) -> None:
+    """An unsupported format is 406 with a Status, and an unknown parameter of tables is 400."""
+    status, found = await api("GET", f"{FOLDERS}/ops", headers={"Accept": "application/vnd.kubernetes.protobuf"})
+    assert (status, found["reason"]) == (406, "NotAcceptable")
+    status, found = await api("GET", f"{FOLDERS}/ops?includeObject=all", headers={"Accept": AS.format("Table")})
+    assert (status, found["reason"]) == (400, "BadRequest")

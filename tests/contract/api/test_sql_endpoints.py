@@ -1,0 +1,63 @@
+"""A worker with SQL expressions enabled: they run at every endpoint, and no process is left when it stops."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+from tests.acceptance.polling import until
+from tests.contract.api.test_evaluations import EVALUATIONS, Desk, raw
+
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+
+STATEMENT = {"refId": "B", "type": "sql", "expression": "SELECT SUM(value) AS total FROM A"}
+
+
+def child_processes() -> set[int]:
+    """Return the ids of the processes that this one started and that have not been waited for."""
+    started = Path(f"/proc/{os.getpid()}/task")
+    return {int(pid) for task in started.iterdir() for pid in (task / "children").read_text().split()}
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, database: Database) -> AsyncIterator[Desk]:
+    settings = load(http_port=0, data_dir=tmp_path, secret_key="of tests only", features="sqlExpression", sql_slots=1)
+    broker = MemoryBroker()
+    before = child_processes()
+    await broker.start()
+    gateway, worker = Gateway(settings, database, broker, Clock()), ExpressionsWorker(settings, database, broker, Clock())
+    await worker.start()
+
+    async def has_child() -> bool:
+        return len(child_processes() - before) == 1
+
+    # The first child starts without a statement, while everything else is served.
+    await until(has_child)
+    async with aiohttp.ClientSession(await gateway.start()) as session:
+        yield Desk(session, broker)
+    await gateway.stop()
+    await worker.stop()
+    await broker.close()
+    assert child_processes() - before == set()
+
+
+async def test_a_statement_runs_at_every_endpoint(desk: Desk) -> None:
+    """A SQL expression runs as a query, as a panel's target and in an evaluation, and a panel with one is valid."""
+    source = raw("A", [1, 2, 3])
+    panel: dict[str, Any] = {"type": "table", "targets": [STATEMENT], "queries": [source]}
+    for path, body in (("/api/ds/query", {"queries": [source, STATEMENT]}), ("/api/panels/query", panel)):
+        status, found = await desk.call("POST", path, json=body)
+        assert (status, orjson.loads(found)["results"]["B"]["frames"][0]["data"]["values"]) == (200, [[6.0]]), path
+    assert orjson.loads((await desk.call("POST", "/api/panels/validate", json=panel))[1]) == {"valid": True, "faults": []}
+    await desk.submit({"panel": {"type": "table", "targets": [STATEMENT]}, "queries": [source]}, name="job")
+    assert (await desk.ended("job"))["status"]["state"] == "success"
+    status, found = await desk.call("GET", f"{EVALUATIONS}/job/result")
+    assert (status, orjson.loads(found)["results"]["B"]["frames"][0]["data"]["values"]) == (200, [[6.0]])

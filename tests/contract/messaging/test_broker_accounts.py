@@ -1,0 +1,166 @@
+"""Each account of the broker's definitions has exactly the permissions that its service needs."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from secrets import token_hex
+from urllib.parse import urlsplit
+
+import aio_pika
+import pytest
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aiormq.exceptions import ChannelAccessRefused
+from deploy import definitions as accounts
+from tests.contract.messaging.calls import echo
+from tests.contract.messaging.handlers import RecordingHandler
+from tests.servers.virtual_hosts import VirtualHosts
+from tests.signer import SIGNER
+
+from dashwright.common.errors import Unavailable
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.common.messaging.message import Message
+from dashwright.common.messaging.rpc import RpcClient, RpcServer
+from dashwright.common.messaging.topology import TOPOLOGY
+
+Address = Callable[[str], str]
+
+
+@pytest.fixture
+async def address(request: pytest.FixtureRequest, amqp_url: str, _virtual_hosts: VirtualHosts) -> AsyncIterator[Address]:
+    """Load the definitions, without the parts that the test names, into a new virtual host. Yields the address for an account."""
+    suffix, parts = f"_{token_hex(4)}", urlsplit(amqp_url)
+    loaded = accounts.definitions(vhost=parts.path[1:], suffix=suffix, namespace="default")
+    loaded |= {part: [] for part in getattr(request, "param", ())}
+    for user in loaded["users"]:
+        user["password"] = "hush"
+    await _virtual_hosts.load(loaded)
+    yield lambda name: parts._replace(netloc=f"{name}{suffix}:hush@{parts.hostname}:{parts.port}").geturl()
+    for user in loaded["users"]:
+        await _virtual_hosts.remove_account(user["name"])
+
+
+async def test_services_work_with_the_accounts_of_the_stack(address: Address) -> None:
+    """Without permission to declare anything, services consume, call, reply, wake, postpone and dead-letter."""
+    api, worker = AmqpBroker(address(accounts.API)), AmqpBroker(address(accounts.EXPRESSIONS))
+    jobs = AmqpBroker(address(accounts.JOBS_WORKER))
+    for broker in (api, worker, jobs):
+        await broker.start()
+    try:
+        server, client = RpcServer(worker, TOPOLOGY.query, echo, SIGNER, prefetch=1), RpcClient(api, SIGNER)
+        await server.start()
+        await client.start()
+        assert (await client.call(TOPOLOGY.query, b"x", timeout=10)).complete_body == b"x"
+        await client.close()
+        await server.stop(drain=1)
+        woken, submitted = RecordingHandler(), RecordingHandler()
+        for queue in (TOPOLOGY.work, TOPOLOGY.probe, TOPOLOGY.repositories, TOPOLOGY.dead_work):
+            await jobs.consume(queue, woken, prefetch=1)
+        await api.consume(TOPOLOGY.submit, submitted, prefetch=1)
+        for broker, key in ((api, "work.sync"), (jobs, "work"), (worker, "work")):
+            await broker.publish(TOPOLOGY.jobs, key, Message(body=key.encode()))
+            assert (await woken.next()).routing_key == key
+        for tier in TOPOLOGY.retry_delays:
+            await jobs.publish(tier.exchange, "work.sync", Message(body=b"later"))
+        await worker.publish(TOPOLOGY.dead, "evaluate", Message(body=b"dead"))
+        assert (await woken.next()).message.body == b"dead"
+        for broker in (api, worker, jobs):
+            await broker.check()
+    finally:
+        for broker in (api, worker, jobs):
+            await broker.close()
+
+
+async def test_a_submitter_receives_the_response(address: Address) -> None:
+    """A submitter publishes for its namespace and receives the response on its reply queue or by direct reply-to."""
+    api, submitted = AmqpBroker(address(accounts.API)), RecordingHandler()
+    await api.start()
+    connection = await aio_pika.connect(address(accounts.SUBMITTER))
+    try:
+        await api.consume(TOPOLOGY.submit, submitted, prefetch=4)
+        channel = await connection.channel()
+        replies = await channel.declare_queue(exclusive=True)
+        direct = await channel.get_queue("amq.rabbitmq.reply-to", ensure=False)
+        received: asyncio.Queue[bytes] = asyncio.Queue()
+
+        async def receive(message: AbstractIncomingMessage) -> None:
+            received.put_nowait(message.body)
+
+        await direct.consume(receive, no_ack=True)
+        exchange = await channel.get_exchange(TOPOLOGY.jobs, ensure=False)
+        for reply_to in (replies.name, "amq.rabbitmq.reply-to"):
+            await exchange.publish(aio_pika.Message(b"{}", reply_to=reply_to), "submit.default")
+            address_of_answer = (await submitted.next()).message.reply_to
+            assert address_of_answer is not None
+            await api.reply(address_of_answer, Message(body=b"Job"))
+        response = await replies.get(timeout=5)
+        assert response.body == b"Job"
+        assert await asyncio.wait_for(received.get(), 5) == b"Job"
+    finally:
+        await connection.close()
+        await api.close()
+
+
+async def publish(channel: AbstractChannel, exchange: str, key: str) -> None:
+    target = channel.default_exchange if exchange == "" else await channel.get_exchange(exchange, ensure=False)
+    await target.publish(aio_pika.Message(b"{}"), key)
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        pytest.param(lambda channel: publish(channel, "", TOPOLOGY.query), id="ask a worker"),
+        pytest.param(lambda channel: publish(channel, "", TOPOLOGY.repositories), id="change files"),
+        pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "submit.org-2"), id="submit for another organization"),
+        pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "submit.default.x"), id="submit by another key"),
+        pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "work.sync"), id="wake a worker"),
+        pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "evaluate"), id="wake an evaluation"),
+        pytest.param(lambda channel: publish(channel, TOPOLOGY.dead, "work.sync"), id="bury a wake-up"),
+        pytest.param(lambda channel: publish(channel, TOPOLOGY.retry_delays[0].exchange, "work.sync"), id="put a wake-up off"),
+        pytest.param(lambda channel: channel.declare_queue("mine"), id="declare a queue"),
+        pytest.param(lambda channel: channel.declare_exchange("mine"), id="declare an exchange"),
+        pytest.param(lambda channel: channel.queue_delete(TOPOLOGY.query), id="delete a queue"),
+        pytest.param(lambda channel: _consume(channel, TOPOLOGY.query), id="read requests"),
+        pytest.param(lambda channel: _consume(channel, TOPOLOGY.submit), id="read submissions"),
+        pytest.param(lambda channel: _bind(channel), id="listen to an exchange"),
+    ],
+)
+async def test_a_submitter_may_do_nothing_else(address: Address, attempt: Callable[[AbstractChannel], object]) -> None:
+    """The broker refuses it, before any service sees it."""
+    connection = await aio_pika.connect(address(accounts.SUBMITTER))
+    try:
+        with pytest.raises(ChannelAccessRefused):
+            await attempt(await connection.channel())  # type: ignore[misc]
+    finally:
+        await connection.close()
+
+
+async def _ignore(_: AbstractIncomingMessage) -> None:
+    """Take a message."""
+
+
+async def _consume(channel: AbstractChannel, queue: str) -> None:
+    await (await channel.get_queue(queue, ensure=False)).consume(_ignore)
+
+
+async def _bind(channel: AbstractChannel) -> None:
+    await (await channel.declare_queue(exclusive=True)).bind(TOPOLOGY.jobs, "#")
+
+
+async def test_a_service_reads_no_queue_of_another(address: Address) -> None:
+    """Requests and their identities are for the service that was asked."""
+    queues = {queue for names in accounts.consumed(TOPOLOGY).values() for queue in names}
+    for name, own in accounts.consumed(TOPOLOGY).items():
+        connection = await aio_pika.connect(address(name))
+        try:
+            for queue in sorted(queues - set(own)):
+                with pytest.raises(ChannelAccessRefused):
+                    await _consume(await connection.channel(), queue)
+        finally:
+            await connection.close()
+
+
+@pytest.mark.parametrize("address", [("queues", "bindings")], indirect=True)
+async def test_a_missing_definition_is_named(address: Address) -> None:
+    """An account without permission to declare fails with the name of what the imported definitions lack."""
+    broker = AmqpBroker(address(accounts.API), connect_timeout=5)
+    with pytest.raises(Unavailable, match="may not declare it; import the definitions of deploy/rabbitmq"):
+        await broker.start()

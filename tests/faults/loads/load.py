@@ -1,0 +1,71 @@
+"""Kind of load: operations of clients, and the audit of what became of them."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Protocol, TypeAlias
+
+import asyncpg
+from tests.acceptance.polling import until
+from tests.faults.audit import Audit
+
+Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+#: Time between two operations of a client, so that the processes have time for their restarts.
+_PAUSE_SECONDS = 0.2
+#: Jobs that have not ended after this time without faults are stuck.
+_END_SECONDS = 60.0
+
+
+class Load(Protocol):
+    """Kind of load. A further kind is registered in ``ALL_LOADS`` of ``loads``."""
+
+    name: str
+
+    async def prepare(self) -> None:
+        """Create what the operations need, before the first fault."""
+        ...
+
+    async def run(self) -> bool:
+        """Do one operation, and record its result. Return whether it was accepted."""
+        ...
+
+    async def audit(self, database: Database) -> Audit:
+        """Compare the operations with the database, after all faults have ended and all jobs have had time to end."""
+        ...
+
+
+async def repeat(load: Load, has_ended: asyncio.Event) -> None:
+    """Do operations of a load until the event is set."""
+    while not has_ended.is_set():
+        await load.run()
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def wait_for_end(database: Database, uids: Sequence[str]) -> None:
+    """Wait until jobs have ended, for a limited time."""
+    ended = "select not exists (select from job where uid = any($1::uuid[]) and state in ('pending', 'working'))"
+    with suppress(AssertionError):  # the audit reports what has not ended
+        await until(lambda: database.fetchval(ended, uids), seconds=_END_SECONDS)
+
+
+async def audit_jobs(database: Database, jobs: dict[str, str], audit: Audit) -> None:
+    """Add the findings about jobs, once they have had time to end. ``jobs`` maps their uids to the names of their operations."""
+    await wait_for_end(database, list(jobs))
+    rows: Sequence[Any] = await database.fetch(
+        "select uid::text, name, state, status::json ->> 'message' as message from job where uid = any($1::uuid[])", list(jobs)
+    )
+    stored = {row["uid"]: row for row in rows}
+    for uid, operation in jobs.items():
+        if uid not in stored:
+            audit.lost.append(f"{operation}: its job {uid} does not exist")
+        elif stored[uid]["state"] in ("pending", "working"):
+            audit.stuck.append(f"{operation}: {stored[uid]['name']} is {stored[uid]['state']}")
+        elif stored[uid]["state"] != "success":
+            audit.wrong.append(f"{operation}: {stored[uid]['name']} ended with the error {stored[uid]['message']}")
+    ended_twice = await database.fetch(
+        "select uid::text, count(*) from change where uid = any($1::uuid[]) and type <> 'DELETED' "
+        "and status::json ->> 'state' in ('success', 'error') group by uid having count(*) > 1",
+        list(jobs),
+    )
+    audit.doubled += [f"{jobs[row['uid']]}: job {row['uid']} ended {row['count']} times" for row in ended_twice]

@@ -1,0 +1,128 @@
+"""Submitter of jobs and evaluations through the queue, which reconnects after a fault and checks what became of each message."""
+
+import asyncio
+import json
+from collections import Counter, defaultdict
+from contextlib import suppress
+from typing import Any
+
+import aio_pika
+from aio_pika.abc import AbstractConnection, AbstractExchange, AbstractIncomingMessage
+from tests.acceptance.client import FIRST_USER
+from tests.acceptance.polling import until
+from tests.acceptance.queue_client import EXCHANGE
+from tests.faults.audit import Audit
+from tests.faults.loads.load import Database, audit_jobs
+
+_CONFIRM_SECONDS = 5.0
+_DRAIN_SECONDS = 240.0
+
+
+class Queue:
+    """Connection of a submitter. A message is accepted if the broker has confirmed it."""
+
+    def __init__(self, amqp_url: str) -> None:
+        self._url = amqp_url
+        self._connection: AbstractConnection | None = None
+        self._exchange: AbstractExchange | None = None
+        self._reply_to = ""
+        self._connecting = asyncio.Lock()
+        #: Messages by id: whether the broker has confirmed one of its copies.
+        self._messages: dict[str, bool] = {}
+        self._refused: Counter[str] = Counter()
+        #: Uids of the objects in the replies to each message.
+        self._replies: dict[str, set[str]] = defaultdict(set)
+        self._failures: list[str] = []
+
+    async def publish(self, message_id: str, body: Any) -> bool:
+        """Publish a message, and return whether the broker has confirmed it."""
+        self._messages.setdefault(message_id, False)
+        message = aio_pika.Message(
+            json.dumps(body).encode(),
+            delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
+            message_id=message_id,
+            correlation_id=message_id,
+            reply_to=self._reply_to,
+            headers={"authorization": FIRST_USER},
+        )
+        try:
+            async with asyncio.timeout(_CONFIRM_SECONDS):
+                exchange = await self._connected()
+                message.reply_to = self._reply_to
+                await exchange.publish(message, "submit.default")
+        except aio_pika.exceptions.DeliveryError:  # the queue is full
+            self._refused[message_id] += 1
+            return False
+        except (Exception, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            await self.close()
+            return False
+        self._messages[message_id] = True
+        return True
+
+    async def close(self) -> None:
+        """Close the connection."""
+        connection, self._connection, self._exchange = self._connection, None, None
+        if connection is not None:
+            with suppress(Exception, asyncio.CancelledError):
+                async with asyncio.timeout(1):
+                    await connection.close()
+
+    async def audit(self, database: Database, audit: Audit, *, prefix: str) -> Audit:
+        """Add the findings about the messages whose ids begin with ``prefix``."""
+        messages = {message_id: confirmed for message_id, confirmed in self._messages.items() if message_id.startswith(prefix)}
+        confirmed = [message_id for message_id, is_confirmed in messages.items() if is_confirmed]
+        await _wait_until_handled(database, confirmed)
+        handled = await _submissions(database, list(messages))
+        dead = {row[0] for row in await database.fetch("select message_id from dead_letter where message_id = any($1)", list(messages))}
+        audit.accepted = len(confirmed)
+        audit.refused = sum(1 for message_id in messages if not messages[message_id] and self._refused[message_id])
+        audit.unknown = len(messages) - audit.accepted - audit.refused
+        for message_id in confirmed:
+            if message_id in dead:
+                audit.wrong.append(f"{message_id} became a dead letter")
+            elif message_id not in handled:
+                audit.lost.append(f"{message_id} was confirmed by the broker, but not handled")
+        jobs = {uid: message_id for message_id, uids in handled.items() for uid in uids}
+        await audit_jobs(database, jobs, audit)
+        for message_id, uids in self._replies.items():
+            if message_id in messages and (len(uids) > 1 or not uids <= set(handled.get(message_id, uids))):
+                audit.doubled.append(f"the replies to {message_id} have the objects {uids}, stored are {handled.get(message_id)}")
+        audit.wrong += [failure for failure in self._failures if failure.startswith(prefix)]
+        return audit
+
+    async def _connected(self) -> AbstractExchange:
+        async with self._connecting:
+            if self._exchange is None:
+                self._connection = await aio_pika.connect(self._url, timeout=_CONFIRM_SECONDS)
+                channel = await self._connection.channel(on_return_raises=True)
+                queue = await channel.declare_queue(exclusive=True)
+                await queue.consume(self._take, no_ack=True)
+                self._reply_to = queue.name
+                self._exchange = await channel.get_exchange(EXCHANGE)
+            return self._exchange
+
+    async def _take(self, reply: AbstractIncomingMessage) -> None:
+        body, message_id = json.loads(reply.body), reply.correlation_id or ""
+        if body["kind"] == "Status":
+            self._failures.append(f"{message_id} was refused: {body['message']}")
+        else:
+            self._replies[message_id].add(body["metadata"]["uid"])
+
+
+async def _submissions(database: Database, message_ids: list[str]) -> dict[str, list[str]]:
+    """Return the uids of the jobs of the messages that were handled."""
+    rows = await database.fetch("select message_id, jobs::text[] as jobs from submission where message_id = any($1)", message_ids)
+    return {row["message_id"]: row["jobs"] for row in rows}
+
+
+async def _wait_until_handled(database: Database, message_ids: list[str]) -> None:
+    """Wait until each message is stored as a submission or a dead letter, for a limited time."""
+    handled = (
+        "select not exists (select from unnest($1::text[]) m (id) where not exists (select from submission s where s.message_id = m.id) "
+        "and not exists (select from dead_letter l where l.message_id = m.id))"
+    )
+    with suppress(AssertionError):  # the audit reports what is missing
+        await until(lambda: database.fetchval(handled, message_ids), seconds=_DRAIN_SECONDS)

@@ -1,0 +1,60 @@
+"""Faults of the network between services and servers."""
+
+import asyncio
+from random import Random
+
+from tests.faults.faults import Fault, World
+from tests.proxies.tcp_proxy import TcpProxy
+
+
+async def _sever(world: World, random: Random) -> None:
+    await world.member(random).sever()
+    await asyncio.sleep(random.uniform(0.2, 1.0))
+
+
+def _proxy(world: World, random: Random) -> TcpProxy:
+    member = world.member(random)
+    return random.choice([member.database, member.broker])
+
+
+async def _refuse(world: World, random: Random) -> None:
+    proxy = _proxy(world, random)
+    await proxy.disconnect()
+    await asyncio.sleep(random.uniform(0.5, 3.0))
+    await proxy.connect()
+
+
+async def _partition(world: World, random: Random) -> None:
+    proxy = _proxy(world, random)
+    proxy.hold()
+    await asyncio.sleep(random.uniform(0.5, 4.0))
+    proxy.release()
+
+
+async def _slow_down(world: World, random: Random) -> None:
+    proxies = [_proxy(world, random) for _ in range(3)]
+    for proxy in proxies:
+        proxy.delay_seconds = random.uniform(0.01, 0.1)
+    await asyncio.sleep(random.uniform(1.0, 3.0))
+    for proxy in proxies:
+        proxy.delay_seconds = 0.0
+
+
+async def _fail_over(world: World, random: Random) -> None:
+    """Abort all connections to the database or the broker, and forward the new ones to another address."""
+    is_database = random.random() < 0.5
+    standby = world.standby_database if is_database else world.standby_broker
+    for member in world.system.members:
+        proxy = member.database if is_database else member.broker
+        proxy.redirect(standby.url)
+        proxy.abort()
+    await asyncio.sleep(random.uniform(0.5, 2.0))
+
+
+NETWORK_FAULTS = (
+    Fault("connections aborted", _sever),
+    Fault("server refuses connections", _refuse),
+    Fault("partition", _partition),
+    Fault("slow network", _slow_down),
+    Fault("failover to another address", _fail_over),
+)

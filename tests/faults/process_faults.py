@@ -1,0 +1,90 @@
+"""Faults of the processes of services: killed at named points or at any moment, frozen, restarted, and with a wrong clock."""
+
+import asyncio
+import signal
+from collections import Counter
+from contextlib import suppress
+from random import Random
+
+import structlog
+from tests.faults.faults import Fault, World
+from tests.faults.kill_points import KILL_POINTS, KillPoint
+
+#: Longer than the lease of a job.
+_FREEZE_SECONDS = 2.5
+#: Time in which a kill point must be reached; otherwise another one is tried.
+_WAIT_SECONDS = 6.0
+_MAX_TRIES = 5
+_LARGEST_CLOCK_SHIFT_SECONDS = 7200
+
+log = structlog.get_logger()
+
+
+class KillPointFaults:
+    """Kills at all named points, first at those that were tried least often."""
+
+    def __init__(self, random: Random) -> None:
+        #: Number of kills at each point.
+        self.hits: Counter[KillPoint] = Counter()
+        self._tries: Counter[KillPoint] = Counter()
+        self._points = random.sample(KILL_POINTS, len(KILL_POINTS))
+
+    async def inject(self, world: World, random: Random) -> None:
+        """Kill a process at the next point that is reached, and replace it in the background."""
+        for _ in range(_MAX_TRIES):
+            point = self._next_point(world)
+            self._tries[point] += 1
+            members = world.system.of(point.program)
+            for member in members:
+                await member.wait_for_replacement()
+            member = random.choice(members)
+            is_hit = member.traps.arm(point.moment, member.kill)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_WAIT_SECONDS):
+                    await asyncio.shield(is_hit)
+            if is_hit.done():
+                self.hits[point] += 1
+                log.info("killed", point=str(point))
+                member.replace_soon()
+                return
+            is_hit.cancel()
+            log.info("kill_point_not_reached", point=str(point))
+
+    def _next_point(self, world: World) -> KillPoint:
+        """Return a point of a service whose processes all serve, if there is one, so that another one continues its work."""
+        absent = {member.program for member in world.system.members if not member.is_serving}
+        return min(self._points, key=lambda point: (point.program in absent, self.hits[point] > 0, self._tries[point]))
+
+
+async def _kill(world: World, random: Random) -> None:
+    member = world.member(random)
+    await member.kill()
+    await asyncio.sleep(random.uniform(0.0, 2.0))
+    member.replace_soon()
+
+
+async def _freeze(world: World, random: Random) -> None:
+    member = world.member(random)
+    member.process.send(signal.SIGSTOP)
+    await asyncio.sleep(random.uniform(_FREEZE_SECONDS, 2 * _FREEZE_SECONDS))
+    member.process.send(signal.SIGCONT)
+
+
+async def _restart(world: World, random: Random) -> None:
+    await world.member(random).restart()
+
+
+async def _shift_clock(world: World, random: Random) -> None:
+    """Set the clock of a process forward or back, and later right again."""
+    clock = random.choice([member.clock for member in world.system.members if member.clock is not None])
+    clock.shift(random.randint(-_LARGEST_CLOCK_SHIFT_SECONDS, _LARGEST_CLOCK_SHIFT_SECONDS))
+    await asyncio.sleep(random.uniform(2.0, 4.0))
+    clock.shift(0)
+
+
+PROCESS_FAULTS = (
+    Fault("process killed at any moment", _kill),
+    Fault("process frozen beyond its leases", _freeze),
+    Fault("process restarted", _restart),
+    Fault("clock set wrong", _shift_clock),
+)

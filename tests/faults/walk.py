@@ -1,0 +1,119 @@
+"""Random walk: faults of all kinds are injected while clients do all kinds of operations, and everything is audited in the end."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from random import Random
+
+import asyncpg
+import structlog
+from tests.acceptance.client import DASHBOARDS, PROVISIONING
+from tests.acceptance.log_checks import unexpected_failures
+from tests.faults.audit import Audit
+from tests.faults.faults import Fault, World
+from tests.faults.kill_points import KILL_POINTS
+from tests.faults.loads.all import all_loads
+from tests.faults.loads.evaluations import EVALUATIONS
+from tests.faults.loads.load import repeat
+from tests.faults.loads.queue import Queue
+from tests.faults.network_faults import NETWORK_FAULTS
+from tests.faults.process_faults import PROCESS_FAULTS, KillPointFaults
+from tests.faults.report import Report
+from tests.faults.server_faults import SERVER_FAULTS
+from tests.faults.watcher import Watcher
+
+#: Clients that do operations of one kind of load concurrently.
+_CLIENTS = 2
+_LONGEST_PAUSE_SECONDS = 0.5
+_LONGEST_FAULT_SECONDS = 90.0
+
+log = structlog.get_logger()
+
+
+class Walk:
+    """Walk of a given duration. Its faults are the same for the same seed; their moments differ."""
+
+    def __init__(self, world: World, *, seed: int, minutes: float) -> None:
+        self._world = world
+        self._seed = seed
+        self._minutes = minutes
+        self._injected: Counter[str] = Counter()
+        self._kill_points = KillPointFaults(Random(seed))
+        self._has_ended = asyncio.Event()
+        self._unhealed: list[str] = []
+
+    async def run(self) -> Report:
+        """Inject faults for the duration, wait until the system has recovered, and return what the audits found."""
+        random.seed(self._seed)
+        system = self._world.system
+        async with AsyncExitStack() as exits:
+            queue = Queue(system.amqp_url)
+            exits.push_async_callback(queue.close)
+            loads = all_loads(system, queue)
+            for load in loads:
+                await load.prepare()
+            watchers = [
+                Watcher(system, DASHBOARDS, "dashboards"),
+                Watcher(system, f"{PROVISIONING}/jobs", "jobs"),
+                Watcher(system, EVALUATIONS, "evaluations"),
+            ]
+            for watcher in watchers:
+                await watcher.start()
+            clients = [asyncio.create_task(repeat(load, self._has_ended)) for load in loads for _ in range(_CLIENTS)]
+            try:
+                await self._inject_faults()
+                for member in system.members:
+                    await member.wait_for_replacement()
+            finally:
+                self._has_ended.set()
+                await asyncio.gather(*clients)
+            database = await asyncpg.connect(system.database_url)
+            exits.push_async_callback(database.close)
+            audits = [await load.audit(database) for load in loads] + [await watcher.audit(database) for watcher in watchers]
+        started, failed = self._starts()
+        audits.append(
+            Audit("processes", is_operation=False, accepted=started, refused=failed, stuck=self._unhealed, wrong=self._logged_failures())
+        )
+        points = {str(point): self._kill_points.hits[point] for point in KILL_POINTS}
+        return Report(self._seed, self._minutes, dict(self._injected), points, dict(system.outcomes), audits)
+
+    async def _inject_faults(self) -> None:
+        at_named_point = Fault("process killed at a named point", self._kill_points.inject)
+        groups: list[Sequence[Fault]] = [
+            # Kill points more often than the others, since there are many of them.
+            [at_named_point] * 12 + [*PROCESS_FAULTS],
+            # Restarts of servers take longest.
+            [*NETWORK_FAULTS * 4, *SERVER_FAULTS],
+        ]
+        deadline = asyncio.get_running_loop().time() + self._minutes * 60
+        async with asyncio.TaskGroup() as injectors:
+            for index, faults in enumerate(groups):
+                injectors.create_task(self._inject(faults, Random(f"{self._seed}/{index}"), deadline))
+
+    async def _inject(self, faults: Sequence[Fault], choices: Random, deadline: float) -> None:
+        """Inject faults one after the other until the deadline."""
+        loop = asyncio.get_running_loop()
+        while loop.time() < deadline:
+            fault, began_at = choices.choice(faults), loop.time()
+            try:
+                async with asyncio.timeout(_LONGEST_FAULT_SECONDS):
+                    await fault.inject(self._world, choices)
+            except TimeoutError:
+                self._unhealed.append(f"{fault.name} was not healed within {_LONGEST_FAULT_SECONDS:g} s")
+            self._injected[fault.name] += 1
+            log.info("fault_injected", fault=fault.name, seconds=round(loop.time() - began_at, 1))
+            await asyncio.sleep(choices.uniform(0.0, _LONGEST_PAUSE_SECONDS))
+
+    def _starts(self) -> tuple[int, int]:
+        """Return the numbers of processes that served, and of those that ended before with a message, as they may."""
+        members = self._world.system.members
+        failed = sum(len(member.failed_starts) for member in members)
+        return sum(len(member.processes) for member in members) - failed, failed
+
+    def _logged_failures(self) -> list[str]:
+        """Return the unexpected failures in the logs of all processes."""
+        members = self._world.system.members
+        failures = [failure for member in members for process in member.processes for failure in unexpected_failures(process)]
+        return failures + [failure for member in members for failure in member.failed_starts if "Traceback" in failure]

@@ -1,0 +1,43 @@
+"""Addresses are kept without ``.git``; some hosts know a repository only with it."""
+
+import pytest
+from aiohttp import web
+from tests.integration.git.conftest import Ask
+from tests.servers.git import Fault, GitServer
+
+from dashwright.common.errors import NotFound
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+
+
+def strict(status: int) -> Fault:
+    """Return a fault of git's back end, which finds a repository by either name: the shorter one gets a status."""
+
+    async def handle(request: web.Request) -> web.StreamResponse | None:
+        # The target of the redirect must never be requested.
+        headers = {"Location": "http://127.0.0.1:9/elsewhere"}
+        return None if request.path.startswith("/team.git/") else web.Response(status=status, headers=headers)
+
+    return handle
+
+
+@pytest.mark.parametrize("status", [404, 301, 308])
+async def test_a_host_may_require_the_suffix(server: GitServer, ask: Ask, mirrors: Mirrors, status: int) -> None:
+    """The needed suffix is discovered once without following a redirect, and all later requests use it."""
+    server.fault = strict(status)
+    newest = server.make("team.git").commit({"a.json": "{}"})
+    remote = ask("team")
+    assert await remote.head("main", mirrors.ensure_root()) == newest
+    server.requests.clear()
+    found = await mirrors.fetch("uid", remote, "main")
+    assert found is not None
+    assert found.sha == newest
+    assert [path for path in server.requests if not path.startswith("/team.git/")] == []
+
+
+async def test_a_repository_unknown_by_both_names_is_missing(server: GitServer, ask: Ask, mirrors: Mirrors) -> None:
+    """The result is not cached: the repository may be created later."""
+    remote = ask("team")
+    with pytest.raises(NotFound, match="there is no repository at this address"):
+        await remote.head("main", mirrors.ensure_root())
+    newest = server.make("team").commit({"a.json": "{}"})
+    assert await remote.head("main", mirrors.ensure_root()) == newest

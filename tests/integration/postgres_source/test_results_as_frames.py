@@ -1,0 +1,260 @@
+"""Results of a PostgreSQL data source as frames: every type, both formats, and the numbers of direct queries."""
+
+import json
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import orjson
+import pytest
+from tests.integration.postgres_source.conftest import RANGE, Ask, Warehouse, a_query, patient, values
+from tests.unit.expressions.sources.records import MemoryRecords
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.query_context import QueryContext
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.queries import QuerySettings, respond
+from dashwright.expressions.sources.postgres.connections import Connections
+from dashwright.expressions.sources.postgres.source import TYPES, Postgres
+from dashwright.expressions.sources.registry import SourceRegistry
+
+SECOND = 1_000_000_000
+DAY = 86_400 * SECOND
+
+TYPES_OF_COLUMNS = [
+    ("smallint '-7'", "int16", -7),
+    ("2147483647", "int32", 2147483647),
+    ("9007199254740993", "int64", 9007199254740993),
+    ("0.1::real", "float64", 0.1),
+    ("'-Infinity'::float8", "float64", float("-inf")),
+    ("123456.789", "float64", 123456.789),
+    ("true", "bool", True),
+    ("timestamp '2020-01-02 03:04:05.000006'", "time.Time", 1577934245 * SECOND + 6000),
+    ("timestamptz '2020-01-02 03:04:05+02'", "time.Time", 1577927045 * SECOND),
+    ("date '1969-12-31'", "time.Time", -DAY),
+    ("timestamptz '1700-01-01Z'", "time.Time", -8520336000 * SECOND),
+    ("'text'", "string", "text"),
+    ("'v'::varchar(5)", "string", "v"),
+    ("'c'::char(3)", "string", "c  "),
+    ("'n'::name", "string", "n"),
+    ("'x'::\"char\"", "string", "x"),
+    ("'hi'::bytea", "string", "hi"),
+    ("'\\xff'::bytea", "string", "\\xff"),
+    ("'{\"a\": [1, null]}'::json", "json.RawMessage", {"a": [1, None]}),
+    ("'{\"a\": 1.5}'::jsonb", "json.RawMessage", {"a": 1.5}),
+    ("'\"\\ud800\"'::json", "json.RawMessage", '"\\ud800"'),
+    ("uuid '7f3c9a52-0000-4000-8000-000000000001'", "string", "7f3c9a52-0000-4000-8000-000000000001"),
+    ("inet '192.0.2.1/24'", "string", "192.0.2.1/24"),
+    ("array[array[1,2],array[null,4]]", "string", "{{1,2},{NULL,4}}"),
+    ("array['a b', 'c\"']", "string", '{"a b","c\\""}'),
+    ("interval '1 day 2 hours'", "string", "1 day 02:00:00"),
+    ("time '03:04'", "string", "03:04:00"),
+    ("row(1, 'a')", "string", "(1,a)"),
+    ("int4range(1, 5)", "string", "[1,5)"),
+    ("'(1,2)'::point", "string", "(1,2)"),
+    ("b'101'", "string", "101"),
+    ("'a b'::tsvector", "string", "'a' 'b'"),
+    ("'pg_class'::regclass", "string", "pg_class"),
+    ("1::oid", "string", "1"),
+]
+
+
+@pytest.mark.parametrize(("expression", "kind", "value"), TYPES_OF_COLUMNS)
+async def test_every_type_has_its_column(ask: Ask, expression: str, kind: str, value: Any) -> None:
+    """Null is null in every type; a type without a column type is the server's text."""
+    frame = await ask(f"select x from (select {expression} as x) a union all select null where $__timeFrom() < $__timeTo()")
+    (column,) = frame.fields
+    assert (column.type.value, column.nullable) == (kind, True)
+    assert values(frame)["x"] == [value, None]
+
+
+async def test_an_enum_a_domain_and_a_composite_are_read(ask: Ask, owner: Any) -> None:
+    """Types defined in the database are read."""
+    await owner.execute("create type mood as enum ('fine'); create domain year as int; create type pair as (a int, b text)")
+    try:
+        frame = await ask("select 'fine'::mood as m, 2020::year as y, (1, 'x')::pair as p, array['fine']::mood[] as ms;")
+        assert values(frame) == {"m": ["fine"], "y": [2020], "p": ["(1,x)"], "ms": ["{fine}"]}
+    finally:
+        await owner.execute("drop type mood; drop domain year; drop type pair")
+
+
+async def test_times_out_of_range_are_null_with_a_notice(ask: Ask) -> None:
+    """Infinities and times after 2262 are out of range."""
+    frame = await ask(
+        "select * from (values ('infinity'::timestamptz, 'infinity'::date), ('2500-01-01', '-infinity'), (null, null)) x(a, b)"
+    )
+    assert values(frame) == {"a": [None, None, None], "b": [None, None, None]}
+    assert frame.meta
+    assert [notice["text"] for notice in frame.meta["notices"]] == [
+        "2 timestamps in column a are outside the years 1677 to 2262 and became null",
+        "2 timestamps in column b are outside the years 1677 to 2262 and became null",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("show timezone_abbreviations", {"timezone_abbreviations": ["Default"]}),
+        ("values (1), (2)", {"column1": [1, 2]}),
+        ("table treasure limit 0", {"id": [], "made": [], "host": [], "gold": []}),
+        ("select 1 as a, 2 as b -- done;", {"a": [1], "b": [2]}),
+        ("(select 1 as a);;", {"a": [1]}),
+        ("with x as (select 1 as a) select * from x", {"a": [1]}),
+        (
+            "select host, array_agg(id) as ids from treasure where id < 4 group by 1 order by 1; -- end",
+            {"host": ["h0", "h1"], "ids": ["{0,2}", "{1,3}"]},
+        ),
+        ("select 1 as time, 2000000000 as timeend", {"time": [1_000_000], "timeend": [2_000_000_000 * SECOND]}),
+        ("select 'noon' as time", {"time": ["noon"]}),
+    ],
+)
+async def test_a_table_is_the_result_of_the_statement(ask: Ask, sql: str, expected: dict[str, Any]) -> None:
+    """Any reading statement is accepted; numeric columns named time or timeend are times."""
+    frame = await ask(sql)
+    assert values(frame) == expected
+    assert (frame.meta or {})["executedQueryString"] == sql
+
+
+async def test_explain_returns_a_table(ask: Ask) -> None:
+    """Plans are returned with and without an execution."""
+    frame = await ask("explain (analyze, format json) select * from treasure")
+    ((plan,),) = values(frame)["QUERY PLAN"]
+    assert plan["Plan"]["Actual Rows"] == 60
+
+
+async def test_series_equal_a_direct_query(ask: Ask, owner: Any) -> None:
+    """Macros, labels and fill give the numbers of a direct query."""
+    rest = "host, sum(gold) as gold from treasure where id not between 10 and 30"
+    sql = f"select $__timeGroupAlias(made, '7m', NULL), {rest} and $__timeFilter(made) group by 1, 2 order by 1"
+    frame = await ask(sql, format="time_series")
+    direct = await owner.fetch(f"select (floor(extract(epoch from made) / 420) * 420)::bigint as t, {rest} group by 1, 2")
+    expected = {(row["t"] * SECOND, row["host"]): row["gold"] for row in direct}
+    grid = list(range(1577836800 // 420 * 420, 1577840400 + 1, 420))
+    assert frame.fields[0].name == "Time"
+    assert frame.fields[0].values.tolist() == [time * SECOND for time in grid]
+    assert [(item.name, dict(item.labels.pairs) if item.labels else {}) for item in frame.fields[1:]] == [
+        ("gold", {"host": "h0"}),
+        ("gold", {"host": "h1"}),
+    ]
+    for item in frame.fields[1:]:
+        assert item.labels
+        host = dict(item.labels.pairs)["host"]
+        nulls = item.nulls if item.nulls is not None else [False] * len(item)
+        numbers = [None if null else value for value, null in zip(item.values.tolist(), nulls, strict=True)]
+        assert numbers == [expected.get((time * SECOND, host)) for time in grid]
+    assert (frame.meta or {})["type"] == "timeseries-wide"
+    assert "$__" not in (frame.meta or {})["executedQueryString"]
+
+
+async def test_an_excessive_fill_is_omitted_with_a_notice(ask: Ask) -> None:
+    """An hour in microseconds has too many rows to fill."""
+    frame = await ask("select $__timeGroupAlias(made, '1us', 0), gold from treasure order by 1", format="time_series")
+    assert frame.row_count == 60
+    (notice,) = (frame.meta or {})["notices"]
+    assert notice["text"].startswith(
+        "gaps were not filled: that would take 3600000001 rows, more than the 1000000 allowed (setting DASHWRIGHT_SOURCE_ROWS)"
+    )
+
+
+async def test_a_series_without_rows_keeps_its_columns(ask: Ask) -> None:
+    """The columns are those of the statement."""
+    frame = await ask("select made as time, host, gold from treasure where false", format="time_series")
+    assert [(item.name, item.type.value, len(item)) for item in frame.fields] == [
+        ("time", "time.Time", 0),
+        ("host", "string", 0),
+        ("gold", "float64", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("select nope", 'column "nope" does not exist (SQLSTATE 42703) at line 1, column 8\nselect nope\n       ^'),
+        (
+            "select 1,\n  gould\nfrom treasure",
+            'at line 2, column 3\n  gould\n  ^\nhint: Perhaps you meant to reference the column "treasure.gold".',
+        ),
+        ("select array[1], nope", "at line 1, column 18\nselect array[1], nope\n                 ^"),
+        ("select 1 / (id - id) from treasure", "division by zero (SQLSTATE 22012)"),
+        (
+            "select * from pg_authid",
+            "permission denied for table pg_authid (SQLSTATE 42501)\nhint: let the role of the data source read it: grant select on … to …",
+        ),
+        ("select 'x", "unterminated quoted string"),
+        ("select $__timeFilter(made) from treasur", 'relation "treasur" does not exist'),
+    ],
+)
+async def test_an_error_of_the_statement_has_its_position(ask: Ask, sql: str, message: str) -> None:
+    """The error is a 400 with the server's message, the position, and what to do."""
+    with pytest.raises(BadRequest) as caught:
+        await ask(sql)
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"rawSql": ""}, "the query has no statement"),
+        ({"rawSql": 7}, "the query has no statement"),
+        ({"format": "logs"}, "format 'logs' is not served; use time_series or table"),
+    ],
+)
+async def test_an_empty_query_is_refused(ask: Ask, query: dict[str, Any], message: str) -> None:
+    """The error names the property to set."""
+    with pytest.raises(BadRequest, match=message):
+        await ask("select 1", **query)
+
+
+async def test_equal_statements_are_one_query(warehouse: Warehouse, connections: Connections) -> None:
+    """The time range counts only if macros insert it into the statement, or a fill uses it."""
+    source = Postgres(warehouse.record, connections)
+    later = TimeRange(RANGE.start, RANGE.end + timedelta(minutes=1))
+
+    def same(sql: str, **query: Any) -> bool:
+        asked = a_query(sql, **query)
+        return source.cache_key(asked, RANGE) == source.cache_key(asked, later)
+
+    assert same("select 1")
+    assert not same("select $__timeTo()")
+    assert same("select $__timeGroup(made, '5m', 0)")
+    assert not same("select $__timeGroup(made, '5m', 0)", format="time_series")
+
+
+async def test_expressions_read_results_of_a_data_source(warehouse: Warehouse, connections: Connections) -> None:
+    """Series and tables are inputs of expressions, and an empty result counts as no data."""
+    directory = SourceRegistry(dict.fromkeys(TYPES, partial(Postgres, connections=connections)), MemoryRecords([warehouse.record]))
+    datasource = {"type": TYPES[0], "uid": "w"}
+    series = "select made as time, host, gold from treasure where $__timeFilter(made) order by 1"
+    queries = [
+        {"refId": "A", "hide": True, "datasource": datasource, "rawSql": series, "format": "time_series"},
+        {
+            "refId": "B",
+            "hide": True,
+            "datasource": datasource,
+            "rawSql": "select host, count(*)::int as n from treasure group by 1 order by 1",
+            "format": "table",
+        },
+        {
+            "refId": "E",
+            "hide": True,
+            "datasource": datasource,
+            "rawSql": f"select * from ({series}) x where false",
+            "format": "time_series",
+        },
+        {"refId": "C", "type": "reduce", "expression": "A", "reducer": "sum", "settings": {"mode": "dropNN"}},
+        {"refId": "D", "type": "math", "expression": "$C / $B"},
+        {"refId": "F", "type": "reduce", "expression": "E", "reducer": "sum", "settings": {"mode": "dropNN"}},
+    ]
+    body = {"queries": queries, "from": "2020-01-01", "to": "2020-01-01T01"}
+    response = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient(), sources=directory))
+    assert isinstance(response.body, bytes)
+    results = json.loads(response.body)["results"]
+    assert shown(results["C"]) == [({"host": "h0"}, [870.0]), ({"host": "h1"}, [900.0])]
+    assert shown(results["D"]) == [({"host": "h0"}, [29.0]), ({"host": "h1"}, [30.0])]
+    assert shown(results["F"]) == []
+
+
+def shown(result: dict[str, Any]) -> list[Any]:
+    assert "error" not in result, result
+    frames = [frame for frame in result["frames"] if frame["schema"]["fields"]]
+    return [(frame["schema"]["fields"][-1].get("labels"), frame["data"]["values"][-1]) for frame in frames]

@@ -1,0 +1,98 @@
+"""Removals of a sync over a real database: only objects that the repository still manages are deleted."""
+
+import uuid
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from tests.integration import synced_repository
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import Conflict
+from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MANAGER_ID, SOURCE_PATH
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB
+from dashwright.common.models.quotas import QuotaRules
+from dashwright.common.stores import claims, jobs, resources
+from dashwright.common.stores.job_records import NewJob
+from dashwright.jobs_worker.adapters.store import Attempt, DatabaseObjectStore
+from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot
+
+
+@pytest.fixture
+async def stored(database: Database) -> DatabaseObjectStore:
+    """Return the objects as a job of repository ``r`` with a lease accesses them."""
+    expected = NewJob("a", "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    owner = uuid.uuid4()
+    async with database.transaction() as connection:
+        uid = (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0].uid
+        await claims.claim(connection, "work", limit=1, owner=owner, lease=timedelta(minutes=5), status=b"{}")
+    return DatabaseObjectStore(
+        database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0, attempt=Attempt(uid, owner)
+    )
+
+
+async def make(database: Database, name: str, repository: str) -> None:
+    write = resources.Write(
+        DASHBOARD, name, '{"title":"T"}', DASHBOARD.version, extract=Extract("T"), annotations={MANAGED_BY: "repo", MANAGER_ID: repository}
+    )
+    async with database.transaction() as connection:
+        await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now())
+
+
+async def removals(*names: str) -> AsyncIterator[Change]:
+    for name in names:
+        yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, name))
+
+
+async def left(database: Database) -> set[str]:
+    async with database.connection() as connection:
+        return set(await resources.annotations_by_name(connection, DASHBOARD, "default", ["ours", "theirs"]))
+
+
+async def test_an_object_taken_over_since_the_plan_is_kept(database: Database, stored: DatabaseObjectStore) -> None:
+    """The sync changes nothing, since the plan is outdated; the next sync plans with the new owner."""
+    await make(database, "ours", "r")
+    await make(database, "theirs", "other")
+    with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by another manager during the sync; sync again"):
+        await stored.apply("default", removals("ours", "theirs"), Snapshot())
+    assert await left(database) == {"ours", "theirs"}
+
+
+async def test_an_object_deleted_since_the_plan_does_not_conflict(database: Database, stored: DatabaseObjectStore) -> None:
+    """The removal of an object that another client deleted succeeds."""
+    await make(database, "ours", "r")
+    await stored.apply("default", removals("ours", "gone"), Snapshot())
+    assert await left(database) == set()
+
+
+async def test_a_folder_with_foreign_objects_is_released(database: Database, stored: DatabaseObjectStore) -> None:
+    """The folder and those above it are kept, since foreign objects are in them; other removed folders are deleted."""
+    ours = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "x"}
+    written = [
+        resources.Write(
+            kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes | ({FOLDER_KEY: above} if above else {})
+        )
+        for kind, name, above, notes in (
+            (FOLDER, "top", "", ours),
+            (FOLDER, "used", "top", ours),
+            (FOLDER, "unused", "top", ours),
+            (DASHBOARD, "ours", "unused", ours),
+            (DASHBOARD, "theirs", "used", {}),
+        )
+    ]
+    async with database.transaction() as connection:
+        for write in written:
+            await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now())
+
+    async def gone() -> AsyncIterator[Change]:
+        yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, "ours"))
+        for name in ("used", "unused", "top"):
+            yield Removal(Key(FOLDER.group, FOLDER.plural, name))
+
+    await stored.apply("default", gone(), Snapshot())
+    async with database.connection() as connection:
+        owners = await resources.annotations_by_name(connection, FOLDER, "default", ["top", "used", "unused"])
+    assert {name: dict(notes) for name, notes in owners.items()} == {"top": {}, "used": {FOLDER_KEY: "top"}}
+    assert await left(database) == {"theirs"}

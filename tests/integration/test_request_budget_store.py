@@ -1,0 +1,148 @@
+"""The request budget of git hosts over a real PostgreSQL: one count for all workers, fair shares, and pauses that hosts request."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from dashwright.common.database.pool import Database
+from dashwright.jobs_worker.stores import git_hosts
+from dashwright.jobs_worker.stores.git_hosts import Wait
+
+HOST = "git.example.org:443"
+OWN = "default"
+
+
+async def take(
+    database: Database, requests: float = 1, *, most: float = 60, at_least: float | None = None, host: str = HOST, by: str = OWN
+) -> Wait | None:
+    async with database.connection() as connection:
+        return await git_hosts.charge(connection, host, by, requests, limit=most, min_available=requests if at_least is None else at_least)
+
+
+async def pause(database: Database, retry_after: float | None = None, *, by: str = OWN) -> float:
+    async with database.connection() as connection:
+        return await git_hosts.pause(connection, HOST, by, None if retry_after is None else timedelta(seconds=retry_after))
+
+
+async def pass_time(database: Database, seconds: float) -> None:
+    """Move the database's records back by so many seconds, for every host."""
+    async with database.connection() as connection:
+        passed = timedelta(seconds=seconds)
+        await connection.execute("update git_host set counted_at = counted_at - $1::interval", passed)
+        await connection.execute(
+            "update git_host_share set counted_at = counted_at - $1::interval, paused_until = paused_until - $1::interval", passed
+        )
+
+
+async def test_workers_share_the_limit_of_a_host(database: Database) -> None:
+    """Concurrent workers use a minute's requests exactly once; another host has its own count."""
+    begun = time.monotonic()
+    responses = await asyncio.gather(*(take(database, most=60, by=f"org-{index}") for index in range(100)))
+    assert 60 <= responses.count(None) <= 61 + (time.monotonic() - begun)
+    assert await take(database, host="other.example.org:443") is None
+
+
+async def test_the_budget_refills_up_to_one_minute(database: Database) -> None:
+    """The returned wait is exact, and the budget never exceeds a minute's requests."""
+    assert await take(database, 60) is None
+    wait = await take(database, 3, by="org-2")
+    assert wait is not None
+    assert wait.seconds == pytest.approx(3, abs=1)
+    assert not wait.is_paused
+    await pass_time(database, wait.seconds)
+    assert await take(database, 3, by="org-2") is None
+    await pass_time(database, 3600)
+    assert await take(database, 60) is None
+    assert await take(database, 3) is not None
+
+
+async def test_an_organization_leaves_a_share_to_others(database: Database) -> None:
+    """An organization with few requests is served immediately next to a busy one, and the whole refill is used."""
+
+    async def taken(by: str) -> int:
+        count = 0
+        while await take(database, by=by) is None:
+            count += 1
+        return count
+
+    assert await taken("greedy") == pytest.approx(53, abs=2)
+    assert await taken("other") == pytest.approx(6, abs=2)
+    in_ten_minutes = 0
+    for _ in range(100):
+        await pass_time(database, 6)
+        in_ten_minutes += await taken("greedy")
+    assert in_ten_minutes == pytest.approx(600, rel=0.05)
+    assert await take(database, 5, by="third") is None
+
+
+async def test_the_wait_for_a_share_is_an_upper_bound(database: Database) -> None:
+    """After the returned wait the organization is served."""
+    while (wait := await take(database)) is None:
+        pass
+    await pass_time(database, wait.seconds + 0.1)
+    assert await take(database) is None
+
+
+async def test_a_limit_below_one_step_still_allows_steps(database: Database) -> None:
+    """A step that used the whole limit may use it again once it is refilled."""
+    for _ in range(3):
+        assert await take(database, 2, most=2) is None
+        await pass_time(database, 60)
+
+
+async def test_low_priority_requests_stop_earlier(database: Database) -> None:
+    """The last quarter of the budget is reserved for requests of normal priority."""
+    assert await take(database, 50) is None
+    assert await take(database, 2, at_least=15) is not None
+    assert await take(database, 2) is None
+
+
+async def test_an_organization_pauses_as_long_as_the_host_requests(database: Database) -> None:
+    """Another organization, which has its own token, continues."""
+    assert await pause(database, 120) == pytest.approx(120, abs=1)
+    wait = await take(database)
+    assert wait is not None
+    assert wait.is_paused
+    assert wait.seconds == pytest.approx(120, abs=2)
+    assert await take(database, by="org-2") is None
+    await pass_time(database, 121)
+    assert await take(database) is None
+
+
+async def test_the_default_pause_grows_with_each_refusal(database: Database) -> None:
+    """Pauses grow from 30 s to 15 minutes, and start at 30 s again after a time without refusals."""
+    for expected in (30, 60, 120, 240, 480, 900, 900):
+        assert await pause(database) == pytest.approx(expected, abs=1)
+        await pass_time(database, expected + 1)
+    await pass_time(database, 900)
+    assert await pause(database) == pytest.approx(30, abs=1)
+
+
+async def test_refusals_at_the_same_time_are_one_pause(database: Database) -> None:
+    """A longer requested pause counts, a shorter one does not shorten it, and none exceeds an hour."""
+    for _ in range(3):
+        assert await pause(database) == pytest.approx(30, abs=1)
+    assert await pause(database, 5) == pytest.approx(30, abs=1)
+    assert await pause(database, 1e6) == pytest.approx(3600, abs=1)
+
+
+async def test_unused_hosts_are_deleted(database: Database) -> None:
+    """Rows of unused hosts are deleted, except for those of paused hosts."""
+
+    async def known(table: str) -> Sequence[str]:
+        async with database.connection() as connection:
+            await git_hosts.delete_unused(connection, older_than=timedelta(hours=1))
+            return [row["host"] for row in await connection.fetch(f"select host from {table}")]
+
+    await take(database, host="other")
+    await take(database)
+    assert set(await known("git_host")) == set(await known("git_host_share")) == {HOST, "other"}
+    await pass_time(database, 3601)
+    await pause(database)
+    assert (await known("git_host"), await known("git_host_share")) == ([], [HOST])
+    wait = await take(database)
+    assert wait is not None
+    assert wait.is_paused

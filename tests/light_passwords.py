@@ -1,0 +1,14 @@
+"""Password hashing that costs next to nothing, for tests of what surrounds it."""
+
+import pytest
+from argon2 import PasswordHasher
+
+from dashwright.api.auth import key_material, passwords
+
+HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+def make_light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace both hash functions of passwords. Hashes of an imported database no longer match."""
+    monkeypatch.setattr(passwords, "_HASHER", HASHER)
+    monkeypatch.setattr(key_material, "_PBKDF2_ROUNDS", 1)

@@ -1,0 +1,64 @@
+"""``/asyncapi.json``, read by the parser of the AsyncAPI initiative."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.oracles.queue import node_packages
+
+from dashwright.api.repositories.queue_contract.document import document
+
+pytestmark = pytest.mark.oracles
+
+_HERE: Final = Path(__file__).parent
+_NEWER_VERSION: Final = "asyncapi-latest-version"
+"""The advice to use AsyncAPI 3.1, which fewer tools read than 3.0."""
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    """The folder with the installed parser."""
+    return node_packages.installed(_HERE)
+
+
+def parsed(packages: Path, folder: Path, described: Any) -> Any:
+    """Return the operations of a document and the reports about it."""
+    path = folder / "asyncapi.json"
+    path.write_text(json.dumps(described))
+    return json.loads(node_packages.run(packages, _HERE / "parse.mjs", str(path)))
+
+
+def test_the_parser_accepts_the_document(packages: Path, tmp_path: Path) -> None:
+    """The parser reports nothing but the newer version of AsyncAPI, and finds the replies to each submission."""
+    found = parsed(packages, tmp_path, document(version="1.0.0"))
+    assert [report for report in found["reports"] if report["code"] != _NEWER_VERSION] == []
+    assert {operation["id"]: (operation["action"], operation["messages"], operation["replies"]) for operation in found["operations"]} == {
+        "submitJob": ("receive", ["JobSpec", "Job"], ["Job", "Status"]),
+        "submitJobs": ("receive", ["JobSpecs"], ["JobList", "Status"]),
+        "submitEvaluation": ("receive", ["Evaluation"], ["Evaluation", "Status"]),
+        "submitBatch": ("receive", ["Batch"], ["Batch", "Status"]),
+        "submitBatchItems": ("receive", ["BatchItem", "BatchItems"], ["BatchSubmission", "Status"]),
+        "sendBatchItemResult": ("send", ["BatchItemResult"], []),
+        "announceFinishedBatch": ("send", ["BatchFinished"], []),
+        "keepRefusedSubmission": ("send", ["Refused submission"], []),
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("operations.submitJobs.messages.0.$ref", "#/components/messages/jobSpecs"),
+        ("channels.submissions.bindings.amqp.queues", {}),
+        ("components.schemas.SubmittedJobSpecs.maxItems", "1000"),
+    ],
+)
+def test_the_parser_finds_faults(packages: Path, tmp_path: Path, path: str, value: Any) -> None:
+    """A message of another channel, an unknown member of a binding and an invalid schema are errors."""
+    described = json.loads(json.dumps(document(version="1.0.0")))
+    *parents, name = path.split(".")
+    node = described
+    for parent in parents:
+        node = node[int(parent) if parent.isdigit() else parent]
+    node[name] = value
+    assert [report for report in parsed(packages, tmp_path, described)["reports"] if report["severity"] == 0]

@@ -1,0 +1,176 @@
+"""The AsyncAPI document: laws that need no other program. ``tests/oracles`` has the check by AsyncAPI's own parser."""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema_rs
+import orjson
+import pytest
+from tests.unit.api.served import nodes
+
+from dashwright.api.domain import submissions
+from dashwright.api.domain.batch_items import CheckedItem, RefusedItem, read_item
+from dashwright.api.domain.submissions import EvaluationSubmission, JobSubmission, read_submission
+from dashwright.api.repositories.queue_batches import MAX_ITEMS, is_batch
+from dashwright.api.repositories.queue_contract.document import document
+from dashwright.common.messaging.topology import TOPOLOGY
+
+_PAGE: Final = Path(__file__).parents[3] / "docs/reference/queue.md"
+
+_INTERNAL: Final = {
+    "dashwright.dead": "the exchange by which services move refused submissions to the queue of the same name",
+    "dashwright.dead.work": "wake-ups that no worker could handle",
+    "dashwright.expressions.evaluate": "wake-ups of evaluations",
+    "dashwright.expressions.pictures": "calls of the gateway, which are signed",
+    "dashwright.expressions.query": "calls of the gateway, which are signed",
+    "dashwright.jobs.probe": "calls of the gateway, which are signed",
+    "dashwright.jobs.repositories": "calls of the gateway, which are signed",
+    "dashwright.jobs.submit": "the queue from which the gateway consumes submissions; clients publish to the exchange",
+    "dashwright.jobs.work": "wake-ups of jobs",
+    "dashwright.retry.1s": "a delay before the next attempt",
+    "dashwright.retry.5s": "a delay before the next attempt",
+    "dashwright.retry.30s": "a delay before the next attempt",
+    "dashwright.retry.300s": "a delay before the next attempt",
+}
+"""Exchanges and queues that programs outside the product do not use, and why."""
+
+
+@pytest.fixture(scope="module")
+def described() -> Any:
+    return orjson.loads(orjson.dumps(document(version="1")))
+
+
+def resolved(described: Any, reference: str) -> Any:
+    """Return the target of a reference, which must exist."""
+    assert reference.startswith("#/"), reference
+    target = described
+    for name in reference[2:].split("/"):
+        target = target[name]
+    return resolved(described, target["$ref"]) if "$ref" in target else target
+
+
+def validator(described: Any, schema: Any) -> jsonschema_rs.Draft7Validator:
+    """Return a validator of a schema of the document."""
+    return jsonschema_rs.Draft7Validator({"allOf": [schema], "components": described["components"]})
+
+
+def bindings(described: Any, part: str) -> dict[str, Any]:
+    """Return the exchanges or queues that the document names."""
+    found = [channel["bindings"]["amqp"].get(part, {}) for channel in described["channels"].values()]
+    return {item["name"]: item for item in found if "name" in item}
+
+
+def test_every_reference_has_a_target(described: Any) -> None:
+    """No reference leaves the document or misses its target, and every component is used."""
+    references = {node["$ref"] for _, node in nodes(described) if isinstance(node.get("$ref"), str)}
+    assert all(resolved(described, reference) is not None for reference in references)
+    components = {f"#/components/{group}/{name}" for group, members in described["components"].items() for name in members}
+    assert components <= references
+
+
+def test_references_have_no_other_validation_keywords(described: Any) -> None:
+    """JSON Schema of draft 7 ignores the keywords next to a reference, so only descriptions and defaults are there."""
+    assert {key for _, node in nodes(described) if isinstance(node.get("$ref"), str) for key in node} <= {"$ref", "description", "default"}
+
+
+def test_every_public_exchange_and_queue_is_described(described: Any) -> None:
+    """Each exchange and queue of the topology is described as it is declared, or internal; the docs name described ones only."""
+    exchanges, queues = bindings(described, "exchange"), bindings(described, "queue")
+    assert set(exchanges) == {exchange.name for exchange in TOPOLOGY.exchanges} - set(_INTERNAL)
+    assert set(queues) == {queue.name for queue in TOPOLOGY.queues} - (set(_INTERNAL) - {TOPOLOGY.dead})
+    for exchange in TOPOLOGY.exchanges:
+        if exchange.name in exchanges:
+            assert (exchanges[exchange.name]["type"], exchanges[exchange.name]["durable"]) == (exchange.type, True)
+    assert all(queue["durable"] and not queue["exclusive"] and not queue["autoDelete"] for queue in queues.values())
+    assert set(re.findall(r"`(dashwright\.[a-z.]+)`", _PAGE.read_text())) == {*exchanges, *queues}
+
+
+def test_submissions_are_routed_to_the_gateway(described: Any) -> None:
+    """The described routing key is bound to the queue of submissions."""
+    channels = [channel for channel in described["channels"].values() if "exchange" in channel["bindings"]["amqp"]]
+    keys = {binding.key for binding in TOPOLOGY.bindings if (binding.exchange, binding.queue) == (TOPOLOGY.jobs, TOPOLOGY.submit)}
+    assert keys == {"submit.#"}
+    assert len(channels) == 2
+    for channel in channels:
+        assert (channel["address"], set(channel["parameters"])) == ("submit.{namespace}", {"namespace"})
+
+
+def test_limits_are_those_of_the_code(described: Any) -> None:
+    """The limits for programs and for readers are those that are enforced."""
+    channel = described["channels"]["submissions"]
+    assert channel["x-limits"] == {"bytes": submissions.MAX_BODY_BYTES, "jobs": submissions.MAX_JOBS}
+    assert described["channels"]["batchItems"]["x-limits"] == {"bytes": submissions.MAX_BODY_BYTES, "items": MAX_ITEMS}
+    assert "2,097,152 bytes" in channel["description"]
+    assert described["components"]["schemas"]["SubmittedJobSpecs"]["maxItems"] == submissions.MAX_JOBS
+
+
+def test_every_operation_uses_messages_of_its_channels(described: Any) -> None:
+    """Every message of the channels is used; each submission has a reply with the object and one with the reason of a refusal."""
+    used = set()
+    for operation in described["operations"].values():
+        replies = [item["$ref"] for item in operation.get("reply", {}).get("messages", ())]
+        used |= {item["$ref"] for item in operation["messages"]} | set(replies)
+        if operation["action"] == "receive":
+            assert [resolved(described, reply)["title"] for reply in replies][1:] == ["Status"]
+    assert used == {
+        f"#/channels/{name}/messages/{message}" for name, channel in described["channels"].items() for message in channel["messages"]
+    }
+
+
+def test_examples_of_submissions_are_accepted(described: Any) -> None:
+    """Every example of a submission matches its own schemas only, and the gateway accepts it."""
+    names = described["channels"]["submissions"]["messages"]
+    messages = {name: described["components"]["messages"][name] for name in names}
+    validators = {name: validator(described, message["payload"]) for name, message in messages.items()}
+    for name, message in messages.items():
+        assert message["examples"]
+        for example in message["examples"]:
+            assert [other for other, check in validators.items() if check.is_valid(example["payload"])] == [name]
+            validator(described, message["headers"]).validate(example.get("headers", {}))
+            if name == "batch":
+                assert is_batch(example["payload"])
+                continue
+            accepted = read_submission(orjson.dumps(example["payload"]), "default")
+            assert isinstance(accepted, EvaluationSubmission if name == "evaluation" else JobSubmission)
+            assert getattr(accepted, "is_list", False) is (name == "jobSpecs")
+
+
+def test_examples_of_items_are_accepted(described: Any) -> None:
+    """Every example of items matches its schema and that of its headers, and the gateway accepts each item."""
+    for name in described["channels"]["batchItems"]["messages"]:
+        message = described["components"]["messages"][name]
+        assert message["examples"]
+        for example in message["examples"]:
+            validator(described, message["payload"]).validate(example["payload"])
+            validator(described, message["headers"]).validate(example["headers"])
+            items = example["payload"] if name == "batchItems" else [example["payload"]]
+            assert all(isinstance(read_item(item), CheckedItem) for item in items)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {},
+        {"spec": {}},
+        {"id": "", "spec": {"repository": "r", "sync": {}}},
+        {"id": "a" * 201, "spec": {"repository": "r", "sync": {}}},
+        {"ids": "a", "spec": {"repository": "r", "sync": {}}},
+        {"kind": "Batch", "spec": {}},
+        {"kind": "Evaluation", "spec": {"repository": "r", "sync": {}}},
+        {"spec": {"panel": {"type": "stat"}}},
+    ],
+)
+def test_a_refused_item_matches_no_schema(described: Any, item: Any) -> None:
+    """An item that the gateway refuses because of its shape does not match the published schema."""
+    assert isinstance(read_item(item), RefusedItem)
+    assert not validator(described, described["components"]["messages"]["batchItem"]["payload"]).is_valid(item)
+
+
+def test_examples_of_replies_match_one_schema_each(described: Any) -> None:
+    """A program can distinguish the replies by their schemas."""
+    messages = {name: described["components"]["messages"][name] for name in described["channels"]["replies"]["messages"]}
+    validators = {name: validator(described, message["payload"]) for name, message in messages.items()}
+    for name, message in messages.items():
+        for example in message["examples"]:
+            assert [other for other, check in validators.items() if check.is_valid(example["payload"])] == [name]

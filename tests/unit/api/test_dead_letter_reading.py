@@ -1,0 +1,189 @@
+"""Conversion of deliveries from the queue of dead letters: every delivery becomes a letter that can be stored, without credentials."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.dead_letters.reading import read_letter
+from dashwright.api.domain.submissions import MAX_BODY_BYTES
+from dashwright.api.stores.dead_letters import NewDeadLetter
+from dashwright.common.messaging.message import (
+    ATTEMPT,
+    BODY_BYTES,
+    CREDENTIALS_REMOVED,
+    DEATH_TIME,
+    FAILURES,
+    LETTER_ID,
+    ORIGIN_EXCHANGE,
+    ORIGIN_QUEUE,
+    REASON,
+    Delivery,
+    Headers,
+    Message,
+)
+from dashwright.common.messaging.topology import TOPOLOGY
+from dashwright.common.observability import tracing
+
+NOW = datetime(2026, 11, 23, 16, 40, 5, 7, tzinfo=UTC)
+DEATH: Headers = {REASON: "no", ORIGIN_QUEUE: TOPOLOGY.submit, ORIGIN_EXCHANGE: TOPOLOGY.jobs, LETTER_ID: "1"}
+CREDENTIAL_NAMES = (
+    "authorization",
+    "Proxy-Authorisation",
+    "x-auth",
+    "OAuth",
+    "Set-Cookie",
+    "credentials",
+    "Password",
+    "passphrase",
+    "db-pwd",
+    "client_secret",
+    "sessionid",
+    "X-Hub-Signature-256",
+    "access-token",
+    "api key",
+    "X-API-Key",
+    "private_key",
+    "jwt",
+    "bearer",
+)
+
+_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
+_SPECIAL_NAMES = st.sampled_from(
+    [ATTEMPT, BODY_BYTES, CREDENTIALS_REMOVED, DEATH_TIME, FAILURES, LETTER_ID, ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, tracing.HEADER]
+)
+_VALUES = _TEXT | st.integers() | st.booleans() | st.sampled_from([TOPOLOGY.jobs, TOPOLOGY.submit, 2**63, -(2**63), -(2**64)])
+_DELIVERIES = st.builds(
+    Delivery,
+    message=st.builds(
+        Message,
+        body=st.binary(max_size=50),
+        headers=st.dictionaries(_TEXT | _SPECIAL_NAMES | st.sampled_from(CREDENTIAL_NAMES), _VALUES, max_size=8),
+        message_id=st.none() | _TEXT,
+        correlation_id=st.none() | _TEXT,
+        content_type=_TEXT,
+    ),
+    exchange=_TEXT,
+    routing_key=_TEXT | _TEXT.map("submit.{}".format) | st.sampled_from(["submit.default", "submit.org-2", "submit", "work.sync"]),
+    redelivered=st.booleans(),
+    attempt=st.integers(1, 30),
+)
+
+
+def delivery(*, body: bytes = b"{}", key: str = "submit.default", message_id: str | None = "m", headers: Headers = DEATH) -> Delivery:
+    message = Message(body=body, headers=headers, message_id=message_id)
+    return Delivery(message=message, exchange=TOPOLOGY.dead, routing_key=key, redelivered=False, attempt=1)
+
+
+def read(given: Delivery) -> NewDeadLetter:
+    return read_letter(given, TOPOLOGY, NOW)
+
+
+@given(_DELIVERIES)
+def test_every_delivery_becomes_a_letter_that_postgresql_can_store(given: Delivery) -> None:
+    """An exception would lose the letter, because the consumer acknowledges each delivery only after it has stored it."""
+    letter = read(given)
+    texts = [letter.name, letter.namespace, letter.routing_key, letter.exchange, letter.queue, letter.reason, letter.content_type]
+    texts += [letter.message_id or "", letter.correlation_id or "", *letter.removed_headers, *letter.headers]
+    texts += [value for value in letter.headers.values() if isinstance(value, str)]
+    for text in texts:
+        assert "\0" not in text
+        assert text.encode().decode() == text
+    assert all(abs(value) < 2**63 for value in letter.headers.values() if not isinstance(value, str))
+    assert len(letter.body) <= letter.body_bytes < 2**63
+    assert not {*letter.headers} & {*CREDENTIAL_NAMES, *DEATH, ATTEMPT, FAILURES, BODY_BYTES, CREDENTIALS_REMOVED, DEATH_TIME}
+
+
+@given(_DELIVERIES, _DELIVERIES)
+def test_letters_are_the_same_only_for_redeliveries(first: Delivery, second: Delivery) -> None:
+    """The count of deliveries is not part of the hash; the message is."""
+    again = replace(first, redelivered=not first.redelivered, attempt=first.attempt + 1, exchange="another")
+    assert read(again).delivery_hash == read(first).delivery_hash
+    parts = [(d.routing_key, d.message.message_id, d.message.correlation_id, d.message.headers, d.message.body) for d in (first, second)]
+    assert parts[0] == parts[1] or read(first).delivery_hash != read(second).delivery_hash
+
+
+def test_each_death_of_a_message_is_a_letter_with_the_same_message_hash() -> None:
+    """The id of the letter distinguishes the deaths. Without a message id, messages cannot be compared."""
+    first, second = (read(delivery(headers={**DEATH, LETTER_ID: letter_id})) for letter_id in "12")
+    assert first.delivery_hash != second.delivery_hash
+    assert first.message_hash == second.message_hash
+    assert read(delivery(body=b"[]")).message_hash != first.message_hash
+    assert read(delivery(key="submit.org-2")).message_hash != first.message_hash
+    assert read(delivery(message_id=None)).message_hash is None
+
+
+@pytest.mark.parametrize(
+    ("key", "namespace"),
+    [
+        ("submit.default", "default"),
+        ("submit.org-2", "org-2"),
+        ("submit.org-1", ""),
+        ("submit.org-02", ""),
+        ("submit.default.more", ""),
+        ("submit.", ""),
+        ("submit", ""),
+        ("default", ""),
+        (TOPOLOGY.query, ""),
+    ],
+)
+def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, namespace: str) -> None:
+    """A letter without a namespace is for server administrators only, and cannot be replayed."""
+    letter = read(delivery(key=key))
+    assert (letter.namespace, bool(letter.obstacle)) == (namespace, not namespace)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (delivery(), ""),
+        (delivery(headers={**DEATH, ORIGIN_EXCHANGE: "amq.topic"}), "only submissions"),
+        (delivery(headers={}), "only submissions"),
+        (delivery(key="work.sync"), "only submissions"),
+        (delivery(key="submit.nowhere"), "names no organization"),
+        (delivery(headers={**DEATH, BODY_BYTES: 3}), "not complete"),
+        (delivery(body=b"x" * (MAX_BODY_BYTES + 1)), "not complete"),
+        (delivery(body=b"x" * MAX_BODY_BYTES), ""),
+    ],
+)
+def test_the_obstacle_of_a_replay_is_named(given: Delivery, words: str) -> None:
+    """Only complete submissions to a namespace can be replayed."""
+    obstacle = read(given).obstacle
+    assert words in obstacle
+    assert bool(obstacle) == bool(words)
+
+
+def test_a_large_body_is_stored_in_part_with_its_complete_size() -> None:
+    """The size is that of the body, or the one that a service noted when it shortened the body."""
+    letter = read(delivery(body=b"x" * (MAX_BODY_BYTES + 1)))
+    assert (len(letter.body), letter.body_bytes) == (MAX_BODY_BYTES, MAX_BODY_BYTES + 1)
+    assert read(delivery(headers={**DEATH, BODY_BYTES: 2**70})).body_bytes == 2**63 - 1
+
+
+@pytest.mark.parametrize("name", CREDENTIAL_NAMES)
+def test_a_header_with_credentials_is_only_named(name: str) -> None:
+    """Neither the value nor a part of it is in the letter."""
+    letter = read(delivery(headers={**DEATH, name: "t0p-secret", "team": "a"}))
+    assert (letter.headers, letter.removed_headers) == ({"team": "a"}, [name])
+    assert "t0p-secret" not in repr(letter)
+
+
+@pytest.mark.parametrize("name", ["author", "team", "authority", "monkey", "dashwright-batch", "Content-Language"])
+def test_an_ordinary_header_is_kept(name: str) -> None:
+    """A replay sends it again."""
+    assert read(delivery(headers={**DEATH, name: "v"})).headers == {name: "v"}
+
+
+def test_credentials_that_a_service_removed_are_named() -> None:
+    """The service removes them before it moves the message, and notes that it did."""
+    assert read(delivery(headers={**DEATH, CREDENTIALS_REMOVED: True})).removed_headers == ["authorization"]
+
+
+def test_a_message_without_a_reason_was_moved_by_the_broker() -> None:
+    """The reason has a default and a limit, and the name has the time in the order of arrival."""
+    letter = read(delivery(headers={}))
+    assert (letter.reason, letter.queue, letter.exchange) == ("delivered too often", "", "")
+    assert letter.name.startswith("20261123-164005-000007-")
+    assert len(read(delivery(headers={**DEATH, REASON: "x" * 9000})).reason) == 4000

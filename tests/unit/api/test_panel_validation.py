@@ -1,0 +1,98 @@
+"""Validation of the panels of submitted evaluations by a worker of the test."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import orjson
+import pytest
+
+from dashwright.api.domain.submissions import NO_METADATA, EvaluationSubmission
+from dashwright.api.workers.panel_validation import PanelValidationClient
+from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import Reply, Request, RpcClient, RpcServer
+from dashwright.common.messaging.signing import Signer
+from dashwright.common.models.evaluation import EvaluationSpec
+
+
+@dataclass
+class Service:
+    """A service that finds a fault in each panel whose title is ``bad``, once the test lets it respond."""
+
+    client: PanelValidationClient
+    requests: list[list[str]] = field(default_factory=list)
+    arrived: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+    may_respond: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+    is_old: bool = False
+
+    async def respond(self, request: Request) -> Reply:
+        titles = [orjson.loads(line)["title"] for line in request.body.split(b"\n")]
+        self.requests.append([title[:9] for title in titles])
+        self.arrived.release()
+        await self.may_respond.acquire()
+        if self.is_old:
+            raise BadRequest("the message names an endpoint that this worker does not know")
+        faults = [[{"pointer": "/title", "message": "it is bad"}] if title == "bad" else [] for title in titles]
+        return Reply(b"\n".join(orjson.dumps({"faults": found}) for found in faults))
+
+    async def check(self, title: str, *, org_id: int = 1) -> str:
+        """Return ``accepted``, or the field of the fault."""
+        panel = {"type": "timeseries", "title": title, "targets": [{"refId": "A", "type": "math", "expression": "1"}]}
+        try:
+            await self.client.check(org_id, EvaluationSubmission(NO_METADATA, EvaluationSpec(panel=panel)))
+        except Invalid as error:
+            return error.causes[0].field
+        return "accepted"
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[Service]:
+    broker, signer = MemoryBroker(), Signer("of tests only")
+    await broker.start()
+    client = RpcClient(broker, signer)
+    await client.start()
+    service = Service(PanelValidationClient(broker, client))
+    server = RpcServer(broker, broker.topology.query, service.respond, signer, prefetch=8)
+    await server.start()
+    yield service
+    await server.stop(drain=0)
+    await client.close()
+    await broker.close()
+
+
+async def test_panels_that_arrive_during_a_validation_share_the_next(service: Service) -> None:
+    """An organization has one request at a time, and each caller gets the faults of its own panel."""
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(service.check("first"))
+        await service.arrived.acquire()
+        others = [tasks.create_task(service.check(title)) for title in ("good", "bad", "good")]
+        another_org = tasks.create_task(service.check("other", org_id=2))
+        await service.arrived.acquire()
+        for _ in range(3):
+            service.may_respond.release()
+    assert service.requests == [["first"], ["other"], ["good", "bad", "good"]]
+    assert first.result() == another_org.result() == "accepted"
+    assert [task.result() for task in others] == ["accepted", "spec.panel.title", "accepted"]
+
+
+async def test_a_large_panel_has_a_request_of_its_own(service: Service) -> None:
+    """A panel of more than 16 KiB does not wait for others, nor they for it."""
+    async with asyncio.TaskGroup() as tasks:
+        for title in ("first", "large" + "!" * 17_000, "good"):
+            tasks.create_task(service.check(title))
+        for _ in range(2):
+            await service.arrived.acquire()
+        for _ in range(3):
+            service.may_respond.release()
+    assert sorted(service.requests) == [["first", "good"], ["large!!!!"]]
+
+
+async def test_a_worker_of_the_previous_version_validates_nothing(service: Service) -> None:
+    """Panels are accepted while only workers run that do not know the request, and validated by the first that knows it."""
+    service.is_old = True
+    service.may_respond.release()
+    assert await service.check("bad") == "accepted"
+    service.is_old = False
+    service.may_respond.release()
+    assert await service.check("bad") == "spec.panel.title"

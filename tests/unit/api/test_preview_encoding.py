@@ -1,0 +1,45 @@
+"""Encoding of a previewed dashboard, which must not block the event loop."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dashwright.api.http.call import Call
+from dashwright.api.repositories.files import Files
+from dashwright.api.repositories.routes import preview
+from dashwright.api.resources.threads import THREAD_MIN_BYTES
+from dashwright.api.workers.picture_client import PictureClient
+from dashwright.common.identity import Identity, Role
+from dashwright.common.json_documents import write_json
+
+
+class OneFile:
+    """Files of which each has a dashboard with a description of ``length`` characters."""
+
+    def __init__(self, length: int) -> None:
+        self._spec = {"title": "T", "description": "x" * length}
+
+    async def read_file(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
+        """Return the ResourceWrapper of the dashboard."""
+        return write_json({"resource": {"type": {"resource": "dashboards"}, "file": {"spec": self._spec}}})
+
+
+@pytest.mark.parametrize(("length", "in_thread"), [(10, False), (THREAD_MIN_BYTES, True)])
+async def test_a_large_dashboard_is_encoded_in_a_thread(length: int, in_thread: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes of a dashboard decide whether it is encoded in a thread, not the number of its members."""
+    encoders: list[bool] = []
+
+    def encode(tree: Any) -> bytes:
+        encoders.append(threading.current_thread() is not threading.main_thread())
+        return write_json(tree)
+
+    monkeypatch.setattr(preview, "write_json", encode)
+    (route,) = preview.routes(cast("Files", OneFile(length)), PictureClient.__new__(PictureClient))
+    # Without the permission to query data sources, no picture is drawn, so the client is never used.
+    caller = Identity("user:1", "ann", 1, Role.ADMIN)
+    call = SimpleNamespace(parameters={"repository": "team", "path": "a.json"}, query={}, identity=caller)
+    response = await route.handler(cast("Call", call))
+    assert response.status == 200
+    assert encoders == [in_thread]

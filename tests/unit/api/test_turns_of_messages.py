@@ -1,0 +1,43 @@
+"""The order in which messages about one batch are handled."""
+
+import asyncio
+
+from dashwright.api.repositories.queue_batches import Turns
+
+
+async def test_a_closing_message_waits_for_earlier_ones() -> None:
+    """The last message waits for all messages before it. Others wait only for the one that creates the batch."""
+    turns, handled = Turns(), list[str]()
+    created, added = asyncio.Event(), asyncio.Event()
+
+    async def handle(name: str, *, creates: bool = False, closes: bool = False, until: asyncio.Event | None = None) -> None:
+        with turns.take("default", "b", creates=creates) as turn:
+            await turn.wait(for_all=closes)
+            if until is not None:
+                await until.wait()
+            handled.append(name)
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        create = group.create_task(handle("create", creates=True, until=created))
+        slow = group.create_task(handle("slow", until=added))
+        quick = group.create_task(handle("quick"))
+        close = group.create_task(handle("close", closes=True))
+        late = group.create_task(handle("late"))
+        await asyncio.sleep(0)
+        assert handled == []
+        created.set()
+        await asyncio.gather(create, quick, late)
+        assert not close.done()
+        added.set()
+        await asyncio.gather(slow, close)
+    assert handled == ["create", "quick", "late", "slow", "close"]
+    assert not turns._turns
+
+
+async def test_batches_do_not_wait_for_each_other() -> None:
+    """The messages about another batch, or about one of another organization, have their own order."""
+    turns = Turns()
+    with turns.take("default", "b"), turns.take("default", "c") as other_batch, turns.take("org-2", "b") as other_organization:
+        async with asyncio.timeout(10):
+            await other_batch.wait(for_all=True)
+            await other_organization.wait(for_all=True)

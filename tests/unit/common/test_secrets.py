@@ -1,0 +1,74 @@
+"""Secrets at rest: reading them needs the key and the owner, and errors do not contain the secret."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.secrets import SecretCipher, SecretUnreadable
+
+CIPHER = SecretCipher.from_keys("a key")
+OWNER = "org/1/data-source/x/password"
+SEALED_EARLIER = "011ca371bb2004b1fafae54ea1f63c036673ecd191872116a09e9e156b11d974e5f87134109347ffa1"
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+
+
+@given(TEXTS, TEXTS)
+def test_a_sealed_secret_is_opened_by_its_owner(text: str, owner: str) -> None:
+    """Any cipher with the same SECRET_KEY opens a secret of any owner; equal secrets have different ciphertexts."""
+    sealed = CIPHER.encrypt(text, owner)
+    assert SecretCipher.from_keys("a key").decrypt(sealed, owner) == text
+    assert CIPHER.encrypt(text, owner) != sealed
+    assert len(text.encode()) < 8 or text.encode() not in sealed
+
+
+def test_a_sealed_text_opens_for_its_owner_only() -> None:
+    """A row that was moved to another data source, organization or name is refused, and the text names neither secret nor owner."""
+    sealed = CIPHER.encrypt("hunter22", OWNER)
+    for owner in ("org/1/data-source/y/password", "org/2/data-source/x/password", "org/1/data-source/x/token", ""):
+        with pytest.raises(SecretUnreadable, match="belongs to something else") as refusal:
+            CIPHER.decrypt(sealed, owner)
+        assert "hunter22" not in refusal.value.message
+        assert "password" not in refusal.value.message
+
+
+def test_another_key_is_another_error_than_another_owner() -> None:
+    """The error for a lost key advises to restore it."""
+    other = SecretCipher.from_keys("another key")
+    assert other.header != CIPHER.header
+    with pytest.raises(SecretUnreadable, match="another DASHWRIGHT_SECRET_KEY; put that key into DASHWRIGHT_SECRET_KEYS_ACCEPTED"):
+        other.decrypt(CIPHER.encrypt("x", OWNER), OWNER)
+
+
+def test_a_box_opens_under_every_accepted_key_and_seals_under_the_first() -> None:
+    """While keys are exchanged, secrets of both are stored."""
+    both = SecretCipher.from_keys("another key", "a key")
+    assert both.decrypt(CIPHER.encrypt("x", OWNER), OWNER) == "x"
+    assert SecretCipher.from_keys("another key").decrypt(both.encrypt("x", OWNER), OWNER) == "x"
+
+
+@given(st.data())
+def test_a_changed_bit_is_noticed(data: st.DataObject) -> None:
+    """A change anywhere in a sealed secret is detected."""
+    sealed = bytearray(CIPHER.encrypt("hunter22", OWNER))
+    bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
+    sealed[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(SecretUnreadable):
+        CIPHER.decrypt(bytes(sealed), OWNER)
+
+
+@pytest.mark.parametrize(
+    "sealed",
+    [b"", b"\x01", b"\x02" + CIPHER.encrypt("x", OWNER)[1:], CIPHER.header, CIPHER.encrypt("x", OWNER)[:32], b"plain text, " * 9],
+    ids=["nothing", "the version alone", "another version", "the header alone", "cut short", "plain text"],
+)
+def test_an_invalid_ciphertext_is_rejected(sealed: bytes) -> None:
+    """Unknown versions, truncated and other strings are rejected."""
+    with pytest.raises(SecretUnreadable, match="a form that this version does not know"):
+        CIPHER.decrypt(sealed, OWNER)
+
+
+def test_the_form_is_the_documented_one() -> None:
+    """Secrets sealed by earlier versions can be opened: version 1, key id, nonce, AES-256-GCM."""
+    sealed = bytes.fromhex(SEALED_EARLIER)
+    assert CIPHER.decrypt(sealed, OWNER) == "hunter22"
+    assert (sealed[:1], len(CIPHER.header), len(sealed)) == (b"\x01", 5, 1 + 4 + 12 + 8 + 16)

@@ -1,0 +1,145 @@
+"""The comparison of a tree with the stored objects, without reading a file."""
+
+import pytest
+from tests.unit.jobs_worker.doubles import REPOSITORY, dashboard_key, folder_key
+
+from dashwright.common.errors import Invalid
+from dashwright.common.jobs import paths
+from dashwright.common.jobs.names import folder_name
+from dashwright.jobs_worker.domain.folders import Folders
+from dashwright.jobs_worker.domain.objects import Entry, ManagedObject
+from dashwright.jobs_worker.domain.plan import PreparedFile, make_plan
+from dashwright.jobs_worker.domain.scan import Scan, scan_entries
+
+FOLDERS = Folders(REPOSITORY, "", has_root_folder=False)
+
+
+def stored_folder(path: str) -> ManagedObject:
+    parts = path.split("/")
+    return ManagedObject(
+        folder_key(folder_name(REPOSITORY, path)), path, folder=FOLDERS.name("".join(f"{p}/" for p in parts[:-1])), title=parts[-1]
+    )
+
+
+def stored(path: str, checksum: str = "old") -> ManagedObject:
+    directory = path.rpartition("/")[0]
+    return ManagedObject(dashboard_key(path.replace("/", "-")), path, checksum, FOLDERS.name(f"{directory}/" if directory else ""))
+
+
+def folder_changes(found: Scan, *managed: ManagedObject) -> tuple[list[str], list[str]]:
+    prepared = [PreparedFile(file.path, file.checksum, dashboard_key(file.path), file.stored_objects, 0) for file in found.candidates]
+    found.directories.update(directory for file in prepared for directory in paths.directories(file.path))
+    plan = make_plan(found, prepared, managed, {}, FOLDERS)
+    return plan.directories, [item.path for item in plan.removals]
+
+
+def test_files_are_sorted_by_checksum() -> None:
+    """Files with the stored checksum are skipped; others are read, the deepest first."""
+    found = scan_entries(
+        [Entry("b.json", "x"), Entry("same.json", "old"), Entry("a/deep.yaml", "x"), Entry("new.yml", "x")],
+        [stored("same.json"), stored("b.json")],
+        FOLDERS,
+    )
+    assert [(file.path, bool(file.stored_objects)) for file in found.candidates] == [
+        ("a/deep.yaml", False),
+        ("b.json", True),
+        ("new.yml", False),
+    ]
+    assert [item.path for item in found.unchanged] == ["same.json"]
+
+
+def test_object_in_another_folder_is_read_again() -> None:
+    """An unchanged file whose object is in the wrong folder counts as changed."""
+    misplaced = ManagedObject(dashboard_key("x"), "a/x.json", "old", folder="elsewhere")
+    assert [file.path for file in scan_entries([Entry("a/x.json", "old")], [misplaced], FOLDERS).candidates] == ["a/x.json"]
+
+
+def test_a_path_with_two_objects_is_read_again() -> None:
+    """Only the file can decide which of them is current."""
+    twice = [stored("a.json"), ManagedObject(dashboard_key("copy"), "a.json", "old")]
+    (candidate,) = scan_entries([Entry("a.json", "old")], twice, FOLDERS).candidates
+    assert len(candidate.stored_objects) == 2
+
+
+def test_an_object_without_a_file_stops_the_survey() -> None:
+    """Only the root folder may have an empty path."""
+    with pytest.raises(Invalid, match="empty path on a non folder"):
+        scan_entries([], [ManagedObject(dashboard_key("x"), "")], FOLDERS)
+    assert scan_entries([], [ManagedObject(folder_key(REPOSITORY), "")], FOLDERS).faults == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "made"),
+    [
+        ([Entry("a/b/c.json", "x")], ["a/", "a/b/"]),
+        ([Entry("a b/c#d (e)/x.yml", "x")], ["a b/", "a b/c#d (e)/"]),
+        ([Entry("a/b/c.md"), Entry("a/"), Entry("b/")], []),
+        ([Entry("one/two/.hidden/x.json"), Entry("one/.gitkeep")], []),
+        ([Entry("a/.keep")], []),
+        ([Entry("a/x.json", fault="a symbolic link")], []),
+        ([Entry("/".join("abcdefghijklmnop") + "/")], []),
+        ([Entry(".hidden/x.json"), Entry("README.md")], []),
+    ],
+)
+def test_directories_that_get_a_folder(entries: list[Entry], made: list[str]) -> None:
+    """A directory gets one if a resource is in it or below, whatever its name; parents come first."""
+    assert folder_changes(scan_entries(entries, [], FOLDERS)) == (made, [])
+
+
+def test_a_folder_is_kept_with_its_directory() -> None:
+    """Files of any type keep it; empty directories are deleted, the deepest first."""
+    managed = [stored_folder(path) for path in ("doc", "hid", "odd", "gone", "gone/deep", "doc/gone")]
+    found = scan_entries([Entry("doc/a.md"), Entry("hid/"), Entry("hid/.keep"), Entry("odd/a%2e.json")], managed, FOLDERS)
+    assert folder_changes(found, *managed) == ([], ["doc/gone", "gone/deep", "gone"])
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("a\\b.json", "path contains invalid characters"),
+        ("a\tb.yml", "path contains invalid characters"),
+        ("a%2Eb/x.json", "path contains %2E"),
+        ("../x.json", "path contains traversal"),
+    ],
+)
+def test_an_unsafe_path_is_a_separate_error(path: str, message: str) -> None:
+    """An unsafe file is named with the reason; others are not affected."""
+    found = scan_entries([Entry(path, "x"), Entry("good.json", "x")], [], FOLDERS)
+    ((fault, reason),) = [(fault.path, fault.message) for fault in found.faults]
+    assert (fault, reason.startswith(message)) == (path, True)
+    assert [file.path for file in found.candidates] == ["good.json"]
+
+
+def test_an_unsafe_file_without_a_resource_is_ignored() -> None:
+    """The file would not be synced anyway."""
+    assert scan_entries([Entry("notes\\1.txt"), Entry("odd%2e/")], [], FOLDERS).faults == []
+
+
+def test_a_rejected_entry_keeps_its_objects() -> None:
+    """The stored objects of an unreadable entry are kept."""
+    (fault,) = scan_entries([Entry("a.json", fault="a symbolic link")], [stored("a.json")], FOLDERS).faults
+    assert (fault.message, [item.path for item in fault.stored_objects]) == ("a symbolic link", ["a.json"])
+
+
+@pytest.mark.parametrize("entry", [Entry("a/b/", fault="locked"), Entry("a/b", fault="a symbolic link")])
+def test_directory_that_cannot_be_read_keeps_all_below(entry: Entry) -> None:
+    """Unseen files are not deleted: dashboards and folders below are kept, even if a link replaced the directory."""
+    managed = [stored_folder(path) for path in ("a", "a/b", "a/b/c", "a/bc")] + [
+        stored("a/b/c/x.json"),
+        stored("a/b/y.json"),
+        stored("a/z.json"),
+    ]
+    found = scan_entries([entry], managed, FOLDERS)
+    ((path, message, kept),) = [(fault.path, fault.message, {item.path for item in fault.stored_objects}) for fault in found.faults]
+    assert (path, message, kept) == (entry.path, entry.fault, {"a/b/c/x.json", "a/b/y.json"})
+    assert folder_changes(found, *managed)[1] == ["a/z.json", "a/bc"]
+
+
+def test_a_new_unreadable_directory_is_an_error() -> None:
+    """An unreadable directory does not count as empty."""
+    assert [fault.path for fault in scan_entries([Entry("new/"), Entry("new/", fault="locked")], [], FOLDERS).faults] == ["new/"]
+
+
+def test_refused_entry_that_is_no_resource_is_no_fault() -> None:
+    """A link next to the dashboards is treated like any file that is not synced."""
+    assert scan_entries([Entry("README.md", fault="a symbolic link")], [], FOLDERS).faults == []

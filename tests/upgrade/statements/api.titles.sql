@@ -1,0 +1,69 @@
+-- fragment: readable
+(:readable_all or r.folder = any(:readable_folders::text[]) or r.folder is null and :readable_root and r.name <> all(:readable_hidden::text[])
+    or r.name = any(:readable_names::text[]))
+
+-- fragment: readable_container
+(:container_all or r.folder = any(:container_folders::text[]) or r.folder is null and :container_root and r.name <> all(:container_hidden::text[])
+    or r.name = any(:container_names::text[]))
+
+-- fragment: readable_parent
+(:container_all or f.folder = any(:container_folders::text[]) or f.folder is null and :container_root and f.name <> all(:container_hidden::text[])
+    or f.name = any(:container_names::text[]))
+
+-- name: search
+select r.number, r.name, r.resource, r.title, r.tags, f.number as folder_number, f.name as folder, f.title as folder_title,
+       exists (select from star s where s.user_id = :viewer and s.org_id = :org_id and s.dashboard_uid = r.name) as starred
+from resource r
+left join resource f on f.namespace = r.namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = r.folder
+    and {readable_parent}
+where r.namespace = :namespace
+  and (r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards' and {readable}
+       or r.api_group = 'folder.grafana.app' and r.resource = 'folders' and :folders_too and {readable_container})
+  and (:containing = '' or position(lower(:containing) in lower(r.title)) > 0)
+  and (:names::text[] is null or r.name = any(:names))
+  and (:numbers::bigint[] is null or r.number = any(:numbers))
+  and (:folders::text[] is null or coalesce(r.folder, '') = any(:folders))
+  and (:folder_numbers::bigint[] is null or coalesce(f.number, case when r.folder is null then 0 end) = any(:folder_numbers)
+       or :by_own_number and r.number = any(:folder_numbers))
+  and (:tags::text[] is null or r.tags @> :tags)
+  and (not :starred or r.name in (select s.dashboard_uid from star s where s.user_id = :viewer and s.org_id = :org_id))
+order by r.resource <> 'folders', case when :descending then lower(r.title) end desc, case when not :descending then lower(r.title) end, r.name
+limit :limit offset :offset
+
+-- name: deleted
+select r.number, r.name, r.resource, r.title, '{}'::text[] as tags, f.number as folder_number, f.name as folder, f.title as folder_title,
+       false as starred, r.deleted_at
+from trash r
+left join resource f on f.namespace = r.namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = r.folder
+    and {readable_parent}
+where r.namespace = :namespace and r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards'
+  and {readable}
+  and (:containing = '' or position(lower(:containing) in lower(r.title)) > 0)
+  and (:names::text[] is null or r.name = any(:names))
+  and (:folders::text[] is null or coalesce(r.folder, '') = any(:folders))
+  and (:deleted_by::text is null or r.deleted_by = :deleted_by)
+  and not exists (
+      select from trash later
+      where later.namespace = r.namespace and later.api_group = r.api_group and later.resource = r.resource and later.name = r.name
+        and later.resource_version > r.resource_version)
+  and not exists (
+      select from resource o where o.namespace = r.namespace and o.api_group = r.api_group and o.resource = r.resource and o.name = r.name)
+order by lower(r.title), r.name
+limit :limit offset :offset
+
+-- name: tags
+select term, count(*) as count
+from resource r, lateral (select distinct unnest(r.tags) as term) tag
+where r.namespace = :namespace and r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards' and {readable}
+group by term
+order by term
+
+-- name: name_by_number
+select name from resource where namespace = $1 and api_group = $2 and resource = $3 and number = $4
+
+-- name: account_names
+select id, login, email from "user" where id = any($1::bigint[])
+
+-- name: marks
+select exists (select from star where user_id = $1 and org_id = $2 and dashboard_uid = $3) as is_starred,
+       exists (select from access_list where uid = $4) as has_rules

@@ -1,0 +1,68 @@
+-- name: hold_schedule
+select pg_try_advisory_lock(5, 1)
+
+-- name: release_schedule
+select pg_advisory_unlock(5, 1)
+
+-- name: list_uids
+select uid::text from resource where api_group = 'provisioning.grafana.app' and resource = 'repositories'
+
+-- name: all
+select r.uid, r.name, r.namespace, r.generation, r.status, h.spec, r.deletion_timestamp is not null as is_deleting, o.head as held_at,
+       (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as changed,
+       array(select distinct rules from repository_fault where repository = r.uid and not is_copy) as refused_by
+from resource r join resource_history h using (uid, generation)
+     left join repository_hold o on (o.uid, o.generation) = (r.uid, r.generation)
+where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
+
+-- name: find_mentions
+select r.name, h.spec
+from resource r join resource_history h using (uid, generation)
+where r.namespace = $1 and r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and r.name <> $2
+      and r.deletion_timestamp is null and strpos(lower(h.spec), lower($3)) > 0
+order by r.name
+
+-- name: stored_commit
+select edition, case when generation = $2 then ref end as commit, entries from repository_commit where uid = $1
+
+-- name: require_full_sync
+update repository_commit set ref = null, edition = edition + 1
+where uid = (
+    select uid from resource
+    where namespace = $1 and api_group = 'provisioning.grafana.app' and resource = 'repositories' and name = $2
+)
+
+-- name: note_commit
+with repository as (select uid from resource where uid = $1 for key share),
+noted as (
+    insert into repository_commit (uid, ref, generation, edition, entries)
+    select uid, case when $6::text is null then $2 end, $3, 1, $5 from repository
+    on conflict (uid) do update
+    set ref = case when $6 is null or (repository_commit.ref, repository_commit.generation) = ($6, $3) then $2 end,
+        generation = $3,
+        edition = repository_commit.edition + 1,
+        entries = case when $6 is null then 0 else repository_commit.entries end + $5
+    where repository_commit.edition = $4
+    returning edition, ref as commit, entries
+)
+select edition, commit, entries from noted
+union all
+select 0, null, 0 where not exists (select from repository)
+
+-- name: faults
+select path, name, message, checksum, rules, since, is_copy
+from repository_fault
+where repository = $1 and ($3 or not is_copy)
+order by path collate "C"
+limit $2
+
+-- name: quarantine
+with before as (
+    delete from repository_fault where repository = $1 and ($2::text[] is null or path = any ($2)) returning path, since
+)
+insert into repository_fault (repository, path, name, message, checksum, rules, since, is_copy)
+select r.uid, f.path, f.name, f.message, f.checksum, f.rules, coalesce(b.since, f.since), f.is_copy
+from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::boolean[])
+     f (path, name, message, checksum, rules, since, is_copy)
+join resource r on r.uid = $1
+left join before b on b.path = f.path
