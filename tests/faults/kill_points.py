@@ -20,7 +20,7 @@ class KillPoint:
 
 _JOBS_HTTP, _JOBS_QUEUE = "jobs over HTTP", "jobs by queue"
 _EVALUATIONS_HTTP, _EVALUATIONS_QUEUE = "evaluations over HTTP", "evaluations by queue"
-_DASHBOARDS, _QUERIES, _FILE_READS = "dashboard writes", "queries", "reads of files"
+_BATCHES, _DASHBOARDS, _QUERIES, _FILE_READS = "batches", "dashboard writes", "queries", "reads of files"
 
 #: Steps by service and load. The process is killed before and after each.
 _STEPS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -41,6 +41,14 @@ _STEPS: dict[tuple[str, str], tuple[str, ...]] = {
         "publish wake-up",
         "publish reply",
         "acknowledge submission",
+    ),
+    (GATEWAY, _BATCHES): ("batches.add", "commit of batches.add"),
+    (JOBS_WORKER, _BATCHES): (
+        "batches.dispatch",
+        "commit of batches.dispatch",
+        "notifications.add",
+        "commit of notifications.add",
+        "notifications.record_delivery",
     ),
     (GATEWAY, _DASHBOARDS): ("resources.write_one", "commit of resources.write_one", "respond"),
     (JOBS_WORKER, _JOBS_QUEUE): (

@@ -1,9 +1,12 @@
 """Calls that fail with the worker's error, or because the worker, the queue or the caller is gone; none fails silently."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 from tests.contract.messaging.calls import CallFactory, ChunkedBody, HangingHandler, echo
+from tests.signer import SIGNER
 
 from dashwright.common.errors import (
     Cause,
@@ -14,7 +17,10 @@ from dashwright.common.errors import (
     Unavailable,
     Unroutable,
 )
+from dashwright.common.messaging import rpc_wire as wire
+from dashwright.common.messaging.message import Message
 from dashwright.common.messaging.rpc import Reply, Request
+from dashwright.common.messaging.signing import Purpose, Signer
 from dashwright.common.observability import tracing
 
 
@@ -120,6 +126,38 @@ async def test_a_request_that_stops_workers_stops_two_at_most(calls: CallFactory
     with pytest.raises(Unavailable, match="stopped the worker twice"):
         await call
     assert third.begun.empty()
+
+
+async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that lost its connection for a moment gets the second attempt while the first one is running. Both end without a fault."""
+    client, received, is_genuine = await calls.client(), list[Message](), wire.is_genuine
+
+    def record(signer: Signer, purpose: Purpose, queue: str, message: Message) -> bool:
+        if purpose is Purpose.REQUEST:
+            received.append(message)
+        return is_genuine(signer, purpose, queue, message)
+
+    monkeypatch.setattr(wire, "is_genuine", record)
+    begun, released = asyncio.Queue[Request](), asyncio.Event()
+
+    async def handler(request: Request) -> Reply:
+        begun.put_nowait(request)
+        await released.wait()
+        return Reply(b"")
+
+    server = await calls.server(handler)
+    queue = calls.broker.topology.query
+    with capture_logs() as logs:
+        call = asyncio.ensure_future(client.call(queue, b"", timeout=60))
+        async with asyncio.timeout(10):
+            await begun.get()
+            attempt = replace(received[0], headers={**received[0].headers, wire.ATTEMPT: 2})
+            await calls.broker.publish("", queue, wire.signed(SIGNER, Purpose.REQUEST, queue, attempt))
+            await begun.get()
+        released.set()
+        await call
+        await server.stop(drain=5)
+    assert not [line for line in logs if line["log_level"] == "error"]
 
 
 async def test_a_worker_lost_in_the_middle_is_an_error(calls: CallFactory) -> None:

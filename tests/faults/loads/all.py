@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from tests.faults.loads.batches import Batches
 from tests.faults.loads.calls import FileReads, Queries
 from tests.faults.loads.dashboards import Dashboards
 from tests.faults.loads.evaluations import EvaluationsByQueue, EvaluationsOverHttp
@@ -24,7 +25,7 @@ def _jobs(system: System, queue: Queue) -> Sequence[Load]:
 _FACTORIES: Sequence[MakeLoads] = (
     _jobs,
     lambda system, queue: [EvaluationsOverHttp(system), EvaluationsByQueue(queue)],
-    lambda system, _queue: [Dashboards(system), Queries(system)],
+    lambda system, _queue: [Batches(system), Dashboards(system), Queries(system)],
 )
 
 

@@ -16,10 +16,19 @@ _SOURCE = {"type": "__expr__", "uid": "__expr__"}
 
 def _evaluation(name: str | None, operation: str, number: int) -> dict[str, Any]:
     """Return an evaluation whose result is ``number`` plus one."""
-    target = {"refId": "A", "datasource": _SOURCE, "type": "math", "expression": f"{number} + 1"}
     metadata = {"labels": {"operation": operation, "number": str(number)}} | ({"name": name} if name else {})
-    spec = {"panel": {"type": "timeseries", "targets": [target]}}
-    return {"kind": "Evaluation", "apiVersion": "expressions.dashwright.io/v0alpha1", "metadata": metadata, "spec": spec}
+    return {
+        "kind": "Evaluation",
+        "apiVersion": "expressions.dashwright.io/v0alpha1",
+        "metadata": metadata,
+        "spec": evaluation_spec(number),
+    }
+
+
+def evaluation_spec(number: int) -> dict[str, Any]:
+    """Return the spec of an evaluation whose result is ``number`` plus one."""
+    target = {"refId": "A", "datasource": _SOURCE, "type": "math", "expression": f"{number} + 1"}
+    return {"panel": {"type": "timeseries", "targets": [target]}}
 
 
 async def _audit_results(database: Database, operations: dict[str, bool], audit: Audit) -> None:
@@ -37,7 +46,7 @@ async def _audit_results(database: Database, operations: dict[str, bool], audit:
     for row in rows:
         stored.setdefault(row["operation"], []).append(row["uid"])
         expected = int(row["number"]) + 1
-        if row["body"] is not None and _value(json.loads(row["body"])) != expected:
+        if row["body"] is not None and result_of(row["body"]) != expected:
             audit.wrong.append(f"the result of {row['operation']} is not {expected}: {row['body'][:200]!r}")
         elif row["body"] is None:
             audit.wrong.append(f"{row['operation']} has no result")
@@ -45,8 +54,9 @@ async def _audit_results(database: Database, operations: dict[str, bool], audit:
     audit.doubled += [f"{operation} is stored as {uids}" for operation, uids in stored.items() if len(uids) > 1]
 
 
-def _value(body: Any) -> Any:
-    return body["results"]["A"]["frames"][0]["data"]["values"][-1][0]
+def result_of(body: str | bytes) -> Any:
+    """Return the number in the stored result of an evaluation."""
+    return json.loads(body)["results"]["A"]["frames"][0]["data"]["values"][-1][0]
 
 
 class EvaluationsOverHttp:

@@ -164,7 +164,11 @@ class AmqpBroker:
         if self._connection is None:
             raise Unavailable("The message broker is not connected; try again later")
         channel = self._connection.channel(publisher_confirms=confirmed, on_return_raises=confirmed)
-        await channel.initialize()
+        try:
+            await channel.initialize()
+        except RuntimeError as error:
+            # aiormq raises it for a connection that was lost a moment ago.
+            raise Unavailable("The connection to the message broker was lost; try again later") from error
         assert isinstance(channel, AbstractRobustChannel)
         return channel
 

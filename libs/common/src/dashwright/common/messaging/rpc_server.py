@@ -126,7 +126,9 @@ class RpcServer:
         try:
             await call.run(remaining_seconds)
         finally:
-            del self._calls[call_id]
+            # After a lost connection, the second attempt may have begun while the first one was still running.
+            if self._calls.get(call_id) is call:
+                del self._calls[call_id]
         return Ack()
 
     def _refuse(self, reason: Literal["signature", "replay"]) -> DeliveryResult:
