@@ -18,6 +18,7 @@ BATCHES = "/apis/jobs.dashwright.io/v0alpha1/namespaces/default/batches"
 
 _QUEUE = "notify.default.walk"
 _ITEMS = 8
+_LABEL = "jobs.dashwright.io/batch"
 #: Batches that have not ended, and notifications that have not arrived, after this time without faults are stuck.
 _END_SECONDS = 120.0
 #: Requests for one step of a batch, before its result is unknown.
@@ -34,6 +35,8 @@ class Batches:
         self._audit = Audit(self.name)
         #: Names of the batches that were closed, so that they must end and their receiver must be notified.
         self._closed: list[str] = []
+        #: The ids of the received events by batch.
+        self._events: dict[str, set[str]] = defaultdict(set)
 
     async def prepare(self) -> None:
         """Declare the queue of the notifications."""
@@ -80,9 +83,9 @@ class Batches:
             await until(lambda: database.fetchval(ended, closed), seconds=_END_SECONDS)
         audit = self._audit.copy()
         await self._audit_items(database, closed, audit)
-        events = await self._events(set(closed))
-        audit.lost += [f"{name} has no notification" for name in closed if name not in events]
-        audit.doubled += [f"{name} has notifications with the ids {ids}" for name, ids in events.items() if len(ids) > 1]
+        await self._receive_events(set(closed))
+        audit.lost += [f"{name} has no notification" for name in closed if name not in self._events]
+        audit.doubled += [f"{name} has notifications with the ids {ids}" for name, ids in self._events.items() if len(ids) > 1]
         return audit
 
     async def _audit_items(self, database: Database, closed: list[str], audit: Audit) -> None:
@@ -98,30 +101,31 @@ class Batches:
                 audit.stuck.append(f"{name} has not ended: {dict(stored[name])}")
             elif (stored[name]["total"], stored[name]["success"]) != (_ITEMS, _ITEMS):
                 audit.wrong.append(f"{name} has {stored[name]['success']} successful items of {stored[name]['total']} instead of {_ITEMS}")
-        rows = await database.fetch(
-            "select batch.name, item.id, item.state, piece.body, (select count(*) from job where labels ->> $1 = batch.name) as jobs "
-            "from batch join batch_item item on item.batch = batch.uid "
-            "left join evaluation_piece piece on piece.uid = item.job and piece.format = 'json' where batch.name = any($2)",
-            "jobs.dashwright.io/batch",
-            closed,
+            else:
+                audit.wrong += await self._wrong_results(name)
+        jobs = await database.fetch(
+            "select labels ->> $1 as name, count(*) from job where labels ->> $1 like 'batch-%' group by 1 having count(*) > $2",
+            _LABEL,
+            _ITEMS,
         )
-        for row in rows:
-            if row["state"] == "success" and (row["body"] is None or result_of(row["body"]) != int(row["id"]) + 1):
-                audit.wrong.append(f"item {row['id']} of {row['name']} has the result {row['body']}")
-        jobs = {row["name"]: row["jobs"] for row in rows}
-        audit.doubled += [f"{name} has {count} jobs for {_ITEMS} items" for name, count in jobs.items() if count > _ITEMS]
+        audit.doubled += [f"{row['name']} has {row['count']} jobs for {_ITEMS} items" for row in jobs]
 
-    async def _events(self, expected: set[str]) -> dict[str, set[str]]:
-        """Return the ids of the received events by batch, once each expected batch has one, for a limited time."""
-        events: dict[str, set[str]] = defaultdict(set)
+    async def _wrong_results(self, name: str) -> list[str]:
+        """Return a finding for each item of a batch without its result."""
+        response = await self._system.request("GET", f"{BATCHES}/{name}/results")
+        if response is None or not response.is_accepted:
+            return [f"the results of {name}: {response}"]
+        lines = [json.loads(line) for line in response.body.splitlines()]
+        results = {line["id"]: result_of(line["result"]) if "result" in line else None for line in lines}
+        return [f"item {n} of {name} has the result {results.get(str(n))}" for n in range(_ITEMS) if results.get(str(n)) != n + 1]
+
+    async def _receive_events(self, expected: set[str]) -> None:
+        """Receive events until each expected batch has one, for a limited time."""
         async with await aio_pika.connect(self._system.amqp_url) as connection:
             channel = await connection.channel()
             queue = await channel.declare_queue(_QUEUE, durable=True)
             with suppress(TimeoutError):  # the audit reports what is missing
                 async with asyncio.timeout(_END_SECONDS), queue.iterator(no_ack=True) as messages:
-                    async for message in messages:
-                        event = json.loads(message.body)
-                        events[event["subject"]].add(event["id"])
-                        if expected <= events.keys():
-                            break
-        return events
+                    while not expected <= self._events.keys():
+                        event = json.loads((await anext(messages)).body)
+                        self._events[event["subject"]].add(event["id"])
