@@ -58,7 +58,7 @@ async def as_arrow() -> list[Row]:
     return rows
 
 
-def _evaluated(made: Sequence[Frame], one: Sequence[Frame]) -> list[Frame]:
+def _evaluated(made: Sequence[Frame], one: Sequence[Frame]) -> Sequence[Frame]:
     nodes = [Node("A"), Node("B"), Node("C", Math.parse("$A / $B"))]
     outcome = evaluate(nodes, {"A": values_of(made), "B": values_of(one)}, Limits())["C"]
     assert isinstance(outcome, Outcome)

@@ -15,7 +15,7 @@ from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.classic import ClassicConditions, Condition
 from dashwright.expressions.engine.expression import Expression, Match, Outcome, ref_id_of
 from dashwright.expressions.engine.hysteresis import Hysteresis, fingerprint
-from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.predicates import Predicate
@@ -177,7 +177,7 @@ def to_values(items: list[Item]) -> Values:
         case "scalar":
             return Scalar.of(items[0].values[0])
         case "number":
-            return Numbers(labels, to_cells([item.values[0] for item in items]), names)
+            return Numbers(LabelSets.of(labels), to_cells([item.values[0] for item in items]), names)
     runs: list[list[Item]] = []
     for item in items:
         if runs and runs[-1][0].times == item.times:
@@ -290,7 +290,7 @@ def same_item(got: Item, wanted: Item) -> bool:
 
 
 def same_match(got: Match, wanted: Match) -> bool:
-    return got.labels is wanted.labels and got.metric == wanted.metric and same_value(got.value, wanted.value)
+    return got.labels == wanted.labels and got.metric == wanted.metric and same_value(got.value, wanted.value)
 
 
 _EVALUATIONS = [evaluation for path in sorted(Path(__file__).parent.glob("*.test")) for evaluation in read_file(path)]

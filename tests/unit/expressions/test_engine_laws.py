@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.errors import TooLarge
 from dashwright.expressions.engine.axis import Axis, align
-from dashwright.expressions.engine.labels import NO_LABELS, Labels
+from dashwright.expressions.engine.labels import NO_LABELS, Labels, LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.math.operators import apply_binary
@@ -174,7 +174,7 @@ def test_a_set_may_order_the_rows_of_its_blocks_as_it_likes() -> None:
     axis = Axis(np.arange(2, dtype=np.int64))
     blocks = tuple(Block(axis, Cells(np.array(rows, np.float64))) for rows in ([[1, 2], [3, 4]], [[5, 6], [7, 8]]))
     labels = tuple(Labels.of({"n": name}) for name in "wxyz")
-    series = Series(labels, blocks, np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))
+    series = Series(LabelSets.of(labels), blocks, np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))
     doubled = Math.parse("$A + $A").evaluate({"A": series}, Limits()).values
     assert isinstance(doubled, Series)
     for values, wanted in ((series, [15, 7, 11, 3]), (doubled, [30, 14, 22, 6])):

@@ -7,7 +7,7 @@ from tests.golden import wire
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.values import Cells, NoData, Numbers, Scalar
 from dashwright.expressions.engine.values_to_frames import frames_of
 from dashwright.expressions.formats import arrow, response
@@ -45,7 +45,9 @@ def every_type() -> Frame:
 
 def results_of_every_type() -> dict[str, Result]:
     """Results of every shape, in request order."""
-    numbers = Numbers((Labels.of({"h": "a"}), Labels.of()), Cells.with_nulls(np.array([1.0, np.nan]), np.array([False, True])))
+    numbers = Numbers(
+        LabelSets.of((Labels.of({"h": "a"}), Labels.of())), Cells.with_nulls(np.array([1.0, np.nan]), np.array([False, True]))
+    )
     return {
         "C": Result(frames_of(Outcome(numbers, ("mind this",)), "C")),
         "B": Result(frames_of(Outcome(Scalar.of(np.inf)), "B")),

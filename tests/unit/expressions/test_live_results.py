@@ -10,7 +10,7 @@ from dashwright.common.errors import TooLarge
 from dashwright.expressions.engine.evaluate import evaluate
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.graph import Node
-from dashwright.expressions.engine.labels import NO_LABELS
+from dashwright.expressions.engine.labels import NO_LABELS, LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Cells, Numbers, Values
 
@@ -26,7 +26,7 @@ class Ten:
     inputs: tuple[str, ...] = ()
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
-        return Outcome(Numbers((NO_LABELS,) * 10, Cells(np.ones(10))))
+        return Outcome(Numbers(LabelSets.of((NO_LABELS,) * 10), Cells(np.ones(10))))
 
 
 def node(ref_id: str, *inputs: str) -> Node:
@@ -61,7 +61,7 @@ def test_an_unread_hidden_result_needs_no_memory() -> None:
 
 def test_results_of_queries_count() -> None:
     """The results of queries count until the end of the request."""
-    body = {"A": Numbers((NO_LABELS,) * 10, Cells(np.ones(10)))}
+    body = {"A": Numbers(LabelSets.of((NO_LABELS,) * 10), Cells(np.ones(10)))}
     nodes = [Node("A"), node("B", "A")]
     assert isinstance(evaluate(nodes, body, Limits(request_points=2 * SIZE - 1))["B"], TooLarge)
     assert isinstance(evaluate(nodes, body, Limits(request_points=2 * SIZE))["B"], Outcome)

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ QUESTION = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_insta
 
 def read(body: bytes, limits: Limits | None = None) -> list[Frame]:
     limits = limits or Limits()
-    return frames_of(parse_response(body, limits), QUESTION, limits)
+    return list(frames_of(parse_response(body), QUESTION, limits))
 
 
 def series(labels: dict[str, str], *points: tuple[float, str]) -> dict[str, Any]:
@@ -263,7 +264,7 @@ async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpCl
     threads = []
     plain = Prometheus._frames
 
-    def noted(*arguments: Any) -> list[Frame]:
+    def noted(*arguments: Any) -> Sequence[Frame]:
         threads.append(threading.current_thread() is threading.main_thread())
         return plain(*arguments)
 

@@ -9,13 +9,14 @@ from dashwright.expressions.engine import frame_layout
 from dashwright.expressions.engine.evaluate import EvaluationStats, Results, evaluate
 from dashwright.expressions.engine.expression import DroppedItems, Outcome, TableExpression
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limit_checks import check_size, size_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
-from dashwright.expressions.engine.values_to_frames import frames_of
+from dashwright.expressions.engine.values_to_frames import frames_of, with_first_meta
 from dashwright.expressions.fetching import FetchedResults
 from dashwright.expressions.formats.response import Result, notices_of
 from dashwright.expressions.requests.request import Request
@@ -104,7 +105,11 @@ def _read_values(ref_id: str, source_type: str, result: Result, limits: Limits) 
 
 def _source_result(ref_id: str, result: Result, values: Values | DashwrightError | None) -> Result:
     """Return the result of a query, with the error if its frames could not be read as values."""
-    frames = [Frame(frame.fields, frame.name, ref_id, frame.meta) for frame in result.frames]
+    frames = result.frames
+    if isinstance(frames, FrameSet):
+        frames = frames.with_ref_id(ref_id)
+    else:
+        frames = [Frame(frame.fields, frame.name, ref_id, frame.meta) for frame in frames]
     return Result(frames, values if isinstance(values, DashwrightError) else result.error)
 
 
@@ -128,11 +133,10 @@ def _with_warnings(result: Result, warnings: Sequence[str]) -> Result:
     """Return the result with warnings on its first frame, or on the result itself if it has no frame."""
     if not result.frames:
         return replace(result, warnings=[*result.warnings, *warnings])
-    first, *others = result.frames
-    meta = dict(first.meta or {})
+    meta = dict(result.frames[0].meta or {})
     existing = meta.get("notices")
     notices = [*(existing if isinstance(existing, list) else ()), *notices_of(warnings)]
-    return replace(result, frames=[replace(first, meta={**meta, "notices": notices}), *others])
+    return replace(result, frames=with_first_meta(result.frames, {**meta, "notices": notices}))
 
 
 #: The maximum number of dropped items that an explanation lists for each operand.

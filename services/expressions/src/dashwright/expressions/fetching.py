@@ -13,9 +13,11 @@ from dashwright.common.models.query_context import QueryContext
 from dashwright.common.observability import metrics
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
-from dashwright.expressions.engine.limit_checks import bytes_of_frame
+from dashwright.expressions.engine.frame_set import FrameSet
+from dashwright.expressions.engine.limit_checks import bytes_of_frames
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.engine.values import Series
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.requests.request import Request
 from dashwright.expressions.sources.privacy import visible_error
@@ -107,9 +109,8 @@ class _QueryBatch:
         try:
             self._limits.deadline.check()
             frames = await self._frames(query, data_source)
-            for frame in frames:
-                _check_size(frame, self._limits)
-            self._limits.memory.reserve(sum(map(bytes_of_frame, frames)))
+            _check_size(frames, self._limits)
+            self._limits.memory.reserve(bytes_of_frames(frames))
         except TooManyRequests as error:
             return Result(error=error)
         except DashwrightError as error:
@@ -163,8 +164,15 @@ def _query_error(query: SourceQuery, error: DashwrightError) -> DashwrightError:
     return query_error
 
 
-def _check_size(frame: Frame, limits: Limits) -> None:
+def _check_size(frames: Sequence[Frame], limits: Limits) -> None:
     """Raise TooLarge if a frame has too many values. Other limits are checked when expressions read the frames."""
-    value_count = frame.row_count * sum(field.type is not FieldType.TIME for field in frame.fields)
+    if isinstance(frames, FrameSet):
+        value_count = frames.values.longest_length if isinstance(frames.values, Series) else 1
+    else:
+        value_count = max(map(_value_count, frames), default=0)
     if value_count > limits.query_points:
         raise limits.refusal("query_points", f"a frame has {value_count} values", "ask for a shorter time range or a larger interval")
+
+
+def _value_count(frame: Frame) -> int:
+    return frame.row_count * sum(field.type is not FieldType.TIME for field in frame.fields)

@@ -25,7 +25,7 @@ from dashwright.expressions.engine.memory import UNBOUNDED, MemoryBudget, Reserv
 from dashwright.expressions.evaluation import Evaluation, evaluate_fetched
 from dashwright.expressions.fetching import FetchedResults, cancel_at, fetch
 from dashwright.expressions.formats import arrow, response
-from dashwright.expressions.formats.codec import CHUNK_VALUES, FRAME_COST, chunks
+from dashwright.expressions.formats.codec import CHUNK_VALUES, chunks
 from dashwright.expressions.health import health
 from dashwright.expressions.requests.binding import Fault
 from dashwright.expressions.requests.request import Request, parse_request
@@ -233,9 +233,7 @@ def encode_reply(evaluation: Evaluation, accept: str) -> Reply:
 
 
 def _is_small(results: Mapping[str, response.Result]) -> bool:
-    # The number of frames is checked first, because adding up the costs of very many frames takes time itself.
-    frame_count = sum(len(result.frames) for result in results.values())
-    return frame_count * FRAME_COST <= CHUNK_VALUES and sum(result.cost for result in results.values()) <= CHUNK_VALUES
+    return sum(result.cost for result in results.values()) <= CHUNK_VALUES
 
 
 def _create_reply(status: int, content_type: str, body: bytes | AsyncIterator[bytes]) -> Reply:

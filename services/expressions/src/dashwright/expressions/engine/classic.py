@@ -13,7 +13,7 @@ import numpy as np
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine import classic_reducers
 from dashwright.expressions.engine.expression import Match, Outcome, ref_id_of
-from dashwright.expressions.engine.labels import NO_LABELS, Labels
+from dashwright.expressions.engine.labels import NO_LABELS, Labels, LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.predicates import BOUND_COUNTS, Predicate
 from dashwright.expressions.engine.values import Cells, Mask, Numbers, Scalar, Series, Values
@@ -95,7 +95,7 @@ class ClassicConditions:
             combined = result if combined is None else combined.combine(condition.operator, result)
             matches += condition_matches
         assert combined is not None
-        return Outcome(Numbers((NO_LABELS,), combined.cells), matches=tuple(matches))
+        return Outcome(Numbers(LabelSets.of((NO_LABELS,)), combined.cells), matches=tuple(matches))
 
 
 def _predicate(index: int, name: str, params: Sequence[float]) -> Predicate | None:

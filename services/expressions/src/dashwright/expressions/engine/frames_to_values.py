@@ -17,7 +17,8 @@ from dashwright.expressions.engine import frame_layout
 from dashwright.expressions.engine.axis import Axis, Times
 from dashwright.expressions.engine.frame import NUMERIC, Field, FieldType, Frame
 from dashwright.expressions.engine.frame_layout import FrameLayout
-from dashwright.expressions.engine.labels import NO_LABELS, Labels
+from dashwright.expressions.engine.frame_set import FrameSet
+from dashwright.expressions.engine.labels import NO_LABELS, Labels, LabelSets
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Block, Cells, Mask, NoData, Numbers, Positions, Series, Values
 
@@ -58,6 +59,8 @@ def values_of(frames: Sequence[Frame], source_type: str = "") -> Values:
     """Return the values of a query's frames; ``source_type`` is the type of the query's data source."""
     if not frames or (source_type in EMPTY_IS_NO_DATA_SOURCES and not any(frame.row_count for frame in frames)):
         return NoData()
+    if isinstance(frames, FrameSet):
+        return _values_of_set(frames)
     if declared_type := frame_layout.declared_type(frames[0]):
         return _values_of_declared(declared_type, frames)
     if all(frame_layout.is_instant_vector(frame) for frame in frames):
@@ -99,6 +102,16 @@ def _values_of_declared(declared_type: str, frames: Sequence[Frame]) -> Values:
     # As in Grafana, the items of declared frames are sorted by name, then labels.
     columns = sorted(reader(frames), key=attrgetter("sort_key"))
     return _series(columns) if declared_type.startswith("timeseries") else _numbers(columns)
+
+
+def _values_of_set(frames: FrameSet) -> Values:
+    """Return the values of a set, sorted as those of other declared frames."""
+    names = frames.value_names or (frames.value_name,) * len(frames)
+    sort_keys = frames.values.labels.texts() if not frames.value_names else list(zip(names, frames.values.labels.texts(), strict=True))
+    order = sorted(range(len(frames)), key=sort_keys.__getitem__)
+    is_sorted = order == list(range(len(frames)))
+    values = frames.values if is_sorted else frames.values.at(np.array(order, np.intp))
+    return replace(values, names=tuple(names) if is_sorted else tuple([names[index] for index in order]))
 
 
 def _read_wide_series(frames: Sequence[Frame]) -> Iterator[_ValueColumn]:
@@ -234,7 +247,7 @@ def _config_member(key: str) -> Callable[[Field], str]:
 def _numbers(columns: Iterable[_ValueColumn]) -> Numbers:
     columns = list(columns)
     cells = _concatenate(columns) if columns else Cells(np.empty(0))
-    return Numbers(tuple([column.labels for column in columns]), cells, _names(columns))
+    return Numbers(LabelSets.of([column.labels for column in columns]), cells, _names(columns))
 
 
 def _series(columns: Sequence[_ValueColumn]) -> Series:
@@ -250,7 +263,7 @@ def _series(columns: Sequence[_ValueColumn]) -> Series:
         cells = _concatenate([columns[position] for position in positions])
         shape = len(positions), len(axis)
         blocks.append(Block(axis, Cells(cells.values.reshape(shape), None if cells.nulls is None else cells.nulls.reshape(shape))))
-    return Series(tuple([column.labels for column in columns]), tuple(blocks), block_of, row_of, _names(columns))
+    return Series(LabelSets.of([column.labels for column in columns]), tuple(blocks), block_of, row_of, _names(columns))
 
 
 def _names(columns: Sequence[_ValueColumn]) -> tuple[str, ...]:

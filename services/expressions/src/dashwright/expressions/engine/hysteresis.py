@@ -1,5 +1,6 @@
 """Hysteresis of thresholds: the items that were firing before, and the condition that keeps them firing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,7 @@ class Hysteresis:
     unload_condition: Predicate  #: A firing item stops firing if it holds.
     loaded_fingerprints: frozenset[int]  #: Those of the items that were firing before, which Grafana calls loaded.
 
-    def is_loaded(self, labels: tuple[Labels, ...], deadline: Deadline) -> Mask:
+    def is_loaded(self, labels: Sequence[Labels], deadline: Deadline) -> Mask:
         """Return a mask of the label sets whose items were firing before. Raises DeadlineExceeded."""
         is_loaded = np.zeros(len(labels), np.bool_)
         if not self.loaded_fingerprints:

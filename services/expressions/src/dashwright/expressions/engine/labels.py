@@ -1,47 +1,174 @@
-"""Interned label sets. They identify series and numbers, and are compared and hashed far more often than created."""
+"""Label sets, which identify series and numbers. The label sets of a query are stored together, one column for each label."""
 
-from collections.abc import Iterable, Mapping
-from threading import Lock
-from weakref import WeakValueDictionary
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import orjson
+from numpy.typing import NDArray
+
+#: The JSON between two strings of an array. Quotes inside a string are escaped, so it occurs nowhere else.
+_STRING_SEPARATOR = b'","'
 
 
 class Labels:
-    """An immutable set of labels.
+    """An immutable set of labels."""
 
-    Create it by ``Labels.of`` only, which returns the same object for equal pairs, so that equality is identity.
-    """
-
-    __slots__ = ("__weakref__", "keys", "pairs")
+    __slots__ = ("_hash", "keys", "pairs")
 
     def __init__(self, pairs: tuple[tuple[str, str], ...]) -> None:
         self.pairs = pairs  #: Sorted by key.
-        self.keys = tuple(key for key, _ in pairs)
+        self.keys = tuple([key for key, _ in pairs])
+        self._hash: int | None = None
 
     @staticmethod
     def of(mapping: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> "Labels":
         """Return the label set of a mapping or of pairs."""
-        pairs = tuple(sorted(dict(mapping).items()))
-        with _lock:
-            labels = _interned.get(pairs)
-            if labels is None:
-                labels = _interned[pairs] = Labels(pairs)
-            return labels
+        return Labels(tuple(sorted(dict(mapping).items())))
 
     def pairs_of(self, keys: frozenset[str]) -> tuple[tuple[str, str], ...]:
         """Return the pairs whose key is one of ``keys``, sorted by key."""
         return tuple([pair for pair in self.pairs if pair[0] in keys])
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return self.pairs == other.pairs if isinstance(other, Labels) else NotImplemented
+
+    def __hash__(self) -> int:
+        # Label sets of a union are hashed several times.
+        if self._hash is None:
+            self._hash = hash(self.pairs)
+        return self._hash
+
     def __len__(self) -> int:
         return len(self.pairs)
 
     def __str__(self) -> str:
-        return ", ".join(f"{key}={value}" for key, value in self.pairs)
+        return ", ".join([f"{key}={value}" for key, value in self.pairs])
 
     def __repr__(self) -> str:
         return f"Labels({dict(self.pairs)!r})"
 
 
-_lock = Lock()
-_interned: WeakValueDictionary[tuple[tuple[str, str], ...], Labels] = WeakValueDictionary()
+class LabelSets(Sequence[Labels]):
+    """The label sets of the items of a set of series or numbers.
 
-NO_LABELS = Labels.of()
+    Sets with the same keys are stored as one column of values for each key. Their ``Labels`` are created when they are first
+    read, since most expressions only pass label sets on.
+    """
+
+    def __init__(self, keys: tuple[str, ...], columns: Sequence[Sequence[str]], labels: Sequence[Labels] | None, count: int) -> None:
+        """Create the sets of sorted ``keys`` and their ``columns``, or those of ``labels``. Use ``of`` or ``of_mappings``."""
+        self._keys = keys
+        self._columns = columns
+        self._labels = labels
+        self._count = count
+        # Computed when they are first read. A lock, as of ``cached_property``, would make concurrent requests wait.
+        self._texts: list[str] | None = None
+        self._encoded: list[bytes] | None = None
+        self._encoded_columns: list[list[bytes]] | None = None
+
+    @staticmethod
+    def of(labels: Iterable[Labels]) -> "LabelSets":
+        """Return the label sets of several items."""
+        if isinstance(labels, LabelSets):
+            return labels
+        listed = tuple(labels)
+        return LabelSets((), (), listed, len(listed))
+
+    @staticmethod
+    def of_mappings(mappings: Sequence[Mapping[str, str]]) -> "LabelSets":
+        """Return the label sets of mappings from keys to values."""
+        if not mappings:
+            return LabelSets.of(())
+        keys = tuple(mappings[0])
+        if any(tuple(mapping) != keys for mapping in mappings):
+            return LabelSets.of([Labels.of(mapping) for mapping in mappings])
+        columns = list(zip(*[mapping.values() for mapping in mappings], strict=True)) or [()] * len(keys)
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        return LabelSets(tuple([keys[index] for index in order]), [columns[index] for index in order], None, len(mappings))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The sorted keys of all sets, if they are stored as columns."""
+        return self._keys
+
+    def column(self, key: str) -> Sequence[str] | None:
+        """Return the values of a label, or None if the sets are not stored as columns or do not have the label."""
+        return self._columns[self._keys.index(key)] if key in self._keys else None
+
+    @property
+    def max_count(self) -> int:
+        """The number of labels of the largest set."""
+        return len(self._keys) if self._labels is None else max(map(len, self._labels), default=0)
+
+    def at(self, positions: NDArray[Any]) -> "LabelSets":
+        """Return the label sets at the positions, in that order."""
+        indexes = positions.tolist()
+        labels = None if self._labels is None else tuple([self._labels[index] for index in indexes])
+        return LabelSets(self._keys, [[column[index] for index in indexes] for column in self._columns], labels, len(indexes))
+
+    def texts(self) -> list[str]:
+        """Return the text of each set, such as ``a=1, b=2``."""
+        if self._texts is None:
+            template = ", ".join([f"{key.replace('%', '%%')}=%s" for key in self._keys])
+            self._texts = [template % row for row in zip(*self._columns, strict=True)] if self._columns else list(map(str, self))
+        return self._texts
+
+    def encoded(self) -> list[bytes]:
+        """Return each set as a JSON object."""
+        if self._encoded is None:
+            if self._columns:
+                members = [b'%s:"%%s"' % orjson.dumps(key).replace(b"%", b"%%") for key in self._keys]
+                template = b"{" + b",".join(members) + b"}"
+                self._encoded = [template % row for row in zip(*self.encoded_columns(), strict=True)]
+            else:
+                self._encoded = [orjson.dumps(dict(labels.pairs)) for labels in self]
+        return self._encoded
+
+    def encoded_columns(self) -> list[list[bytes]]:
+        """Return the values of each label as JSON strings, without quotes."""
+        if self._encoded_columns is None:
+            self._encoded_columns = [encode_strings(column) for column in self._columns]
+        return self._encoded_columns
+
+    @overload
+    def __getitem__(self, index: int) -> Labels: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Labels]: ...
+    def __getitem__(self, index: int | slice) -> Labels | Sequence[Labels]:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[Labels]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, LabelSets) and self._columns and other._columns:
+            return self._keys == other._keys and all(map(_are_equal, self._columns, other._columns))
+        return self._all == tuple(other) if isinstance(other, Sequence) else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"LabelSets({list(self)!r})"
+
+    @property
+    def _all(self) -> Sequence[Labels]:
+        if self._labels is None:
+            keys = self._keys
+            rows = zip(*self._columns, strict=True) if keys else [()] * self._count
+            self._labels = tuple([Labels(tuple(zip(keys, row, strict=True))) for row in rows])
+        return self._labels
+
+
+def encode_strings(strings: Sequence[str]) -> list[bytes]:
+    """Return each string as JSON, without quotes."""
+    return orjson.dumps(list(strings))[2:-2].split(_STRING_SEPARATOR) if strings else []
+
+
+def _are_equal(left: Sequence[str], right: Sequence[str]) -> bool:
+    return tuple(left) == tuple(right)
+
+
+NO_LABELS = Labels(())

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
@@ -54,9 +55,14 @@ def size_of(values: Values | Table) -> tuple[int, int]:
 def bytes_of(values: Values | Table) -> int:
     """Return the approximate bytes of the values, and of the frames to which they are converted."""
     if isinstance(values, Table):
-        return sum(map(bytes_of_frame, values.frames))
+        return bytes_of_frames(values.frames)
     items, points = size_of(values)
     return items * ITEM_BYTES + points * POINT_BYTES
+
+
+def bytes_of_frames(frames: Sequence[Frame]) -> int:
+    """Return the approximate bytes of frames."""
+    return bytes_of(frames.values) if isinstance(frames, FrameSet) else sum(map(bytes_of_frame, frames))
 
 
 def bytes_of_frame(frame: Frame) -> int:
@@ -74,7 +80,7 @@ def check_size(ref_id: str, values: Values | Table, limits: Limits) -> None:
         raise limits.refusal("query_points", f"{ref_id} has {points} points", "ask for a shorter time range or a larger interval")
     if isinstance(values, NoData | Scalar | Table):
         return
-    max_labels = max(map(len, values.labels), default=0)
+    max_labels = values.labels.max_count
     if max_labels > limits.query_labels:
         raise limits.refusal(
             "query_labels", f"a series of {ref_id} has {max_labels} labels", "let the query drop those that are not needed"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dashwright.common.errors import TooLarge
 from dashwright.expressions.engine.deadline import Deadline
-from dashwright.expressions.engine.labels import NO_LABELS, Labels
+from dashwright.expressions.engine.labels import NO_LABELS, Labels, LabelSets
 from dashwright.expressions.engine.limits import MAX_KEY_SET_PAIRS
 from dashwright.expressions.engine.values import Positions
 
@@ -28,7 +28,7 @@ class Pairs:
 
     left: Positions
     right: Positions
-    labels: tuple[Labels, ...]
+    labels: LabelSets
     unpaired_left: Positions  #: Left positions without a partner.
     unpaired_right: Positions  #: Right positions without a partner.
 
@@ -48,7 +48,8 @@ class Union:
     TooLarge if the label sets have too many different sets of keys, and DeadlineExceeded.
     """
 
-    def __init__(self, left: tuple[Labels, ...], right: tuple[Labels, ...], deadline: Deadline | None = None) -> None:
+    def __init__(self, left: Sequence[Labels], right: Sequence[Labels], deadline: Deadline | None = None) -> None:
+        left, right = LabelSets.of(left), LabelSets.of(right)
         self._left, self._right = left, right
         self._deadline = deadline or Deadline()
         # The labels of the pairs if each item pairs only with the item at the same position of the other set; else None.
@@ -57,7 +58,7 @@ class Union:
         self.count = len(self._aligned_labels or ()) or sum(len(positions) for partners in self._partners for positions in partners.right)
         if not self.count and len(left) == len(right) == 1:
             # Two single items always pair; with different labels they lose their labels.
-            self._aligned_labels, self.count = (NO_LABELS,), 1
+            self._aligned_labels, self.count = LabelSets.of((NO_LABELS,)), 1
 
     def pairs(self) -> Pairs:
         """Return all pairs."""
@@ -65,7 +66,7 @@ class Union:
             positions, unpaired = np.arange(self.count, dtype=np.intp), np.empty(0, np.intp)
             return Pairs(positions, positions, self._aligned_labels, unpaired, unpaired)
         left, right = _pair_positions(self._partners, self.count, self._deadline)
-        labels = tuple(self._labels(left, right))
+        labels = LabelSets.of(self._labels(left, right))
         return Pairs(left, right, labels, _unpaired(left, len(self._left)), _unpaired(right, len(self._right)))
 
     def _labels(self, left: Positions, right: Positions) -> Iterator[Labels]:
@@ -76,7 +77,7 @@ class Union:
                 yield _larger(self._left[left_position], self._right[right_position])
 
 
-def _is_aligned(left: tuple[Labels, ...], right: tuple[Labels, ...]) -> bool:
+def _is_aligned(left: LabelSets, right: LabelSets) -> bool:
     """Return whether both sides have equal, distinct label sets with the same keys, so that no item has two partners."""
     return left == right and len(set(left)) == len(left) and len({label_set.keys for label_set in left}) == 1
 
@@ -91,7 +92,7 @@ def _unpaired(positions: Positions, size: int) -> Positions:
     return np.flatnonzero(is_unpaired)
 
 
-def _find_partners(left: tuple[Labels, ...], right: tuple[Labels, ...], deadline: Deadline) -> Iterator[_Partners]:
+def _find_partners(left: LabelSets, right: LabelSets, deadline: Deadline) -> Iterator[_Partners]:
     """Yield the partners for each combination of a left and a right set of label keys, whose items are joined by hash."""
     left_groups, right_groups = _by_keys(left), _by_keys(right)
     if len(left_groups) * len(right_groups) > MAX_KEY_SET_PAIRS:
@@ -117,7 +118,7 @@ def _find_partners(left: tuple[Labels, ...], right: tuple[Labels, ...], deadline
                 yield _join(left_pairs, left_positions, right_pairs, right_positions)
 
 
-def _by_keys(labels: tuple[Labels, ...]) -> dict[tuple[str, ...], list[int]]:
+def _by_keys(labels: LabelSets) -> dict[tuple[str, ...], list[int]]:
     """Return the positions of the items, by their label keys."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for position, label_set in enumerate(labels):

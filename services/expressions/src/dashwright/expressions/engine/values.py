@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.expressions.engine.axis import Axis
-from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.labels import Labels, LabelSets
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -68,7 +68,7 @@ class Series:
 
     type_name: ClassVar[str] = "seriesSet"  #: Grafana's name of the type, for messages and explanations.
 
-    labels: tuple[Labels, ...]
+    labels: LabelSets
     blocks: tuple[Block, ...]
     block_of: Positions
     row_of: Positions
@@ -81,7 +81,7 @@ class Series:
         heights = [len(block.cells.values) for block in blocks]
         block_of = np.repeat(np.arange(len(blocks), dtype=np.intp), heights)
         rows = [np.arange(height, dtype=np.intp) for height in heights]
-        return Series(tuple(labels), blocks, block_of, np.concatenate(rows) if rows else np.empty(0, np.intp))
+        return Series(LabelSets.of(labels), blocks, block_of, np.concatenate(rows) if rows else np.empty(0, np.intp))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -93,8 +93,7 @@ class Series:
 
     def at(self, positions: Positions) -> "Series":
         """Return the items at the positions, in that order."""
-        labels = tuple([self.labels[position] for position in positions.tolist()])
-        return Series(labels, self.blocks, self.block_of[positions], self.row_of[positions])
+        return Series(self.labels.at(positions), self.blocks, self.block_of[positions], self.row_of[positions])
 
     def by_block(self) -> Iterator[tuple[Block, Positions]]:
         """Yield each block with the positions of its items."""
@@ -115,7 +114,7 @@ class Numbers:
 
     type_name: ClassVar[str] = "numberSet"
 
-    labels: tuple[Labels, ...]
+    labels: LabelSets
     cells: Cells
     names: tuple[str, ...] = ()  #: Names of a query's value fields; empty for the result of an expression.
 
@@ -128,7 +127,7 @@ class Numbers:
 
     def at(self, positions: Positions) -> "Numbers":
         """Return the items at the positions, in that order."""
-        return Numbers(tuple([self.labels[position] for position in positions.tolist()]), self.cells.at(positions))
+        return Numbers(self.labels.at(positions), self.cells.at(positions))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,16 +1,15 @@
 """Conversion of values to frames of the data plane contract: ``timeseries-multi`` and ``numeric-multi``, version 0.1."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.expression import Match, Outcome
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.engine.labels import NO_LABELS, Labels
+from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Cells, Floats, Mask, NoData, Numbers, Scalar, Series, Values
 
@@ -18,7 +17,7 @@ _SERIES_META: dict[str, Any] = {"type": "timeseries-multi", "typeVersion": [0, 1
 _NUMBER_META: dict[str, Any] = {"type": "numeric-multi", "typeVersion": [0, 1]}
 
 
-def frames_of(outcome: Outcome, ref_id: str) -> list[Frame]:
+def frames_of(outcome: Outcome, ref_id: str) -> Sequence[Frame]:
     """Return the outcome as frames: one for each item, whose value field is named ``ref_id``.
 
     A table is one frame. Warnings become notices of the first frame. Classic conditions give one frame, whose value field
@@ -26,34 +25,34 @@ def frames_of(outcome: Outcome, ref_id: str) -> list[Frame]:
     """
     if outcome.matches is not None:
         return [_classic_frame(outcome.values, outcome.matches, ref_id)]
-    frames = _table_frames(outcome.values, ref_id) if isinstance(outcome.values, Table) else list(_frames_of_values(outcome.values, ref_id))
-    if frames and outcome.warnings:
-        notices = [{"severity": "warning", "text": warning} for warning in outcome.warnings]
-        frames[0] = replace(frames[0], meta={**(frames[0].meta or {}), "notices": notices})
-    return frames
-
-
-def _table_frames(table: Table, ref_id: str) -> list[Frame]:
-    return [Frame(frame.fields, ref_id, ref_id, frame.meta) for frame in table.frames]
-
-
-def _frames_of_values(values: Values, ref_id: str) -> Iterator[Frame]:
-    match values:
-        case NoData():
-            yield Frame(name="no data", ref_id=ref_id)
-        case Scalar(cells=cells):
-            nulls = None if cells.nulls is None else cells.nulls.reshape(1)
-            yield Frame([_value_field(cells.values.reshape(1), nulls, ref_id)], ref_id=ref_id, meta=_NUMBER_META)
-        case Numbers(cells=cells):
-            numbers, masks = _row_views(cells.at((slice(None), None)))
-            for labels, number, mask in zip(values.labels, numbers, masks, strict=True):
-                yield Frame([_value_field(number, mask, ref_id, labels)], ref_id=ref_id, meta=_NUMBER_META)
+    match outcome.values:
+        case Table(frames=tables):
+            frames: Sequence[Frame] = [Frame(table.fields, ref_id, ref_id, table.meta) for table in tables]
         case Series():
-            time_fields = [_time_field(block.axis) for block in values.blocks]
-            block_rows = [_row_views(block.cells) for block in values.blocks]
-            for labels, block, row in zip(values.labels, values.block_of.tolist(), values.row_of.tolist(), strict=True):
-                points, masks = block_rows[block]
-                yield Frame([time_fields[block], _value_field(points[row], masks[row], ref_id, labels)], ref_id=ref_id, meta=_SERIES_META)
+            frames = FrameSet(outcome.values, _SERIES_META, ref_id=ref_id, value_name=ref_id)
+        case Numbers():
+            frames = FrameSet(outcome.values, _NUMBER_META, ref_id=ref_id, value_name=ref_id)
+        case Scalar(cells=cells):
+            frames = [_scalar_frame(cells, ref_id)]
+        case NoData():
+            frames = [Frame(name="no data", ref_id=ref_id)]
+    if not frames or not outcome.warnings:
+        return frames
+    notices = [{"severity": "warning", "text": warning} for warning in outcome.warnings]
+    return with_first_meta(frames, {**(frames[0].meta or {}), "notices": notices})
+
+
+def with_first_meta(frames: Sequence[Frame], meta: Mapping[str, Any]) -> Sequence[Frame]:
+    """Return frames with another meta of the first one. There must be one."""
+    if isinstance(frames, FrameSet):
+        return frames.with_first_meta(meta)
+    first, *others = frames
+    return [replace(first, meta=meta), *others]
+
+
+def _scalar_frame(cells: Cells, ref_id: str) -> Frame:
+    nulls = None if cells.nulls is None else cells.nulls.reshape(1)
+    return Frame([_value_field(cells.values.reshape(1), nulls, ref_id)], ref_id=ref_id, meta=_NUMBER_META)
 
 
 def _classic_frame(values: Values | Table, matches: Iterable[Match], ref_id: str) -> Frame:
@@ -79,15 +78,5 @@ def _format_decimal(value: float | None) -> str:
     return "NaN" if math.isnan(value) else f"{value:+}".title()
 
 
-def _time_field(axis: Axis) -> Field:
-    return Field("Time", FieldType.TIME, axis.times)
-
-
-def _row_views(cells: Cells) -> tuple[list[Floats], list[Mask | None]]:
-    """Return views of the values of each row, and of the null mask of each row."""
-    # ``list`` creates the views far faster than an index for each row would.
-    return list(cells.values), [None] * len(cells.values) if cells.nulls is None else list(cells.nulls)
-
-
-def _value_field(values: Floats, nulls: Mask | None, name: str, labels: Labels = NO_LABELS) -> Field:
-    return Field(name, FieldType.FLOAT64, values, nulls, True, labels if labels is not NO_LABELS else None)
+def _value_field(values: Floats, nulls: Mask | None, name: str) -> Field:
+    return Field(name, FieldType.FLOAT64, values, nulls, nullable=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.values import Mask
 from dashwright.expressions.formats import response
-from dashwright.expressions.formats.codec import CHUNK_VALUES, Fragment, meta_of
+from dashwright.expressions.formats.codec import CHUNK_VALUES, Fragment, with_type_version
 from dashwright.expressions.formats.response import Result
 
 #: The minimum number of rows of a record batch, because a batch has a fixed cost for each column.
@@ -121,7 +121,7 @@ class ArrowFrameWriter:
 
     def _meta_of(self, frame: Frame) -> str:
         if frame.meta is not self._meta:
-            self._meta, self._meta_json = frame.meta, "" if frame.meta is None else orjson.dumps(meta_of(frame)).decode()
+            self._meta, self._meta_json = frame.meta, "" if frame.meta is None else orjson.dumps(with_type_version(frame.meta)).decode()
         return self._meta_json
 
 

@@ -27,7 +27,7 @@ Fragment = tuple[bytes, int]
 #: A function that encodes the entry of a column in ``entities`` or ``nanos``; None for an empty entry.
 EntryEncoder = Callable[[], Iterator[Fragment]] | None
 
-_NANOS_PER_MILLISECOND = 1_000_000
+NANOS_PER_MILLISECOND = 1_000_000
 _TYPES = {FieldType.TIME: "time", FieldType.BOOL: "boolean", FieldType.STRING: "string", FieldType.ENUM: "enum", FieldType.JSON: "other"}
 
 
@@ -64,7 +64,7 @@ class JsonFrameWriter:
         yield b"".join([encoded for encoded, _ in fragments]), FRAME_COST + sum([cost for _, cost in fragments])
 
     def _fragments(self, frame: Frame) -> Iterator[Fragment]:
-        yield b'{"schema":' + orjson.dumps(_schema(frame)) + b',"data":{"values":[', 0
+        yield b'{"schema":' + _encode_schema(frame) + b',"data":{"values":[', 0
         entities: list[EntryEncoder] = []
         nanos: list[EntryEncoder] = []
         for index, field in enumerate(frame.fields):
@@ -90,35 +90,43 @@ class JsonFrameWriter:
         encoded_times: list[bytes] = []
         has_nanos = False
         for rows in _slices(len(field)):
-            milliseconds = field.values[rows] // _NANOS_PER_MILLISECOND
-            has_nanos = has_nanos or bool(np.count_nonzero(milliseconds * _NANOS_PER_MILLISECOND != field.values[rows]))
+            milliseconds = field.values[rows] // NANOS_PER_MILLISECOND
+            has_nanos = has_nanos or bool(np.count_nonzero(milliseconds * NANOS_PER_MILLISECOND != field.values[rows]))
             encoded_times.append(_dumps(_with_nulls(milliseconds, field, rows), rows))
             yield encoded_times[-1], len(milliseconds)
         encoded_times.append(b"]")
         yield b"]", 0
-        nanos = partial(_array, field.values, lambda values: values % _NANOS_PER_MILLISECOND) if has_nanos else None
+        nanos = partial(_array, field.values, lambda values: values % NANOS_PER_MILLISECOND) if has_nanos else None
         if field.nulls is None:
             self._times, self._encoded_times, self._nanos = field.values, encoded_times, nanos
         return nanos
 
 
-def meta_of(frame: Frame) -> Mapping[str, Any] | None:
+def with_type_version(meta: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the meta of a frame as it is written, always with a ``typeVersion``."""
-    if frame.meta is None or "typeVersion" in frame.meta:
-        return frame.meta
-    return {**frame.meta, "typeVersion": [0, 0]}
+    return meta if "typeVersion" in meta else {**meta, "typeVersion": [0, 0]}
 
 
-def _schema(frame: Frame) -> dict[str, Any]:
+def encode_schema_start(name: str, ref_id: str, meta: Mapping[str, Any] | None) -> bytes:
+    """Return the schema of a frame up to its first field."""
     schema: dict[str, Any] = {}
-    if frame.name:
-        schema["name"] = frame.name
-    if frame.ref_id:
-        schema["refId"] = frame.ref_id
-    if (meta := meta_of(frame)) is not None:
-        schema["meta"] = meta
-    schema["fields"] = [_field_schema(field) for field in frame.fields]
-    return schema
+    if name:
+        schema["name"] = name
+    if ref_id:
+        schema["refId"] = ref_id
+    if meta is not None:
+        schema["meta"] = with_type_version(meta)
+    return orjson.dumps({**schema, "fields": []})[:-2]
+
+
+def encode_field_schema(field: Field) -> bytes:
+    """Return the schema of a field."""
+    return orjson.dumps(_field_schema(field))
+
+
+def _encode_schema(frame: Frame) -> bytes:
+    fields = b",".join([encode_field_schema(field) for field in frame.fields])
+    return encode_schema_start(frame.name, frame.ref_id, frame.meta) + fields + b"]}"
 
 
 def _field_schema(field: Field) -> dict[str, Any]:
@@ -195,6 +203,11 @@ def _entries(key: bytes, encoders: Sequence[EntryEncoder]) -> Iterator[Fragment]
         else:
             yield from encode()
     yield b"]", 0
+
+
+def encode_entities(values: NDArray[Any], rows: NDArray[np.intp]) -> bytes:
+    """Return the positions of NaN, Inf and NegInf among ``rows``, as a JSON object of arrays."""
+    return b"".join([encoded for encoded, _ in _entities(values, rows)])
 
 
 def _entities(values: NDArray[Any], rows: NDArray[np.intp]) -> Iterator[Fragment]:

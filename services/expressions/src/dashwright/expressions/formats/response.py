@@ -13,7 +13,10 @@ import orjson
 from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.observability import tracing
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.frame_set import FrameSet
+from dashwright.expressions.engine.limit_checks import size_of as value_count_of
 from dashwright.expressions.formats.codec import FRAME_COST, Fragment, JsonFrameWriter
+from dashwright.expressions.formats.set_writer import cost_of, set_fragments
 
 #: Approximate bytes of a frame without its values, of a time and of a long number, as JSON.
 _FRAME_BYTES: Final = 300
@@ -35,12 +38,21 @@ class Result:
     @property
     def cost(self) -> int:
         """The cost of encoding the frames, as the number of values that would take the same time."""
+        if isinstance(self.frames, FrameSet):
+            return cost_of(self.frames)
         return sum(FRAME_COST + frame.row_count * len(frame.fields) for frame in self.frames)
 
 
 def size_of(results: Mapping[str, Result]) -> int:
     """Return the approximate bytes of the results as JSON."""
-    return sum(_FRAME_BYTES + sum(map(_size_of_field, frame.fields)) for result in results.values() for frame in result.frames)
+    return sum(_size_of_frames(result.frames) for result in results.values())
+
+
+def _size_of_frames(frames: Sequence[Frame]) -> int:
+    if isinstance(frames, FrameSet):
+        _, points = value_count_of(frames.values)
+        return len(frames) * _FRAME_BYTES + points * (_NUMBER_BYTES + (_TIME_BYTES if frames.has_times else 0))
+    return sum(_FRAME_BYTES + sum(map(_size_of_field, frame.fields)) for frame in frames)
 
 
 def _size_of_field(field: Field) -> int:
@@ -63,12 +75,19 @@ def fragments(results: Mapping[str, Result], explanation: Mapping[str, Any] | No
     for index, ref_id in enumerate(sorted(results)):
         result = results[ref_id]
         yield (b"," if index else b"") + orjson.dumps(ref_id) + b":{" + _result_members(result) + b'"frames":[', 0
-        for frame_index, frame in enumerate(result.frames):
-            if frame_index:
-                yield b",", 0
-            yield from writer.write(frame)
+        yield from _frames(result.frames, writer)
         yield b"]}", 0
     yield b"}" + (b"" if explanation is None else b',"meta":' + orjson.dumps({"explain": explanation})) + b"}", 0
+
+
+def _frames(frames: Sequence[Frame], writer: JsonFrameWriter) -> Iterator[Fragment]:
+    if isinstance(frames, FrameSet):
+        yield from set_fragments(frames)
+        return
+    for index, frame in enumerate(frames):
+        if index:
+            yield b",", 0
+        yield from writer.write(frame)
 
 
 def error_body(error: DashwrightError) -> bytes:

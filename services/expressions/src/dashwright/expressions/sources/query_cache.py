@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dashwright.common.clock import Clock
 from dashwright.common.single_flight import SingleFlight
 from dashwright.expressions.engine.frame import FieldType, Frame
+from dashwright.expressions.engine.frame_set import FrameSet
 
 #: The defaults of the size of the cache and of the time for which it keeps a result.
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -96,6 +97,8 @@ class QueryCache:
 
 def size_of(frames: Sequence[Frame]) -> int | None:
     """Return the approximate bytes of frames, or None if their JSON columns have too many values."""
+    if isinstance(frames, FrameSet):
+        return _FRAME_BYTES * len(frames) + sum(array.nbytes for array in frames.arrays())
     # By the id of its array, so that a time column that frames share is counted once.
     fields = {id(field.values): field for frame in frames for field in frame.fields}.values()
     json_size = _size_of_json([field.values for field in fields if field.type is FieldType.JSON])
@@ -124,6 +127,10 @@ def _size_of_json(columns: Sequence[NDArray[Any]]) -> int | None:
 
 
 def _freeze(frames: Sequence[Frame]) -> None:
+    if isinstance(frames, FrameSet):
+        for array in frames.arrays():
+            array.flags.writeable = False
+        return
     for frame in frames:
         for field in frame.fields:
             field.values.flags.writeable = False

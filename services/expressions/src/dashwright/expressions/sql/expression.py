@@ -9,7 +9,7 @@ import numpy as np
 from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.expressions.engine.expression import Outcome, TableExpression
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Cells, NoData, Numbers, Values
@@ -94,7 +94,7 @@ def _numbers(ref_id: str, frame: Frame) -> Values:
     if repeated := _repeated(labels):
         examples = " ".join(f"{{{item}}}" for item in repeated[:_MAX_EXAMPLES])
         raise _format_error(ref_id, f"duplicate values across the string columns: {examples}")
-    return Numbers(tuple(labels), _cells(numeric[0]))
+    return Numbers(LabelSets.of(labels), _cells(numeric[0]))
 
 
 def _format_error(ref_id: str, reason: str) -> BadRequest:

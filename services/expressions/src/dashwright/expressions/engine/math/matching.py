@@ -8,7 +8,7 @@ import numpy as np
 from dashwright.common.errors import TooLarge
 from dashwright.expressions.engine.axis import ALL, align
 from dashwright.expressions.engine.deadline import Deadline
-from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.limit_checks import POINT_BYTES
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.operators import apply_binary
@@ -44,7 +44,7 @@ def combine(symbol: str, left: Values, right: Values, limits: Limits, operand_so
         return left.map(lambda cells: apply_binary(symbol, cells, right.cells)), UnpairedLabels()
     if _is_empty(left) or _is_empty(right):
         has_series = isinstance(left, Series) or isinstance(right, Series)
-        empty: Values = Series.stacked((), ()) if has_series else Numbers((), Cells(np.empty(0)))
+        empty: Values = Series.stacked((), ()) if has_series else Numbers(LabelSets.of(()), Cells(np.empty(0)))
         return empty, UnpairedLabels()
     if isinstance(left, NoData) or isinstance(right, NoData):
         return NoData(), UnpairedLabels()
@@ -63,7 +63,7 @@ def _is_empty(values: Values) -> bool:
 
 
 def _labels_at(values: ItemSet, positions: Positions) -> tuple[Labels, ...]:
-    return tuple(values.labels[position] for position in positions.tolist())
+    return tuple(values.labels.at(positions))
 
 
 def _check_size(count: int, left: ItemSet, right: ItemSet, limits: Limits, operand_sources: OperandSources) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
-from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.prometheus import steps
 
@@ -58,6 +58,27 @@ class PrometheusQuery:
         name = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), self.legend)
         # As in Grafana, empty braces are replaced by the query.
         return self.expr if name == "{}" else name
+
+    def display_names(self, labels: LabelSets) -> Sequence[str]:
+        """Return the names of series by ``legendFormat``, as ``display_name`` does for each."""
+        if not labels.keys:
+            return [self.display_name(label_set) for label_set in labels]
+        if self.legend == _AUTO_LEGEND:
+            return [""] * len(labels)
+        if not self.legend:
+            return [name or self.expr for name in _format_metrics(labels)]
+        columns = []
+
+        def add_column(match: re.Match[str]) -> str:
+            columns.append(labels.column(match[1]) or [""] * len(labels))
+            return "%s"
+
+        # Percent signs are doubled before the placeholders become those of the template.
+        template = _PLACEHOLDER.sub(add_column, self.legend.replace("%", "%%"))
+        if not columns:
+            return [self.display_name(labels[0])] * len(labels)
+        names = [template % row for row in zip(*columns, strict=True)]
+        return [self.expr if name == "{}" else name for name in names]
 
 
 def read_query(query: SourceQuery, time_range: TimeRange, record: SourceRecord) -> PrometheusQuery:
@@ -151,6 +172,18 @@ def _format_metric(labels: Labels) -> str:
         return name
     pairs = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
     return f"{name}{{{pairs}}}"
+
+
+def _format_metrics(labels: LabelSets) -> Sequence[str]:
+    """Return label sets with the same keys in Prometheus' notation."""
+    names = labels.column(_NAME_LABEL) or [""] * len(labels)
+    keys = [key for key in labels.keys if key != _NAME_LABEL]
+    if not keys:
+        return names
+    template = "%s{" + ", ".join([key.replace("%", "%%") + '="%s"' for key in keys]) + "}"
+    encoded = dict(zip(labels.keys, labels.encoded_columns(), strict=True))
+    columns = [[value.decode() for value in encoded[key]] for key in keys]
+    return [template % row for row in zip(names, *columns, strict=True)]
 
 
 def _nanoseconds(instant: datetime) -> int:

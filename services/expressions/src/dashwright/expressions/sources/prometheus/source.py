@@ -13,6 +13,7 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.engine.values_to_frames import with_first_meta
 from dashwright.expressions.sources.http_client import HttpClient, HttpResponse
 from dashwright.expressions.sources.privacy import confidential_errors
 from dashwright.expressions.sources.prometheus import steps
@@ -41,24 +42,26 @@ class Prometheus(Source):
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         """Return the frames of the instant query, the range query or both."""
         prometheus_query = read_query(query, time_range, self._record)
-        frames = []
+        results = []
         if prometheus_query.is_instant:
-            frames += await self._query(
-                prometheus_query, "api/v1/query", {"time": steps.format_seconds(prometheus_query.evaluation_time)}, limits
-            )
+            time = {"time": steps.format_seconds(prometheus_query.evaluation_time)}
+            results.append(await self._query(prometheus_query, "api/v1/query", time, limits))
         if prometheus_query.is_range:
             start, end, step = map(steps.format_seconds, (prometheus_query.start, prometheus_query.end, prometheus_query.step))
-            frames += await self._query(prometheus_query, "api/v1/query_range", {"start": start, "end": end, "step": step}, limits)
-        first, *others = frames
-        notices = [*(first.meta or {}).get("notices", ()), *({"severity": "info", "text": notice} for notice in prometheus_query.notices)]
-        return [replace(first, meta={**(first.meta or {}), "notices": notices}) if notices else first, *others]
+            results.append(await self._query(prometheus_query, "api/v1/query_range", {"start": start, "end": end, "step": step}, limits))
+        frames = results[0] if len(results) == 1 else [frame for result in results for frame in result]
+        if not prometheus_query.notices:
+            return frames
+        meta = dict(frames[0].meta or {})
+        notices = [*meta.get("notices", ()), *({"severity": "info", "text": notice} for notice in prometheus_query.notices)]
+        return with_first_meta(frames, {**meta, "notices": notices})
 
     async def health(self) -> str:
         """Return a success message if the API works. Raises the same errors as ``query``."""
         with confidential_errors():
             # As in Grafana, a query that reads no series.
             response = await self._http.request(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
-        self._parse(response, Limits())
+        self._parse(response)
         return "Successfully queried the Prometheus API."
 
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
@@ -72,7 +75,7 @@ class Prometheus(Source):
     def _method(self) -> str:
         return "GET" if str(self._record.json_data.get("httpMethod") or "").upper() == "GET" else "POST"
 
-    async def _query(self, query: PrometheusQuery, path: str, parameters: Mapping[str, str], limits: Limits) -> list[Frame]:
+    async def _query(self, query: PrometheusQuery, path: str, parameters: Mapping[str, str], limits: Limits) -> Sequence[Frame]:
         form = {"query": query.expr, **parameters}
         if timeout := self._record.json_data.get("queryTimeout"):
             form["timeout"] = str(timeout)
@@ -81,15 +84,15 @@ class Prometheus(Source):
         read_frames = partial(self._frames, response, query, limits)
         return await asyncio.to_thread(read_frames) if len(response.body) > _MAX_BYTES_ON_LOOP else read_frames()
 
-    def _frames(self, response: HttpResponse, query: PrometheusQuery, limits: Limits) -> list[Frame]:
-        return frames_of(self._parse(response, limits), query, limits)
+    def _frames(self, response: HttpResponse, query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
+        return frames_of(self._parse(response), query, limits)
 
-    def _parse(self, response: HttpResponse, limits: Limits) -> PrometheusResponse:
+    def _parse(self, response: HttpResponse) -> PrometheusResponse:
         """Return the parsed response. Raises SourceFailed or BadRequest if the server reports an error."""
         if response.status in _UNAUTHORIZED:
             raise SourceFailed(f"Prometheus refuses the credentials (HTTP {response.status}); correct them in the data source's settings")
         try:
-            parsed = parse_response(response.body, limits)
+            parsed = parse_response(response.body)
         except SourceFailed as error:
             if response.status == _OK:
                 raise

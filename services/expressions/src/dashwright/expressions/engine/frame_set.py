@@ -1,0 +1,129 @@
+"""The frames of a set of series or numbers. All frames of a set differ only in labels, names, times and values."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+
+from dashwright.expressions.engine.axis import Times
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels, LabelSets
+from dashwright.expressions.engine.values import Cells, Floats, Mask, Numbers, Series
+
+TIME_NAME = "Time"
+
+#: Returns the name for users of the item with each label set.
+DisplayNames = Callable[[LabelSets], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrameSet(Sequence[Frame]):
+    """The frames of a set, one for each item, which are created when they are read.
+
+    A frame has one value column. The frame of a series has a time column before it.
+    """
+
+    values: Series | Numbers
+    meta: Mapping[str, Any] | None = None  #: The meta of each frame.
+    first_meta: Mapping[str, Any] | None = None  #: The meta of the first frame if it differs.
+    ref_id: str = ""
+    value_name: str = ""  #: The name of each value column, if all have the same.
+    value_names: Sequence[str] = ()  #: The name of each value column, if they differ.
+    is_nullable: bool = True  #: True if the schema of the value columns allows nulls.
+    has_empty_labels: bool = False  #: True if a value column without labels has an empty object of labels.
+    times: Times | None = None  #: The time of each number. None: the frames of numbers have no time column.
+    time_config: Mapping[str, Any] | None = None  #: The configuration of each time column.
+    display_names: DisplayNames | None = None  #: An empty name is left to the client.
+
+    def with_ref_id(self, ref_id: str) -> "FrameSet":
+        """Return the frames of another refId."""
+        return replace(self, ref_id=ref_id)
+
+    def with_first_meta(self, meta: Mapping[str, Any]) -> "FrameSet":
+        """Return the frames with another meta of the first one."""
+        return replace(self, first_meta=meta)
+
+    @property
+    def has_times(self) -> bool:
+        """True if the frames have a time column."""
+        return isinstance(self.values, Series) or self.times is not None
+
+    def meta_of(self, index: int) -> Mapping[str, Any] | None:
+        """Return the meta of a frame."""
+        return self.first_meta if index == 0 and self.first_meta is not None else self.meta
+
+    def name_of(self, index: int) -> str:
+        """Return the name of the value column of a frame."""
+        return self.value_names[index] if self.value_names else self.value_name
+
+    def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
+        """Yield all arrays of the set."""
+        if isinstance(self.values, Series):
+            for block in self.values.blocks:
+                yield block.axis.times
+                yield from _arrays_of(block.cells)
+        else:
+            yield from _arrays_of(self.values.cells)
+        if self.times is not None:
+            yield self.times
+
+    @overload
+    def __getitem__(self, index: int) -> Frame: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Frame]: ...
+    def __getitem__(self, index: int | slice) -> Frame | list[Frame]:
+        if isinstance(index, slice):
+            return list(self)[index]
+        position = range(len(self))[index]
+        return next(self._frames(range(position, position + 1)))
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self._frames(range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _frames(self, indexes: range) -> Iterator[Frame]:
+        labels = self.values.labels if len(indexes) == len(self) else self.values.labels.at(np.array(indexes))
+        display_names = self.display_names(labels) if self.display_names else [""] * len(indexes)
+        columns = zip(indexes, labels, display_names, self._columns(indexes), strict=True)
+        for index, label_set, display_name, (time_field, values, nulls) in columns:
+            value_field = self._value_field(index, label_set, values, nulls, display_name)
+            fields = [value_field] if time_field is None else [time_field, value_field]
+            yield Frame(fields, ref_id=self.ref_id, meta=self.meta_of(index))
+
+    def _columns(self, indexes: range) -> Iterator[tuple[Field | None, Floats, Mask | None]]:
+        """Yield the time column, the values and the nulls of frames."""
+        if isinstance(self.values, Series):
+            time_fields = [self._time_field(block.axis.times) for block in self.values.blocks]
+            for index in indexes:
+                block, row = int(self.values.block_of[index]), int(self.values.row_of[index])
+                cells = self.values.blocks[block].cells
+                yield time_fields[block], cells.values[row], None if cells.nulls is None else cells.nulls[row]
+            return
+        cells = self.values.cells
+        for index in indexes:
+            rows = slice(index, index + 1)
+            time_field = None if self.times is None else self._time_field(self.times[rows])
+            yield time_field, cells.values[rows], None if cells.nulls is None else cells.nulls[rows]
+
+    def _time_field(self, times: Times) -> Field:
+        return Field(TIME_NAME, FieldType.TIME, times, config=self.time_config)
+
+    def _value_field(self, index: int, labels: Labels, values: Floats, nulls: Mask | None, display_name: str) -> Field:
+        return Field(
+            self.name_of(index),
+            FieldType.FLOAT64,
+            values,
+            nulls,
+            self.is_nullable,
+            labels if labels or self.has_empty_labels else None,
+            {"displayNameFromDS": display_name} if display_name else None,
+        )
+
+
+def _arrays_of(cells: Cells) -> Iterator[np.ndarray[Any, Any]]:
+    yield cells.values
+    if cells.nulls is not None:
+        yield cells.nulls

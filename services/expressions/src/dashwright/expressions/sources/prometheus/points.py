@@ -1,0 +1,156 @@
+"""Reading of the points of Prometheus responses: JSON arrays of ``[seconds, "value"]`` become series that share time axes.
+
+The points of many series are parsed together. A Python object for each point would take ten times the memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from dashwright.expressions.engine.axis import Axis, Times
+from dashwright.expressions.engine.labels import LabelSets
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.values import Block, Cells, Floats, Series
+from dashwright.expressions.sources.prometheus.errors import ADVICE, unreadable
+
+#: The largest distance of a time from 1970 in seconds; its nanoseconds fit into an int64.
+_MAX_SECONDS: Final = 9e9
+_NANOS_PER_MILLISECOND: Final = 1_000_000
+#: The number of points that are parsed together.
+_CHUNK_POINTS: Final = 50_000
+#: Bytes that occur in the JSON words true, false and null, which are no values of points, and not in numbers.
+_WORD_MARKS: Final = (b"u", b"s")
+
+#: Pairs of seconds and value: an array of the shape (series, points, 2).
+_Pairs = NDArray[np.float64]
+
+
+def read_series(arrays: Sequence[bytes], labels: LabelSets, limits: Limits) -> Series:
+    """Return the series whose points are the JSON arrays. Raises SourceFailed if an array is not of points."""
+    counts = [array.count(b"[") - 1 for array in arrays]
+    _check_counts(sum(counts), limits)
+    builder = _SeriesBuilder(len(arrays))
+    for chunk in _chunks(counts):
+        limits.deadline.check()
+        builder.add(_parse(arrays[chunk.start : chunk.stop], counts[chunk.start]))
+    return builder.series(labels)
+
+
+def read_samples(arrays: Sequence[bytes], limits: Limits) -> tuple[Times, Floats]:
+    """Return the times and values of JSON arrays of one point each. Raises SourceFailed if an array is not a point."""
+    limits.deadline.check()
+    pairs = _parse([b"[%s]" % array for array in arrays], 1)
+    return _times(pairs[:, 0, 0]), np.ascontiguousarray(pairs[:, 0, 1])
+
+
+def _check_counts(point_count: int, limits: Limits) -> None:
+    if point_count > limits.query_points:
+        raise limits.refusal("query_points", f"the response has more than {limits.query_points} points", ADVICE)
+
+
+def _chunks(counts: Sequence[int]) -> Iterator[range]:
+    """Yield ranges of consecutive series with equal numbers of points."""
+    start = 0
+    for index, count in enumerate(counts):
+        if count != counts[start] or (index - start) * count >= _CHUNK_POINTS:
+            yield range(start, index)
+            start = index
+    if counts:
+        yield range(start, len(counts))
+
+
+def _parse(arrays: Sequence[bytes], count: int) -> _Pairs:
+    """Return the pairs of arrays that have ``count`` points each."""
+    if count < 0:
+        raise unreadable("has a series whose values are not an array")
+    if not count:
+        if any(array[1:-1].strip() for array in arrays):
+            raise unreadable("has a point that is not a time and a number")
+        return np.empty((len(arrays), 0, 2))
+    joined = b",".join(arrays)
+    numbers = _numbers(joined.translate(None, b'[]"'))
+    # Exactly one of the two members of each point is a string. This excludes values such as null and nested arrays.
+    if len(numbers) != 2 * count * len(arrays) or joined.count(b'"') != len(numbers):
+        raise unreadable("has a point that is not a time and a number")
+    return numbers.reshape(len(arrays), count, 2)
+
+
+def _numbers(text: bytes) -> Floats:
+    """Return numbers that are separated by commas."""
+    if not any(mark in text for mark in _WORD_MARKS):
+        try:
+            return np.array(orjson.loads(b"[%s]" % text), np.float64)
+        except (orjson.JSONDecodeError, TypeError, ValueError):
+            # NaN and infinities are not JSON. numpy reads them, and takes twice the time.
+            pass
+    try:
+        return np.fromstring(text, sep=",")
+    except ValueError as error:
+        raise unreadable("has a point that is not a time and a number") from error
+
+
+def _times(seconds: Floats) -> Times:
+    if not bool((np.abs(seconds) < _MAX_SECONDS).all()):
+        raise unreadable("has an impossible time")
+    times: Times = np.rint(seconds * 1000).astype(np.int64) * _NANOS_PER_MILLISECOND
+    return times
+
+
+class _SeriesBuilder:
+    """A builder of series. Those with equal times share a block."""
+
+    def __init__(self, count: int) -> None:
+        self._block_of = np.empty(count, np.intp)
+        self._row_of = np.empty(count, np.intp)
+        self._next = 0
+        #: The seconds of each block as they were received, and the arrays of its rows.
+        self._seconds: list[Floats] = []
+        self._rows: list[list[Floats]] = []
+        self._heights: list[int] = []
+        self._block_by_seconds: dict[bytes, int] = {}
+        self._latest = -1
+
+    def add(self, pairs: _Pairs) -> None:
+        """Add the next series."""
+        seconds, values = pairs[:, :, 0], pairs[:, :, 1]
+        block = self._find(seconds[0])
+        is_shared = (seconds == self._seconds[block]).all(axis=1)
+        if is_shared.all():
+            self._add_rows(block, values)
+            return
+        for row_seconds, row_values in zip(seconds, values, strict=True):
+            self._add_rows(self._find(row_seconds), row_values[np.newaxis])
+
+    def series(self, labels: LabelSets) -> Series:
+        """Return all series."""
+        axes = [Axis(_times(seconds)) for seconds in self._seconds]
+        blocks = [Block(axis, Cells(_stack(rows))) for axis, rows in zip(axes, self._rows, strict=True)]
+        return Series(labels, tuple(blocks), self._block_of, self._row_of)
+
+    def _find(self, seconds: Floats) -> int:
+        """Return the block with these times, a new one if there is none yet."""
+        if self._latest < 0 or not np.array_equal(seconds, self._seconds[self._latest]):
+            key = seconds.tobytes()
+            self._latest = self._block_by_seconds.setdefault(key, len(self._seconds))
+            if self._latest == len(self._seconds):
+                self._seconds.append(seconds.copy())
+                self._rows.append([])
+                self._heights.append(0)
+        return self._latest
+
+    def _add_rows(self, block: int, values: Floats) -> None:
+        count = len(values)
+        chosen = slice(self._next, self._next + count)
+        self._block_of[chosen] = block
+        self._row_of[chosen] = np.arange(self._heights[block], self._heights[block] + count)
+        # A copy, because the pairs are twice as large.
+        self._rows[block].append(np.ascontiguousarray(values))
+        self._heights[block] += count
+        self._next += count
+
+
+def _stack(rows: list[Floats]) -> Floats:
+    return rows[0] if len(rows) == 1 else np.concatenate(rows)

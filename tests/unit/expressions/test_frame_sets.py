@@ -1,0 +1,145 @@
+"""The frames of a set are the same as frames of their own, whether they are read one by one or written together."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.expressions.engine.axis import Axis
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame_set import FrameSet
+from dashwright.expressions.engine.frames_to_values import values_of
+from dashwright.expressions.engine.labels import Labels, LabelSets
+from dashwright.expressions.engine.values import Block, Cells, Numbers, Series
+from dashwright.expressions.formats import response
+from dashwright.expressions.formats.response import Result
+from dashwright.expressions.sources.prometheus.query import PrometheusQuery
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(['","', "\\", 'a"', "%s", "%", "{}", "é", "\x00"])
+KEYS = st.sampled_from(["__name__", "a", "b", "%d", 'k"', "zé"])
+LABELS = st.dictionaries(KEYS, TEXTS, max_size=3)
+MAPPINGS = st.lists(LABELS, min_size=1, max_size=5) | KEYS.flatmap(
+    lambda key: st.lists(st.fixed_dictionaries({key: TEXTS, "b": TEXTS}), min_size=1, max_size=5)
+)
+VALUES = st.floats() | st.sampled_from([0.0, np.nan, np.inf, -np.inf])
+#: Times of several lengths, some with parts of a millisecond.
+TIMES = st.lists(st.integers(0, 10**6).map(lambda step: step * 500_000), max_size=4, unique=True)
+META = {"type": "timeseries-multi", "typeVersion": [0, 1]}
+
+
+@st.composite
+def frame_sets(draw: st.DrawFn) -> FrameSet:
+    """Draw the frames of series on several axes, or of numbers with or without times."""
+    labels = LabelSets.of_mappings(draw(MAPPINGS))
+    count = len(labels)
+    names = draw(st.just(()) | st.lists(TEXTS, min_size=count, max_size=count))
+    options = {
+        "value_name": draw(TEXTS),
+        "value_names": names,
+        "ref_id": draw(TEXTS),
+        "is_nullable": draw(st.booleans()),
+        "has_empty_labels": draw(st.booleans()),
+        "time_config": draw(st.none() | st.just({"interval": 15000})),
+        "display_names": draw(st.none() | st.just(lambda sets: [f"{item}" for item in sets])),
+        "first_meta": draw(st.none() | st.just({"custom": 1})),
+    }
+    if draw(st.booleans()):
+        times = draw(st.none() | st.lists(st.integers(0, 10**15), min_size=count, max_size=count).map(np.array))
+        return replace(FrameSet(Numbers(labels, draw(cells((count,)))), META, times=times), **options)
+    axes = draw(st.lists(TIMES, min_size=1, max_size=3))
+    block_of = np.array(draw(st.lists(st.integers(0, len(axes) - 1), min_size=count, max_size=count)), np.intp)
+    blocks, row_of = [], np.zeros(count, np.intp)
+    for index, axis in enumerate(axes):
+        members = np.flatnonzero(block_of == index)
+        row_of[members] = draw(st.permutations(range(len(members))))
+        blocks.append(Block(Axis(np.array(axis, np.int64)), draw(cells((len(members), len(axis))))))
+    return replace(FrameSet(Series(labels, tuple(blocks), block_of, row_of), META), **options)
+
+
+@st.composite
+def cells(draw: st.DrawFn, shape: tuple[int, ...]) -> Cells:
+    size = int(np.prod(shape))
+    values = np.array(draw(st.lists(VALUES, min_size=size, max_size=size)), np.float64).reshape(shape)
+    nulls = draw(st.none() | st.lists(st.booleans(), min_size=size, max_size=size))
+    return Cells.with_nulls(values, None if nulls is None else np.array(nulls, np.bool_).reshape(shape))
+
+
+def written(frames: Sequence[Frame]) -> bytes:
+    return b"".join(encoded for encoded, _ in response.fragments({"A": Result(frames)}))
+
+
+@given(frame_sets())
+def test_a_set_is_written_as_its_frames_are(frames: FrameSet) -> None:
+    """The bytes are the same, whatever the labels, names, values and times are."""
+    assert written(frames) == written(list(frames))
+
+
+@pytest.mark.parametrize("count", [1, 7, 3000])
+@pytest.mark.parametrize("length", [0, 1, 60, 30_000])
+def test_sets_of_any_size_are_written_in_fragments(count: int, length: int) -> None:
+    """Few long series and many short ones are the same bytes as their frames; no fragment has too many values."""
+    if count * length > 1_000_000:
+        count = 3
+    values = np.random.default_rng(1).random((count, length))
+    labels = LabelSets.of_mappings([{"n": str(number)} for number in range(count)])
+    frames = FrameSet(Series.stacked(labels, [Block(Axis(np.arange(length) * 10**9), Cells(values))]), META)
+    fragments = list(response.fragments({"A": Result(frames)}))
+    assert b"".join(encoded for encoded, _ in fragments) == written(list(frames))
+    assert max(cost for _, cost in fragments) <= 101_000
+
+
+@given(frame_sets())
+def test_one_frame_is_the_same_as_in_all_frames(frames: FrameSet) -> None:
+    """An index, a slice and an iteration give equal frames."""
+    everything = list(frames)
+    assert len(everything) == len(frames)
+    for index, frame in enumerate(everything):
+        assert written([frames[index]]) == written([frame]) == written(frames[index : index + 1])
+
+
+@given(frame_sets().map(lambda frames: replace(frames, first_meta=None)))
+def test_the_values_of_a_set_are_those_of_its_frames(frames: FrameSet) -> None:
+    """Expressions read the same items, in the same order."""
+    if isinstance(frames.values, Numbers):
+        frames = replace(frames, meta={**META, "type": "numeric-multi"})
+    together, one_by_one = values_of(frames), values_of(list(frames))
+    assert isinstance(together, Series | Numbers)
+    assert type(together) is type(one_by_one)
+    assert isinstance(one_by_one, Series | Numbers)
+    assert (together.labels, tuple(together.names)) == (one_by_one.labels, tuple(one_by_one.names))
+    for left, right in zip(_rows(together), _rows(one_by_one), strict=True):
+        np.testing.assert_array_equal(left.values, right.values)
+        np.testing.assert_array_equal(left.null_mask(), right.null_mask())
+
+
+def _rows(values: Series | Numbers) -> list[Cells]:
+    if isinstance(values, Numbers):
+        return [values.cells]
+    return [values.blocks[block].cells.at(row) for block, row in zip(values.block_of, values.row_of, strict=True)]
+
+
+@given(MAPPINGS, st.sampled_from(["", "__auto", "{{a}}", "{{b}} of {{ k }}", "fix % {}", "{{none}}"]))
+def test_the_names_of_a_set_are_those_of_its_series(mappings: list[dict[str, str]], legend: str) -> None:
+    """Names that are made for all series together are those of each series."""
+    query = PrometheusQuery("up", 1, 0, 1, 1, is_instant=False, is_range=True, legend=legend)
+    labels = LabelSets.of_mappings(mappings)
+    assert list(query.display_names(labels)) == [query.display_name(Labels.of(mapping)) for mapping in mappings]
+
+
+@given(MAPPINGS, st.data())
+def test_label_sets_are_those_of_their_mappings(mappings: list[dict[str, str]], data: st.DataObject) -> None:
+    """Columns of labels give the same sets, texts and JSON as sets of their own."""
+    labels, own = LabelSets.of_mappings(mappings), [Labels.of(mapping) for mapping in mappings]
+    positions = data.draw(st.lists(st.integers(0, len(own) - 1)).map(lambda chosen: np.array(chosen, np.intp)))
+    chosen = labels.at(positions)
+    assert labels.texts() == list(map(str, own))
+    assert labels.encoded() == [orjson.dumps(dict(item.pairs)) for item in own]
+    assert labels.max_count == max(map(len, own))
+    assert list(labels) == own
+    assert labels == LabelSets.of(own)
+    assert list(chosen) == [own[position] for position in positions]
+    assert len(set(labels)) == len({item.pairs for item in own})
