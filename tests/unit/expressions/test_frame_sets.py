@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import orjson
@@ -16,6 +17,7 @@ from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.values import Block, Cells, Numbers, Series
 from dashwright.expressions.formats import response
+from dashwright.expressions.formats.label_json import encode_labels
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 
@@ -37,7 +39,7 @@ def frame_sets(draw: st.DrawFn) -> FrameSet:
     labels = LabelSets.of_mappings(draw(MAPPINGS))
     count = len(labels)
     names = draw(st.just(()) | st.lists(TEXTS, min_size=count, max_size=count))
-    options = {
+    options: dict[str, Any] = {
         "value_name": draw(TEXTS),
         "value_names": names,
         "ref_id": draw(TEXTS),
@@ -137,7 +139,7 @@ def test_label_sets_are_those_of_their_mappings(mappings: list[dict[str, str]], 
     positions = data.draw(st.lists(st.integers(0, len(own) - 1)).map(lambda chosen: np.array(chosen, np.intp)))
     chosen = labels.at(positions)
     assert labels.texts() == list(map(str, own))
-    assert labels.encoded() == [orjson.dumps(dict(item.pairs)) for item in own]
+    assert encode_labels(labels) == [orjson.dumps(dict(item.pairs)) for item in own]
     assert labels.max_count == max(map(len, own))
     assert list(labels) == own
     assert labels == LabelSets.of(own)

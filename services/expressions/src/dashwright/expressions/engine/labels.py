@@ -3,11 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
-import orjson
 from numpy.typing import NDArray
-
-#: The JSON between two strings of an array. Quotes inside a string are escaped, so it occurs nowhere else.
-_STRING_SEPARATOR = b'","'
 
 
 class Labels:
@@ -65,8 +61,6 @@ class LabelSets(Sequence[Labels]):
         self._count = count
         # Computed when they are first read. A lock, as of ``cached_property``, would make concurrent requests wait.
         self._texts: list[str] | None = None
-        self._encoded: list[bytes] | None = None
-        self._encoded_columns: list[list[bytes]] | None = None
 
     @staticmethod
     def of(labels: Iterable[Labels]) -> "LabelSets":
@@ -93,6 +87,11 @@ class LabelSets(Sequence[Labels]):
         """The sorted keys of all sets, if they are stored as columns."""
         return self._keys
 
+    @property
+    def columns(self) -> Sequence[Sequence[str]]:
+        """The values of each key, in the order of ``keys``."""
+        return self._columns
+
     def column(self, key: str) -> Sequence[str] | None:
         """Return the values of a label, or None if the sets are not stored as columns or do not have the label."""
         return self._columns[self._keys.index(key)] if key in self._keys else None
@@ -114,23 +113,6 @@ class LabelSets(Sequence[Labels]):
             template = ", ".join([f"{key.replace('%', '%%')}=%s" for key in self._keys])
             self._texts = [template % row for row in zip(*self._columns, strict=True)] if self._columns else list(map(str, self))
         return self._texts
-
-    def encoded(self) -> list[bytes]:
-        """Return each set as a JSON object."""
-        if self._encoded is None:
-            if self._columns:
-                members = [b'%s:"%%s"' % orjson.dumps(key).replace(b"%", b"%%") for key in self._keys]
-                template = b"{" + b",".join(members) + b"}"
-                self._encoded = [template % row for row in zip(*self.encoded_columns(), strict=True)]
-            else:
-                self._encoded = [orjson.dumps(dict(labels.pairs)) for labels in self]
-        return self._encoded
-
-    def encoded_columns(self) -> list[list[bytes]]:
-        """Return the values of each label as JSON strings, without quotes."""
-        if self._encoded_columns is None:
-            self._encoded_columns = [encode_strings(column) for column in self._columns]
-        return self._encoded_columns
 
     @overload
     def __getitem__(self, index: int) -> Labels: ...
@@ -160,11 +142,6 @@ class LabelSets(Sequence[Labels]):
             rows = zip(*self._columns, strict=True) if keys else [()] * self._count
             self._labels = tuple([Labels(tuple(zip(keys, row, strict=True))) for row in rows])
         return self._labels
-
-
-def encode_strings(strings: Sequence[str]) -> list[bytes]:
-    """Return each string as JSON, without quotes."""
-    return orjson.dumps(list(strings))[2:-2].split(_STRING_SEPARATOR) if strings else []
 
 
 def _are_equal(left: Sequence[str], right: Sequence[str]) -> bool:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import Field, FieldType
 from dashwright.expressions.engine.frame_set import TIME_NAME, FrameSet
-from dashwright.expressions.engine.labels import encode_strings
 from dashwright.expressions.engine.values import Cells, Series
 from dashwright.expressions.formats.codec import (
     CHUNK_VALUES,
@@ -20,6 +19,7 @@ from dashwright.expressions.formats.codec import (
     encode_field_schema,
     encode_schema_start,
 )
+from dashwright.expressions.formats.label_json import encode_labels, encode_strings
 
 #: The cost of encoding a frame of a set, as a number of values.
 SET_FRAME_COST: Final = 30
@@ -110,7 +110,10 @@ class _SetWriter:
         rows, entities = _encode_rows(cells, has_times=times is not None)
         if times is None:
             return [b'}]},"data":{"values":[['] * len(indexes), rows, [entity + b"}}" for entity in entities]
-        encoded_times = [_encode_times(times[index : index + 1]) for index in indexes]
+        # The samples of a query have the same time, or few different ones.
+        distinct, index_of = np.unique(times[indexes.start : indexes.stop], return_inverse=True)
+        axes = [_encode_times(distinct[index : index + 1]) for index in range(len(distinct))]
+        encoded_times = [axes[index] for index in index_of.tolist()]
         tails = [entity + nanos + b"}}" for entity, (_, nanos) in zip(entities, encoded_times, strict=True)]
         return [time for time, _ in encoded_times], rows, tails
 
@@ -125,10 +128,10 @@ class _SetWriter:
         """Return the member ``labels`` of each value column, or nothing if no column has labels."""
         labels = self._frames.values.labels
         if self._frames.has_empty_labels:
-            return [b',"labels":' + encoded for encoded in labels.encoded()]
+            return [b',"labels":' + encoded for encoded in encode_labels(labels)]
         if not labels.max_count:
             return ()
-        return [b"" if encoded == b"{}" else b',"labels":' + encoded for encoded in labels.encoded()]
+        return [b"" if encoded == b"{}" else b',"labels":' + encoded for encoded in encode_labels(labels)]
 
     def _encode_configs(self) -> Sequence[bytes]:
         """Return the member ``config`` of each value column, or nothing if no column has a configuration."""

@@ -21,7 +21,7 @@ _MAX_SECONDS: Final = 9e9
 _NANOS_PER_MILLISECOND: Final = 1_000_000
 #: The number of points that are parsed together.
 _CHUNK_POINTS: Final = 50_000
-#: Bytes that occur in the JSON words true, false and null, which are no values of points, and not in numbers.
+#: Bytes of the JSON words true, false and null, which are invalid as points. Numbers do not contain them.
 _WORD_MARKS: Final = (b"u", b"s")
 
 #: Pairs of seconds and value: an array of the shape (series, points, 2).

@@ -12,6 +12,7 @@ from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.formats.label_json import encode_strings
 from dashwright.expressions.sources.prometheus import steps
 
 #: Grafana's default of ``intervalMs``, the distance of two points.
@@ -181,8 +182,7 @@ def _format_metrics(labels: LabelSets) -> Sequence[str]:
     if not keys:
         return names
     template = "%s{" + ", ".join([key.replace("%", "%%") + '="%s"' for key in keys]) + "}"
-    encoded = dict(zip(labels.keys, labels.encoded_columns(), strict=True))
-    columns = [[value.decode() for value in encoded[key]] for key in keys]
+    columns = [[value.decode() for value in encode_strings(labels.column(key) or ())] for key in keys]
     return [template % row for row in zip(names, *columns, strict=True)]
 
 

@@ -47,7 +47,7 @@ class _DataEnvelope(_Envelope):
     data: _Data | None = None
 
 
-class _Item(msgspec.Struct):
+class _Item(msgspec.Struct, gc=False):
     """A series or a sample of a result."""
 
     metric: dict[str, str] | None = None
