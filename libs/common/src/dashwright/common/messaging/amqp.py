@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import aio_pika
 import structlog
-from aio_pika.abc import AbstractExchange, AbstractRobustChannel, AbstractRobustConnection, AbstractRobustQueue
+from aio_pika.abc import AbstractRobustChannel, AbstractRobustConnection, AbstractRobustQueue
 from aio_pika.exceptions import AuthenticationError, ChannelNotFoundEntity, ChannelPreconditionFailed, ProbableAuthenticationError
 from aiormq.exceptions import ChannelAccessRefused, InvalidFrameError
 
 from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.amqp_inbox import AmqpInbox
 from dashwright.common.messaging.amqp_subscription import AmqpSubscription
-from dashwright.common.messaging.amqp_wire import CONNECTION_ERRORS, to_amqp, translate_errors, url_without_password
+from dashwright.common.messaging.amqp_wire import CONNECTION_ERRORS, publish, translate_errors, url_without_password
 from dashwright.common.messaging.broker import MAX_MESSAGE, Handler
 from dashwright.common.messaging.consumer import Consumer
 from dashwright.common.messaging.message import Message, check_size, with_id_and_trace
@@ -48,7 +48,7 @@ class AmqpBroker:
         self._reconnect_interval = reconnect_interval
         self._heartbeat = heartbeat
         self.max_message = max_message
-        self._exchanges: dict[str, AbstractExchange] = {}
+        self._exchanges = {"", *(exchange.name for exchange in topology.exchanges)}
         self._connection: AbstractRobustConnection | None = None
         self._is_disconnected = True
         self._publish_channel: AbstractRobustChannel | None = None
@@ -95,14 +95,13 @@ class AmqpBroker:
         Raises Unavailable, Unroutable or TooLarge.
         """
         check_size(message, self.max_message)
-        self._require_open(self._publish_channel)
-        target = self._exchanges.get(exchange)
-        if target is None:
+        channel = self._require_open(self._publish_channel)
+        if exchange not in self._exchanges:
             # RabbitMQ would close the channel, which all publishers share.
             raise Unroutable(f"There is no exchange {exchange!r}; publish to one of the topology")
         with translate_errors(f"Publishing to {exchange or routing_key}"):
             async with asyncio.timeout(timeout):
-                await target.publish(to_amqp(with_id_and_trace(message)), routing_key, mandatory=True)
+                await publish(channel, routing_key, with_id_and_trace(message), exchange=exchange, mandatory=True)
 
     async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:
         """Send a message to the ``reply_to`` address of another message. An address that no longer exists is no error."""
@@ -111,7 +110,7 @@ class AmqpBroker:
         with translate_errors("Replying"):
             async with asyncio.timeout(timeout):
                 # RabbitMQ delivers a mandatory message to a reply-to address, but also returns it as unroutable.
-                await channel.default_exchange.publish(to_amqp(message), reply_to, mandatory=False)
+                await publish(channel, reply_to, message, mandatory=False)
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> AmqpSubscription:
         """Run ``handler`` for each delivery of a queue, at most ``prefetch`` concurrently."""
@@ -178,11 +177,8 @@ class AmqpBroker:
         return channel
 
     async def _declare(self, channel: AbstractRobustChannel) -> None:
-        self._exchanges[""] = channel.default_exchange
         for exchange in self.topology.exchanges:
-            self._exchanges[exchange.name] = await channel.declare_exchange(
-                exchange.name, exchange.type, durable=True, passive=not self._may_declare
-            )
+            await channel.declare_exchange(exchange.name, exchange.type, durable=True, passive=not self._may_declare)
         for queue in self.topology.queues:
             await self._declare_queue(channel, queue.name)
 

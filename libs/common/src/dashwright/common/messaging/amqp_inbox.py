@@ -2,13 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
-from aio_pika import IncomingMessage
 from aio_pika.abc import AbstractRobustChannel
+from aiormq.abc import DeliveredMessage
 
-from dashwright.common.messaging.amqp_wire import from_amqp, to_amqp, translate_errors
+from dashwright.common.messaging.amqp_wire import from_amqp, publish, translate_errors
 from dashwright.common.messaging.message import Message, check_size, with_id_and_trace
 
 _PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
@@ -38,12 +36,12 @@ class AmqpInbox:
     async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
         """Send a message with this inbox as its reply address."""
         check_size(message, self._max_message)
-        outgoing = to_amqp(replace(with_id_and_trace(message) if mandatory else message, reply_to=_PSEUDO_QUEUE))
+        outgoing = with_id_and_trace(message) if mandatory else message
         with translate_errors(f"Sending to {routing_key}"):
             async with asyncio.timeout(timeout):
                 # After a reconnection, RabbitMQ rejects the reply address until the pseudo-queue is consumed again.
                 await self._consuming.wait()
-                await self._channel.default_exchange.publish(outgoing, routing_key, mandatory=mandatory)
+                await publish(self._channel, routing_key, outgoing, mandatory=mandatory, reply_to=_PSEUDO_QUEUE)
 
     async def close(self) -> None:
         """Close the channel and thereby the inbox."""
@@ -56,8 +54,8 @@ class AmqpInbox:
         await channel.basic_consume(_PSEUDO_QUEUE, self._deliver, no_ack=True)
         self._consuming.set()
 
-    async def _deliver(self, incoming: Any) -> None:
-        self._receive(from_amqp(IncomingMessage(incoming, no_ack=True)))
+    async def _deliver(self, incoming: DeliveredMessage) -> None:
+        self._receive(from_amqp(incoming.body, incoming.header.properties))
 
     def _on_closed(self, *_: object) -> None:
         """Report the loss of the channel. aio-pika calls this twice, and the second call is ignored."""

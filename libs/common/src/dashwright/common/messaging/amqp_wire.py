@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-import aio_pika
-from aio_pika.abc import AbstractIncomingMessage
+from aio_pika import DeliveryMode
+from aio_pika.abc import AbstractIncomingMessage, AbstractRobustChannel
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, ChannelNotFoundEntity, DeliveryError, PublishError
+from aiormq import spec
 
 from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.message import (
@@ -27,36 +28,51 @@ from dashwright.common.messaging.message import (
 #: connection while it was being opened.
 CONNECTION_ERRORS = (AMQPError, ChannelInvalidStateError, OSError, StopAsyncIteration)
 
+_TRANSIENT, _PERSISTENT = DeliveryMode.NOT_PERSISTENT.value, DeliveryMode.PERSISTENT.value
 
-def to_amqp(message: Message) -> aio_pika.Message:
-    """Return a message as an aio-pika message."""
-    return aio_pika.Message(
-        message.body,
+
+async def publish(
+    channel: AbstractRobustChannel, routing_key: str, message: Message, *, exchange: str = "", mandatory: bool, reply_to: str | None = None
+) -> None:
+    """Publish a message. If the channel is confirmed, wait until the broker has accepted it. ``reply_to`` replaces that of the message.
+
+    The message goes to the channel of aiormq, since the publishing of aio-pika would copy it into two more objects.
+    """
+    if channel.is_closed:
+        raise ChannelInvalidStateError(f"{channel!r} closed")
+    properties = spec.Basic.Properties(
         headers=dict(message.headers),
         content_type=message.content_type,
-        delivery_mode=aio_pika.DeliveryMode.PERSISTENT if message.persistent else aio_pika.DeliveryMode.NOT_PERSISTENT,
+        delivery_mode=_PERSISTENT if message.persistent else _TRANSIENT,
         correlation_id=message.correlation_id,
-        reply_to=message.reply_to,
+        reply_to=reply_to or message.reply_to,
         message_id=message.message_id,
         # RabbitMQ closes the channel on a negative expiration.
-        expiration=None if message.expiration is None else max(0.0, message.expiration),
-        priority=message.priority or None,
+        expiration=None if message.expiration is None else str(max(0, int(message.expiration * 1000))),
+        priority=message.priority,
+    )
+    connected_channel = await channel.get_underlay_channel()
+    await connected_channel.basic_publish(
+        message.body, exchange=exchange, routing_key=routing_key, properties=properties, mandatory=mandatory
     )
 
 
-def from_amqp(incoming: AbstractIncomingMessage) -> Message:
-    """Return a received message, without headers of the broker (``x-…``) and headers of unsupported types."""
-    headers = {name: value for name, value in incoming.headers.items() if isinstance(value, (str, int, bool)) and not name.startswith("x-")}
+def from_amqp(body: bytes, properties: spec.Basic.Properties | AbstractIncomingMessage) -> Message:
+    """Return a received message, without headers of the broker (``x-…``) and headers of unsupported types.
+
+    The expiration is that of an aio-pika message; properties have it as text, which is not read.
+    """
+    headers = properties.headers or {}
     return Message(
-        body=incoming.body,
-        headers=headers,
-        message_id=incoming.message_id,
-        correlation_id=incoming.correlation_id,
-        reply_to=incoming.reply_to,
-        content_type=incoming.content_type or "",
-        persistent=incoming.delivery_mode == aio_pika.DeliveryMode.PERSISTENT,
-        expiration=incoming.expiration if isinstance(incoming.expiration, float) else None,
-        priority=incoming.priority or 0,
+        body=body,
+        headers={name: value for name, value in headers.items() if isinstance(value, (str, int, bool)) and not name.startswith("x-")},
+        message_id=properties.message_id,
+        correlation_id=properties.correlation_id,
+        reply_to=properties.reply_to,
+        content_type=properties.content_type or "",
+        persistent=properties.delivery_mode == _PERSISTENT,
+        expiration=properties.expiration if isinstance(properties.expiration, float) else None,
+        priority=properties.priority or 0,
     )
 
 
@@ -65,7 +81,7 @@ def to_delivery(incoming: AbstractIncomingMessage) -> Delivery:
 
     A quorum queue counts redeliveries in a header. A classic queue only marks a delivery as redelivered.
     """
-    message = from_amqp(incoming)
+    message = from_amqp(incoming.body, incoming)
     redelivered = bool(incoming.redelivered)
     redeliveries = incoming.headers.get("x-delivery-count", 0)
     return Delivery(
