@@ -56,7 +56,7 @@ docs: setup  ## write generated tables, pictures, the settings of docker-compose
 	@.venv/bin/python -m deploy.settings
 	@.venv/bin/python -m deploy.definitions
 
-bench:  ## measure against bare references (ROWS=E1,E10)
+bench:  ## measure against bare references (ROWS=E1,R)
 	@requirements/install bench
 	@.venv/bin/python -m benchmarks
 

@@ -1,4 +1,4 @@
-"""``make bench [ROWS=Q1,E10]``: runs benchmarks, prints the table and writes it as JSON to benchmarks/results/."""
+"""``make bench [ROWS=Q1,R]``: runs benchmarks, prints the table and writes it as JSON to benchmarks/results/."""
 
 import json
 import os
@@ -29,6 +29,8 @@ from benchmarks import (
 )
 from benchmarks.jobs import backlog, small
 from benchmarks.row import Row
+from benchmarks.sources import load
+from benchmarks.sources import rows as sources
 from benchmarks.sync import rows as syncs
 from benchmarks.sync import whole
 
@@ -60,6 +62,16 @@ SERVED: dict[str, list[Served]] = {
     "Q2": [small.rows],
     "Q3": [backlog.rows],
     "Q7": [concurrent_writes.rows],
+    "R1": [sources.instant],
+    "R2": [sources.ranges],
+    "R3": [sources.long_ranges],
+    "R4": [sources.shown],
+    "R5": [sources.rules],
+    "R6": [sources.spaces],
+    "R7": [load.one_request],
+    "R8": [sources.postgres],
+    "R9": [load.many_requests],
+    "R10": [load.small_requests],
     "S1": [syncs.full],
     "S2": [syncs.unchanged],
     "S3": [syncs.incremental],
@@ -112,14 +124,20 @@ def show(rows: list[Row]) -> None:
         print(f"| {row.id:4} | {row.path:48} | {product:>10} | {reference:>10} | {row.ratio:6.3g} | {row.goal:6.3g} | {met:3} |")
 
 
+def _selected(name: str, known: list[str]) -> list[str]:
+    """Return the benchmark with a name, or all whose ids begin with a letter."""
+    return [name] if name in known else [one for one in known if one[0] == name]
+
+
 def main() -> int:
     """Run the benchmarks of the command line; return the exit status."""
     known = list(dict.fromkeys([*ALONE, *SERVED]))
-    body = [name for name in os.environ.get("ROWS", "").split(",") if name] or known
-    if unknown := [name for name in body if name not in known]:
+    names = [name for name in os.environ.get("ROWS", "").split(",") if name]
+    if unknown := [name for name in names if not _selected(name, known)]:
         print(f"unknown rows: {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
         return 2
-    rows = uvloop.run(measure(body))
+    wanted = dict.fromkeys(one for name in names for one in _selected(name, known))
+    rows = uvloop.run(measure(list(wanted) or known))
     rows.sort(key=lambda row: (row.id[0], int(row.id[1:] or 0)))
     show(rows)
     results = Path(__file__).parent / "results"

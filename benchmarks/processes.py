@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -34,6 +35,22 @@ async def read_line(log: Path, read: Callable[[str], str]) -> str:
             if found := _first(log, read):
                 return found
             await asyncio.sleep(0.05)
+
+
+def resident_memory(pid: int) -> float:
+    """Return the current memory of a process in MB, without that of its child processes."""
+    return _memory(pid, "VmRSS")
+
+
+def peak_memory(pid: int) -> float:
+    """Return the largest memory that a process has had, in MB, without that of its child processes."""
+    return _memory(pid, "VmHWM")
+
+
+def _memory(pid: int, field: str) -> float:
+    found = re.search(rf"{field}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024 / 1e6
 
 
 def _first(log: Path, read: Callable[[str], str]) -> str:

@@ -20,6 +20,7 @@ import asyncpg
 from tests.acceptance.processes import Stack
 
 from benchmarks.bare_gateway import DASHBOARDS
+from benchmarks.processes import peak_memory, resident_memory
 from benchmarks.row import Row
 from benchmarks.wire import Wire
 
@@ -90,13 +91,13 @@ async def crowd(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         wire = await Wire.open(address)
         opened.push_async_callback(wire.close)
         version = await _position(wire)
-        at_rest = _resident(stack.gateway.pid)
+        at_rest = resident_memory(stack.gateway.pid)
         watchers = await _open_watches(opened, address, _watch(wire, _COLLECTION, version), HEARERS)
         others = await _open_watches(opened, address, _watch(wire, _FOLDERS, version), CROWD - HEARERS)
         before = _seconds_of(stack.gateway.pid)
         await asyncio.sleep(_IDLE_SECONDS)
         busy = (_seconds_of(stack.gateway.pid) - before) / _IDLE_SECONDS
-        waiting = _resident(stack.gateway.pid)
+        waiting = resident_memory(stack.gateway.pid)
         soon = await _delivery_seconds(wire, watchers, _COLLECTION)
         later = await _delivery_seconds(wire, others, _FOLDERS)
     each = (waiting - at_rest) * 1000 / CROWD
@@ -122,7 +123,7 @@ async def namespace(database_url: str, amqp_url: str, folder: Path) -> list[Row]
         for what, read in (("listed", _listed), ("paged by 500", _paged), ("watched from the start", _watched)):
             count = await read(wire)
             assert count == MANY, f"{count} dashboards were {what}"
-            found.append(Row("W3", f"{MANY:,} dashboards {what}, the gateway's memory", "MB", _most(stack.gateway.pid), _MEMORY, 1))
+            found.append(Row("W3", f"{MANY:,} dashboards {what}, the gateway's memory", "MB", peak_memory(stack.gateway.pid), _MEMORY, 1))
     return found
 
 
@@ -168,9 +169,9 @@ async def _bare(opened: AsyncExitStack) -> float:
     opened.callback(process.terminate)
     assert process.stdout is not None
     address = (await process.stdout.readline()).decode().strip()
-    before = _resident(process.pid)
+    before = resident_memory(process.pid)
     await _open_watches(opened, address, f"GET / HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\n\r\n".encode(), CROWD)
-    return (_resident(process.pid) - before) * 1000 / CROWD
+    return (resident_memory(process.pid) - before) * 1000 / CROWD
 
 
 async def _fill(database_url: str) -> None:
@@ -232,21 +233,6 @@ def _allow_files() -> None:
     """Raise the limit of open files: this process has the other end of each connection."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _resident(pid: int) -> float:
-    """Return the resident memory in MB."""
-    return _field(pid, "VmRSS")
-
-
-def _most(pid: int) -> float:
-    """Return the peak memory in MB."""
-    return _field(pid, "VmHWM")
-
-
-def _field(pid: int, name: str) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith(name))
 
 
 def _seconds_of(pid: int) -> float:

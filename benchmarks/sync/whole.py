@@ -1,7 +1,6 @@
 """S4, M1 and M2: the services as separate processes, while a sync is running and at rest."""
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -9,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.acceptance.client import PROVISIONING, Client
-from tests.acceptance.processes import Service, Stack
+from tests.acceptance.processes import Stack
 
+from benchmarks.processes import peak_memory, resident_memory
 from benchmarks.row import Row
 from benchmarks.sync.corpus import Corpus
 from benchmarks.sync.rows import FEW, MANY, served
@@ -23,7 +23,6 @@ _PAGE: Final = 500
 _SECONDS: Final = 1800
 _READERS: Final = 16
 _READS: Final = 400
-_MB: Final = 1e6
 
 _REST, _LOAD, _WORKER, _GROWTH = 150, 300, 250, 1.5
 
@@ -76,9 +75,9 @@ async def memory(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
             await stack.jobs_worker.stop()
             worker = await stack.add_jobs_worker()
             await _synced(client, name, host)
-            peaks.append(_resident(worker, "VmHWM"))
+            peaks.append(peak_memory(worker.pid))
         await _load(stack.address)
-        under_load = _resident(gateway, "VmHWM")
+        under_load = peak_memory(gateway.pid)
     few, many = peaks
     return [
         Row("M1", f"worker that synced {MANY:,}, to one with {FEW:,}", "MB", many, few, _GROWTH),
@@ -92,7 +91,7 @@ async def at_rest(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     async with _service(database_url, amqp_url, folder) as (stack, _, _):
         services = {"gateway": stack.gateway, "jobs worker": stack.jobs_worker, "expressions worker": stack.expressions}
         return [
-            Row("M2", f"{name} at rest, to {_REST} MB", "MB", _resident(service, "VmRSS"), _REST, 1) for name, service in services.items()
+            Row("M2", f"{name} at rest, to {_REST} MB", "MB", resident_memory(service.pid), _REST, 1) for name, service in services.items()
         ]
 
 
@@ -129,10 +128,3 @@ async def _synced(client: Client, name: str, host: str) -> None:
 async def _finished(client: Client, name: str) -> None:
     ended: Any = (await client.wait_for_job(await client.sync(name), seconds=_SECONDS))["status"]
     assert ended["state"] == "success", ended
-
-
-def _resident(service: Service, what: str) -> float:
-    """Return ``VmRSS`` (current) or ``VmHWM`` (peak) in MB."""
-    found = re.search(rf"{what}:\s+(\d+) kB", Path(f"/proc/{service.pid}/status").read_text())
-    assert found is not None
-    return int(found[1]) * 1024 / _MB

@@ -1,0 +1,68 @@
+"""A stub of Prometheus' HTTP API that sends prepared bodies from memory: ``python -m benchmarks.sources.stub``.
+
+It prints its address when it is ready. The first word of a query selects the body, so ``compact_1000 > -7`` and
+``compact_1000 > -8`` get the same 1,000 series.
+"""
+
+import asyncio
+import functools
+import json
+import random
+import re
+from typing import Any
+
+import uvloop
+from aiohttp import web
+
+from benchmarks.sources.work import SPACED
+
+_QUERY = re.compile(r"(\w+)_(\d+)\b")
+
+
+def labels_of(number: int) -> dict[str, str]:
+    """Return the labels of the series with a number."""
+    return {
+        "host": f"node-{number:05}",
+        "zone": f"zone-{number % 5}",
+        "job": f"job-{number % 12}",
+        "pod": f"pod-{number % 89}-of-{number % 7}",
+    }
+
+
+@functools.cache
+def _body(metric: str, count: int, start: int, end: int, step: int) -> bytes:
+    """Return the body for a range, or for an instant if ``step`` is 0."""
+    chance = random.Random(count)
+    times = range(start, end + 1, step) if step else [end]
+    result = []
+    for number in range(count):
+        points = [[time, f"{chance.uniform(0, 100):.6f}"] for time in times]
+        member: dict[str, Any] = {"values": points} if step else {"value": points[0]}
+        result.append({"metric": {"__name__": metric, **labels_of(number)}, **member})
+    data = {"resultType": "matrix" if step else "vector", "result": result}
+    if metric == SPACED:
+        reversed_series = [dict(reversed(series.items())) for series in result]
+        return json.dumps({"data": {"result": reversed_series, "resultType": data["resultType"]}, "status": "success"}).encode()
+    return json.dumps({"status": "success", "data": data}, separators=(",", ":")).encode()
+
+
+async def _respond(request: web.BaseRequest) -> web.Response:
+    form = await request.post()
+    match = _QUERY.match(str(form["query"]))
+    assert match is not None, form
+    start, end, step = (int(str(form[name])) for name in ("start", "end", "step")) if "step" in form else (0, int(str(form["time"])), 0)
+    return web.Response(body=_body(match[1], int(match[2]), start, end, step), content_type="application/json")
+
+
+async def main() -> None:
+    """Serve until the process ends."""
+    runner = web.ServerRunner(web.Server(_respond, access_log=None))
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    print(f"http://127.0.0.1:{site.port}", flush=True)
+    await asyncio.get_running_loop().create_future()
+
+
+if __name__ == "__main__":
+    uvloop.run(main())

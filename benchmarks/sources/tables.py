@@ -1,0 +1,51 @@
+"""The tables of R8, with the series that the stub has, and the role that reads them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+from secrets import token_hex
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from benchmarks.sources.stub import labels_of
+from benchmarks.sources.work import POSTGRES, START, STEP
+
+POINTS: Final = 60
+SERIES: Final = (1_000, 10_000)
+
+
+async def create(connection: "asyncpg.Connection[Any]", database_url: str) -> dict[str, Any]:
+    """Create the tables in the order of time, and return the data source that reads them."""
+    for count in SERIES:
+        table = f"points_{count}"
+        await connection.execute(
+            f"create table {table} (time timestamptz not null, host text not null, zone text not null, job text not null, "
+            "pod text not null, value double precision not null)"
+        )
+        await connection.copy_records_to_table(table, records=_points(count))
+        await connection.execute(f"create index on {table} (time)")
+        await connection.execute(f"vacuum analyze {table}")
+    role, password = f"reader_{token_hex(4)}", token_hex(8)
+    await connection.execute(f"create role {role} login password '{password}'")
+    await connection.execute(f"grant select on {', '.join(f'points_{count}' for count in SERIES)} to {role}")
+    parts = urlsplit(database_url)
+    return {
+        "name": POSTGRES,
+        "uid": POSTGRES,
+        "type": "grafana-postgresql-datasource",
+        "url": f"{parts.hostname}:{parts.port}",
+        "user": role,
+        "jsonData": {"database": parts.path.strip("/"), "sslmode": "disable"},
+        "secureJsonData": {"password": password},
+    }
+
+
+def _points(count: int) -> Iterator[tuple[datetime, str, str, str, str, float]]:
+    chance = Random(count)
+    labels = [labels_of(number) for number in range(count)]
+    for point in range(POINTS):
+        time = datetime.fromtimestamp(START, UTC) + timedelta(seconds=point * STEP)
+        for one in labels:
+            yield time, one["host"], one["zone"], one["job"], one["pod"], round(chance.uniform(0, 100), 6)
