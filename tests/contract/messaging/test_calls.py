@@ -54,6 +54,24 @@ async def test_a_small_response_is_one_message(calls: CallFactory, monkeypatch: 
     assert len(recorded) == 2
 
 
+async def test_a_response_is_not_announced_after_its_beginning(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An announcement that becomes due while the response is sent is omitted, so that the caller does not cancel an ended call."""
+    client, server = await calls.client(), await calls.server(echo)
+    server.announce_after = 0
+    inbox = server._inbox
+    assert inbox is not None
+    send, sent = inbox.send, list[Message]()
+
+    async def recording(routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
+        sent.append(message)
+        await send(routing_key, message, mandatory=mandatory, timeout=timeout)
+
+    monkeypatch.setattr(inbox, "send", recording)
+    assert (await client.call(calls.broker.topology.query, b"hello", timeout=5)).complete_body == b"hello"
+    await server.stop(drain=5)
+    assert [message.body for message in sent] == [b"hello"]
+
+
 @pytest.mark.parametrize(("size", "chunk"), [(1, 1), (10, 3), (9, 3), (8, 9), (100_000, 777), (5 * 2**20 + 1, 2**20)])
 async def test_a_large_response_is_unchanged(calls: CallFactory, size: int, chunk: int) -> None:
     """Chunks of any size arrive once and in order."""

@@ -178,6 +178,7 @@ class _Call:
         self._attempt = attempt
         self._deadline = deadline
         self._idle_timeout = idle_timeout
+        self._has_replied = False
         self._sent_count = 0
         self._read_count = 0
         self._progressed = asyncio.Event()
@@ -286,12 +287,16 @@ class _Call:
         self._set_timeout(self._idle_timeout)
 
     async def _announce(self) -> None:
+        # The caller knows the address from a chunk. After the last one, it would take the announcement for a call that it must cancel.
+        if self._has_replied:
+            return
         try:
             await self._send(b"", {})
         except Unavailable as error:
             _log.info("rpc_announcement_not_sent", error=error.message)
 
     async def _send(self, body: bytes, headers: dict[str, Header]) -> None:
+        self._has_replied = True
         headers[wire.ATTEMPT] = self._attempt
         message = Message(body=body, headers=headers, correlation_id=self._request.correlation_id, persistent=False)
         assert self._request.reply_to is not None
