@@ -18,7 +18,7 @@ MINUTES = float(os.environ.get("FAULT_MINUTES", "10"))
 SEED = int(os.environ.get("FAULT_SEED") or secrets.randbelow(1_000_000))
 REPORT_FOLDER = Path(os.environ.get("FAULT_REPORT", "fault-report"))
 
-_AUDIT_SECONDS = 600
+_AUDIT_SECONDS = 1200
 
 
 @pytest.mark.faults
