@@ -16,7 +16,7 @@ from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.values import Block, Cells, Numbers, Series
-from dashwright.expressions.formats import response
+from dashwright.expressions.formats import arrow, response
 from dashwright.expressions.formats.label_json import encode_labels
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
@@ -145,3 +145,11 @@ def test_label_sets_are_those_of_their_mappings(mappings: list[dict[str, str]], 
     assert labels == LabelSets.of(own)
     assert list(chosen) == [own[position] for position in positions]
     assert len(set(labels)) == len({item.pairs for item in own})
+
+
+@given(frame_sets())
+def test_a_set_is_the_same_in_arrow_as_its_frames(frames: FrameSet) -> None:
+    """A stream that is made from the template of another series is the one that the frame alone has."""
+    together = b"".join(encoded for encoded, _ in arrow.fragments({"A": Result(frames)}))
+    one_by_one = [encoded for frame in frames for encoded, _ in arrow.fragments({"A": Result([frame])})]
+    assert together == b"".join(one_by_one)

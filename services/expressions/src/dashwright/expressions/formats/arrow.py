@@ -7,6 +7,7 @@ timestamp[ns, UTC]; an enum is its uint16, with its names in ``config``; JSON ha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import nanoarrow
@@ -61,7 +62,9 @@ class ArrowFrameWriter:
     def __init__(self) -> None:
         self._meta: Mapping[str, Any] | None = None
         self._meta_json = ""
-        self._templates: dict[tuple[Any, ...], tuple[bytes, bytes]] = {}  # The bytes of the header before and after the labels.
+        self._templates: dict[tuple[Any, ...], _Template] = {}
+        self._time_config: Mapping[str, Any] | None = None
+        self._time_config_json = b""
 
     def write(self, frame: Frame) -> Iterator[Fragment]:
         """Yield the stream of a frame in fragments of one batch of rows."""
@@ -93,28 +96,30 @@ class ArrowFrameWriter:
     def _encode_series(self, frame: Frame) -> bytes:
         """Return the stream of a series, the same bytes as ``_encode_frame``, from a template if there is one."""
         times, values = frame.fields
-        labels = b"" if values.labels is None else orjson.dumps(dict(values.labels.pairs))
+        metadata = [_json_of(None if values.labels is None else dict(values.labels.pairs)), _json_of(values.config)]
         # -1 is a series without a null mask: its stream differs from that of a mask without nulls.
         validity, null_count = b"", -1
         if values.nulls is not None:
             validity, null_count = _validity(values.nulls).tobytes(), int(np.count_nonzero(values.nulls))
             validity += bytes(-len(validity) % _ALIGNMENT_BYTES)
         body = (np.ascontiguousarray(times.values).data, validity, np.ascontiguousarray(values.values).data, _END)
-        # Everything else that the stream depends on; the length of the labels changes offsets in the header.
-        shape = len(times.values), null_count, len(labels), values.nullable, times.nullable
+        # Everything else that the stream depends on; the lengths of the metadata change offsets in the header.
+        shape = len(times.values), null_count, *map(len, metadata), values.nullable, times.nullable, self._time_config_of(times)
         key = *shape, values.name, times.name, frame.name, frame.ref_id, self._meta_of(frame)
         if key in self._templates:
-            head, tail = self._templates[key]
-            return b"".join((head, labels, tail, *body))
+            return b"".join((*self._templates[key].header(metadata), *body))
         stream = self._encode_frame(frame)
-        if len(self._templates) < _MAX_TEMPLATES:
-            # If the bytes of the labels occur twice in the header, the place to replace is unknown.
-            end = b"".join(body)
-            header = stream.removesuffix(end)
-            parts = header.split(labels) if labels else [header, b""]
-            if stream.endswith(end) and len(parts) == 2:
-                self._templates[key] = parts[0], parts[1]
+        end = b"".join(body)
+        if len(self._templates) < _MAX_TEMPLATES and stream.endswith(end):
+            template = _Template.of(stream.removesuffix(end), metadata)
+            if template is not None:
+                self._templates[key] = template
         return stream
+
+    def _time_config_of(self, times: Field) -> bytes:
+        if times.config is not self._time_config:
+            self._time_config, self._time_config_json = times.config, _json_of(times.config)
+        return self._time_config_json
 
     def _metadata(self, frame: Frame) -> dict[str, str]:
         return {"refId": frame.ref_id, "name": frame.name, "meta": self._meta_of(frame)}
@@ -126,18 +131,44 @@ class ArrowFrameWriter:
 
 
 def _is_series(frame: Frame) -> bool:
-    """Return whether the frame is one series: times without nulls and float64 values, both without configuration."""
+    """Return whether the frame is one series: times without nulls and float64 values."""
     if len(frame.fields) != 2:
         return False
     times, values = frame.fields
-    return (
-        times.type is FieldType.TIME
-        and times.nulls is None
-        and times.labels is None
-        and times.config is None
-        and values.type is FieldType.FLOAT64
-        and values.config is None
-    )
+    return times.type is FieldType.TIME and times.nulls is None and times.labels is None and values.type is FieldType.FLOAT64
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """The header of a stream without the metadata in which the series of a query differ."""
+
+    parts: Sequence[bytes]  #: The bytes before, between and after the metadata.
+    order: Sequence[int]  #: The positions of the metadata, in the order in which the header has them.
+
+    @staticmethod
+    def of(header: bytes, metadata: Sequence[bytes]) -> "_Template | None":
+        """Return the template of a header, or None if the place of a metadata is unknown, because it occurs twice."""
+        present = [index for index, encoded in enumerate(metadata) if encoded]
+        if any(header.count(metadata[index]) != 1 for index in present):
+            return None
+        order = sorted(present, key=lambda index: header.index(metadata[index]))
+        parts, position = [], 0
+        for index in order:
+            start = header.index(metadata[index])
+            parts.append(header[position:start])
+            position = start + len(metadata[index])
+        return _Template([*parts, header[position:]], order)
+
+    def header(self, metadata: Sequence[bytes]) -> Iterator[bytes]:
+        """Yield the parts of the header with the metadata of another series."""
+        for part, index in zip(self.parts, self.order, strict=False):
+            yield part
+            yield metadata[index]
+        yield self.parts[-1]
+
+
+def _json_of(document: Mapping[str, Any] | None) -> bytes:
+    return b"" if document is None else orjson.dumps(document)
 
 
 def _schema(metadata: Mapping[str, str], field_schemas: Sequence[Any]) -> Any:
