@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from contextvars import copy_context
@@ -20,6 +20,8 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.observability import metrics
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
+from dashwright.expressions.engine.frame_set import FrameSet
+from dashwright.expressions.engine.limit_checks import size_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.memory import UNBOUNDED, MemoryBudget, Reservation
 from dashwright.expressions.evaluation import Evaluation, evaluate_fetched
@@ -46,6 +48,9 @@ _MAX_POINTS_ON_LOOP = 1_000
 
 #: Types of expressions that may return more points than they read, or that wait for another process.
 _TYPES_IN_THREADS = frozenset({"resample", "sql"})
+
+#: Types of expressions that join the items of two inputs.
+_TYPES_WITH_UNIONS = frozenset({"math"})
 
 #: Approximate bytes of memory that parsing takes for each byte of a body.
 _MEMORY_PER_BODY_BYTE = 8
@@ -203,13 +208,24 @@ def _is_slow_to_parse(body: bytes) -> bool:
 
 
 def _is_brief(request: Request, fetched: FetchedResults) -> bool:
-    """Return whether the evaluation is brief enough for the event loop, whatever the expressions are.
+    """Return whether the evaluation is brief enough for the event loop.
 
-    Each query must have returned at most one item, because unions multiply items.
+    If an expression may form unions, which multiply items, each query must have returned at most one item.
     """
-    if not _TYPES_IN_THREADS.isdisjoint(request.types.values()):
+    types = set(request.types.values())
+    if not types.isdisjoint(_TYPES_IN_THREADS):
         return False
+    if types.isdisjoint(_TYPES_WITH_UNIONS):
+        return all(_is_brief_set(result.frames) for result in fetched.results.values())
     return all(len(result.frames) <= 1 and all(map(_is_one_brief_item, result.frames)) for result in fetched.results.values())
+
+
+def _is_brief_set(frames: Sequence[Frame]) -> bool:
+    """Return whether there are few items with few points."""
+    if not isinstance(frames, FrameSet):
+        return len(frames) <= 1 and all(map(_is_one_brief_item, frames))
+    items, points = size_of(frames.values)
+    return items <= _MAX_POINTS_ON_LOOP and points <= _MAX_POINTS_ON_LOOP
 
 
 def _is_one_brief_item(frame: Frame) -> bool:

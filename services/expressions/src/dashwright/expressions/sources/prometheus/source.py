@@ -29,7 +29,7 @@ _UNAUTHORIZED: Final = frozenset({401, 403})
 _QUERY_ERRORS: Final = frozenset({400, 422})
 _WRONG_ENDPOINT: Final = frozenset({404, 405})
 #: The largest response in bytes that is parsed on the event loop.
-_MAX_BYTES_ON_LOOP: Final = 50_000
+_MAX_BYTES_ON_LOOP: Final = 150_000
 
 
 class Prometheus(Source):
