@@ -3,6 +3,7 @@
 import math
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,22 @@ async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
     ]
     assert (await ask("random_walk", alias="mine"))[0].fields[1].name == "mine"
     assert isinstance(values_of([first, second], TYPE), Series)
+
+
+@pytest.mark.parametrize("span", [timedelta(0), timedelta(minutes=5), timedelta(hours=5)])
+@pytest.mark.parametrize("drop_percent", [0, 30])
+async def test_a_random_walk_takes_the_numbers_of_the_standard_generator(span: timedelta, drop_percent: int) -> None:
+    """A walk of any length has the numbers of a loop over the points with Python's generator, so results stay equal in later versions."""
+    (frame,) = await ask("random_walk", span=span, intervalMs=10_000, noise=2, spread=3, dropPercent=drop_percent)
+    end = BEGIN + span // timedelta(milliseconds=1)
+    random = Random(f"A {BEGIN} {end} 0")
+    position, expected = random.random() * 100, []
+    for time in range(BEGIN, end, 10_000):
+        value = position + random.random() * 2
+        if not drop_percent or random.random() >= drop_percent / 100:
+            expected.append((time, value))
+        position += (random.random() - 0.5) * 3
+    assert list(zip(seen(frame.fields[0]), seen(frame.fields[1]), strict=True)) == expected
 
 
 async def test_a_random_walk_can_be_repeated() -> None:

@@ -6,10 +6,12 @@ from typing import Final
 import numpy as np
 
 from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.axis import Times
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limit_checks import ITEM_BYTES, POINT_BYTES
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.values import Floats
 from dashwright.expressions.sources.testdata.naming import labels_of, series_name
 from dashwright.expressions.sources.testdata.properties import Properties
 
@@ -17,6 +19,8 @@ from dashwright.expressions.sources.testdata.properties import Properties
 _MAX_POINTS: Final = 10_000
 
 _NANOS_PER_MILLISECOND: Final = 1_000_000
+#: The number of random numbers from which numpy is faster than the standard library.
+_MIN_NUMBERS_OF_NUMPY: Final = 1000
 _ADVICE: Final = "ask for fewer series, a shorter time range or a larger interval"
 
 
@@ -32,10 +36,11 @@ def random_walks(query: Properties, count: int, limits: Limits) -> list[Frame]:
     if count * point_count > limits.query_points:
         raise limits.refusal("query_points", f"{count} series of {point_count} points were requested", _ADVICE)
     limits.memory.reserve(count * (ITEM_BYTES + point_count * POINT_BYTES))
+    times = np.array(_instants(query), np.int64) * _NANOS_PER_MILLISECOND
     frames = []
     for index in range(count):
         limits.deadline.check()
-        frames.append(_random_walk(query, index))
+        frames.append(_random_walk(query, index, times))
     return frames
 
 
@@ -44,29 +49,55 @@ def _instants(query: Properties) -> range:
     return range(query.start, query.end, query.interval)[:_MAX_POINTS]
 
 
-def _random_walk(query: Properties, index: int) -> Frame:
+def _random_walk(query: Properties, index: int, times: Times) -> Frame:
     # The standard library's generator returns the same numbers in every version and on every machine.
     random = Random(f"{query.ref_id} {query.start} {query.end} {index}")
-    position = query.number("startValue", random.random() * 100)
+    start = query.number("startValue", random.random() * 100)
     spread, noise = query.number("spread", 1), query.number("noise", 0)
     drop_probability = query.number("dropPercent", 0) / 100
     minimum, maximum = query.number("min", -np.inf), query.number("max", np.inf)
-    times, values = [], []
-    for instant in _instants(query):
-        value = position + random.random() * noise
+    has_drops = drop_probability > 0
+    # For each point: its noise, whether it is dropped, and the move to the next one.
+    numbers_per_point = 3 if has_drops else 2
+    numbers = _random_numbers(random, len(times) * numbers_per_point).reshape(len(times), numbers_per_point)
+    noises, moves = numbers[:, 0] * noise, (numbers[:, -1] - 0.5) * spread
+    values = np.cumsum(np.concatenate([[start], moves[:-1]]))[: len(times)] + noises
+    if bool((values < minimum).any()) or bool((values > maximum).any()):
+        values = _bounded_walk(start, noises.tolist(), moves.tolist(), minimum, maximum)
+    if has_drops:
+        is_kept = numbers[:, 1] >= drop_probability
+        times, values = times[is_kept], values[is_kept]
+    name = series_name(query.ref_id, query.string("alias"), index)
+    fields = (
+        Field("time", FieldType.TIME, times, config={"interval": query.interval}),
+        Field(name, FieldType.FLOAT64, values, nullable=True, labels=labels_of(query.string("labels"), index)),
+    )
+    return Frame(fields, meta={"type": "timeseries-multi", "custom": {"customStat": 10}})
+
+
+def _random_numbers(random: Random, count: int) -> Floats:
+    """Return the next numbers of the generator."""
+    if count < _MIN_NUMBERS_OF_NUMPY:
+        return np.array([random.random() for _ in range(count)], np.float64)
+    # numpy has the same generator; its state takes longer to copy than a few numbers take.
+    *key, position = random.getstate()[1]
+    generator = np.random.RandomState()
+    generator.set_state({"bit_generator": "MT19937", "state": {"key": np.array(key, np.uint32), "pos": position}})
+    return generator.random_sample(count)
+
+
+def _bounded_walk(start: float, noises: list[float], moves: list[float], minimum: float, maximum: float) -> Floats:
+    """Return the values of a walk that continues from a bound when it has reached one."""
+    position, values = start, []
+    for noise, move in zip(noises, moves, strict=True):
+        value = position + noise
         if value < minimum:
             value = position = minimum
         if value > maximum:
             value = position = maximum
-        if drop_probability <= 0 or random.random() >= drop_probability:
-            times.append(instant)
-            values.append(value)
-        position += (random.random() - 0.5) * spread
-    fields = (
-        _times("time", times, config={"interval": query.interval}),
-        _values(series_name(query.ref_id, query.string("alias"), index), values, labels_of(query.string("labels"), index)),
-    )
-    return Frame(fields, meta={"type": "timeseries-multi", "custom": {"customStat": 10}})
+        values.append(value)
+        position += move
+    return np.array(values, np.float64)
 
 
 def predictable_pulse(query: Properties) -> Frame:
@@ -101,8 +132,8 @@ def _level(wave: Properties, name: str, default: float) -> float | None:
     return float("nan") if value == "nan" else wave.number(name, default)
 
 
-def _times(name: str, milliseconds: list[int], config: dict[str, float] | None = None) -> Field:
-    return Field(name, FieldType.TIME, np.array(milliseconds, np.int64) * _NANOS_PER_MILLISECOND, config=config)
+def _times(name: str, milliseconds: list[int]) -> Field:
+    return Field(name, FieldType.TIME, np.array(milliseconds, np.int64) * _NANOS_PER_MILLISECOND)
 
 
 def _values(name: str, values: list[float] | list[float | None], labels: Labels) -> Field:
