@@ -5,7 +5,7 @@ import ctypes
 from typing import Final
 
 #: Bytes of a request after which the heap is trimmed; smaller amounts are soon used again.
-_MIN_PEAK_BYTES: Final = 64 * 1024 * 1024
+_MIN_PEAK_BYTES: Final = 8 * 1024 * 1024
 
 #: Seconds until the results of the request are discarded. Requests that end within this time share one trim.
 _DELAY_SECONDS: Final = 0.5

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 
@@ -40,6 +41,9 @@ SERVICE = "dashwright-expressions"
 #: requests, since each of them waits several times.
 _SWITCH_SECONDS = 0.0005
 
+#: Threads that parse large responses. They share the interpreter lock, so more of them need memory and are not faster.
+_PARSING_THREADS = 2
+
 
 class ExpressionsWorker:
     """The worker. Its caller opens and closes the database and the broker."""
@@ -52,9 +56,10 @@ class ExpressionsWorker:
         self._start_seconds = settings.start_seconds
         resolver = HostResolver(AllowedHosts.parse(settings.allowed_hosts))
         self._http = HttpClient(resolver, connections=settings.source_connections)
+        self._parsing_threads = ThreadPoolExecutor(_PARSING_THREADS, thread_name_prefix="parsing")
         self._connections = Connections(resolver, PoolLimits(connections=settings.source_connections))
         factories: SourceFactories = {
-            prometheus.TYPE: partial(Prometheus, http=self._http),
+            prometheus.TYPE: partial(Prometheus, http=self._http, threads=self._parsing_threads),
             **dict.fromkeys(postgres.TYPES, partial(Postgres, connections=self._connections)),
         }
         records = StoredRecords(database, SecretCipher.from_keys(*keys))
@@ -93,6 +98,7 @@ class ExpressionsWorker:
         await self._http.close()
         await self._connections.close()
         await asyncio.to_thread(self._settings.close)
+        await asyncio.to_thread(self._parsing_threads.shutdown)
         if self._warm_up_task is not None:
             await self._warm_up_task
 

@@ -6,6 +6,7 @@ The points of many series are parsed together. A Python object for each point wo
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 import orjson
 from numpy.typing import NDArray
@@ -28,21 +29,21 @@ _WORD_MARKS: Final = (b"u", b"s")
 _Pairs = NDArray[np.float64]
 
 
-def read_series(arrays: Sequence[bytes], labels: LabelSets, limits: Limits) -> Series:
+def read_series(arrays: Sequence[msgspec.Raw], labels: LabelSets, limits: Limits) -> Series:
     """Return the series whose points are the JSON arrays. Raises SourceFailed if an array is not of points."""
-    counts = [array.count(b"[") - 1 for array in arrays]
+    counts = [bytes(array).count(b"[") - 1 for array in arrays]
     _check_counts(sum(counts), limits)
     builder = _SeriesBuilder(len(arrays))
     for chunk in _chunks(counts):
         limits.deadline.check()
-        builder.add(_parse(arrays[chunk.start : chunk.stop], counts[chunk.start]))
+        builder.add(_parse([bytes(array) for array in arrays[chunk.start : chunk.stop]], counts[chunk.start]))
     return builder.series(labels)
 
 
-def read_samples(arrays: Sequence[bytes], limits: Limits) -> tuple[Times, Floats]:
+def read_samples(arrays: Sequence[msgspec.Raw], limits: Limits) -> tuple[Times, Floats]:
     """Return the times and values of JSON arrays of one point each. Raises SourceFailed if an array is not a point."""
     limits.deadline.check()
-    pairs = _parse([b"[%s]" % array for array in arrays], 1)
+    pairs = _parse([b"[%s]" % bytes(array) for array in arrays], 1)
     return _times(pairs[:, 0, 0]), np.ascontiguousarray(pairs[:, 0, 1])
 
 

@@ -57,14 +57,14 @@ class _Item(msgspec.Struct, gc=False):
     histograms: msgspec.Raw = _ABSENT
 
     @property
-    def points(self) -> bytes:
-        """The JSON array of the points of a series, or of the point of a sample; empty if there is none."""
-        return bytes(self.values) or bytes(self.value)
+    def points(self) -> msgspec.Raw:
+        """The JSON array of the points of a series, or of the point of a sample; _ABSENT if there is none."""
+        return self.value if self.values is _ABSENT else self.values
 
     @property
     def has_histograms(self) -> bool:
         """True if the item has native histograms."""
-        return bool(bytes(self.histogram) or bytes(self.histograms))
+        return self.histogram is not _ABSENT or self.histograms is not _ABSENT
 
 
 _ENVELOPE: Final = msgspec.json.Decoder(_DataEnvelope)
@@ -115,7 +115,7 @@ def frames_of(response: PrometheusResponse, query: PrometheusQuery, limits: Limi
         case "matrix" | "vector":
             frames = _frames_of_items(result_type, result, query, limits, notices)
         case "scalar":
-            frames = _frames_of_numbers([bytes(result)], LabelSets.of((NO_LABELS,)), result_type, query, limits)
+            frames = _frames_of_numbers([result], LabelSets.of((NO_LABELS,)), result_type, query, limits)
         case "string":
             frames = [_string_frame(result, limits)]
         case _:
@@ -151,9 +151,9 @@ def _frames_of_items(
     if histogram_count := sum(item.has_histograms for item in items):
         warning = f"{histogram_count} series of native histograms were left out; use histogram_quantile() or a similar function"
         notices.append({"severity": "warning", "text": warning})
-        items = [item for item, array in zip(items, arrays, strict=True) if array or not item.has_histograms]
+        items = [item for item, array in zip(items, arrays, strict=True) if array is not _ABSENT or not item.has_histograms]
         arrays = [item.points for item in items]
-    if not all(arrays):
+    if any(array is _ABSENT for array in arrays):
         raise unreadable("has a series without values")
     if not items:
         return []
@@ -164,7 +164,7 @@ def _frames_of_items(
 
 
 def _frames_of_numbers(
-    arrays: Sequence[bytes], labels: LabelSets, result_type: str, query: PrometheusQuery, limits: Limits
+    arrays: Sequence[msgspec.Raw], labels: LabelSets, result_type: str, query: PrometheusQuery, limits: Limits
 ) -> Sequence[Frame]:
     times, values = read_samples(arrays, limits)
     return _frame_set(FrameSet(Numbers(labels, Cells(values)), _meta("numeric-multi", result_type), times=times), query)
@@ -194,7 +194,7 @@ def _names(labels: LabelSets) -> Sequence[str]:
 
 def _string_frame(result: msgspec.Raw, limits: Limits) -> Frame:
     seconds, text = _decode(_STRING, result)
-    times, _ = read_samples([b'[%s,"0"]' % bytes(seconds)], limits)
+    times, _ = read_samples([msgspec.Raw(b'[%s,"0"]' % bytes(seconds))], limits)
     values = np.empty(1, object)
     values[0] = text
     fields = (Field(TIME_NAME, FieldType.TIME, times), Field("Value", FieldType.STRING, values, labels=NO_LABELS))

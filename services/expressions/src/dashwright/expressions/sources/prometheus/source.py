@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -35,9 +36,11 @@ _MAX_BYTES_ON_LOOP: Final = 150_000
 class Prometheus(Source):
     """One configured Prometheus data source."""
 
-    def __init__(self, record: SourceRecord, http: HttpClient) -> None:
+    def __init__(self, record: SourceRecord, http: HttpClient, threads: ThreadPoolExecutor | None = None) -> None:
+        """Create the data source of a record. ``threads`` parse large responses; None: those of the event loop."""
         self._record = record
         self._http = http
+        self._threads = threads
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         """Return the frames of the instant query, the range query or both."""
@@ -82,7 +85,11 @@ class Prometheus(Source):
         with confidential_errors():
             response = await self._http.request(self._record, self._method, path, form, limits)
         read_frames = partial(self._frames, response, query, limits)
-        return await asyncio.to_thread(read_frames) if len(response.body) > _MAX_BYTES_ON_LOOP else read_frames()
+        return (
+            await asyncio.get_running_loop().run_in_executor(self._threads, read_frames)
+            if len(response.body) > _MAX_BYTES_ON_LOOP
+            else read_frames()
+        )
 
     def _frames(self, response: HttpResponse, query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
         return frames_of(self._parse(response), query, limits)
