@@ -137,7 +137,8 @@ class _QueryBatch:
 async def _run_query(query: SourceQuery, time_range: TimeRange, data_source: DataSource, limits: Limits) -> Sequence[Frame]:
     # Several requests may share the result, so the query has the deadline of its data source, not that of a request.
     assert data_source.record is not None
-    deadline = Deadline(data_source.timeout_seconds)
+    origin = f"jsonData.timeout of the data source {data_source.record.name!r:.80}, or setting DASHWRIGHT_SOURCE_SECONDS"
+    deadline = Deadline(data_source.timeout_seconds, origin=origin)
     start, outcome = time.perf_counter(), "failed"
     try:
         async with asyncio.timeout(data_source.asyncio_timeout) as scope:

@@ -8,7 +8,7 @@ import re
 import ssl
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -22,10 +22,12 @@ from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
 from dashwright.common.host_resolver import HostResolver
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sources.http_body import ACCEPTED_ENCODING, BodyReader
 
 _MAX_REDIRECTS: Final = 3
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _SEE_OTHER: Final = 303
+_MIN_ERROR_STATUS: Final = 400
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
 _MAX_CONNECTIONS: Final = 100
 _MAX_CACHED_CREDENTIALS: Final = 64
@@ -42,7 +44,7 @@ class HttpResponse:
     """The status and the body of a response."""
 
     status: int
-    body: bytes
+    body: bytes  #: Decompressed. Of an error (400 and above), possibly only the beginning.
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class _CredentialsCache:
 
 @dataclass(frozen=True, slots=True)
 class _HttpRequest:
+    source_name: str
     method: str
     url: URL
     form: Mapping[str, str] | None  #: The parameters in the body of a POST; None for a GET, whose URL has them.
@@ -106,15 +109,15 @@ class HttpClient:
         """Return the response to a request. ``parameters`` are sent in the URL or, with POST, as a form.
 
         A request may be sent again after an error of the connection, because queries change nothing. Raises BadRequest if
-        the settings of the data source are invalid or its address is forbidden, SourceFailed if it does not respond, and
-        TooLarge for a body above the limit.
+        the settings of the data source are invalid or its address is forbidden, SourceFailed if it does not respond or its
+        response is invalid, and TooLarge for a body above the limit.
         """
         credentials = self._credentials_cache.get(record)
         url = _request_url(record, path)
         if method == "POST":
-            request = _HttpRequest(method, url, parameters, credentials)
+            request = _HttpRequest(record.name, method, url, parameters, credentials)
         else:
-            request = _HttpRequest(method, url.extend_query(parameters), None, credentials)
+            request = _HttpRequest(record.name, method, url.extend_query(parameters), None, credentials)
         for _ in range(_MAX_REDIRECTS + 1):
             response_or_redirect = await self._send(request, limits)
             if isinstance(response_or_redirect, HttpResponse):
@@ -134,7 +137,9 @@ class HttpClient:
                 # Cookies of one data source must not reach another.
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS),
-                headers={"Accept-Encoding": "gzip, deflate", "User-Agent": "dashwright"},
+                headers={"Accept-Encoding": ACCEPTED_ENCODING, "User-Agent": "dashwright"},
+                # aiohttp does not notice if a gzip stream ends early.
+                auto_decompress=False,
             )
         return self._open_session
 
@@ -160,7 +165,10 @@ class HttpClient:
                         f"{_origin(url)} did not respond: {_reason(error)}; check the address, and that the server runs"
                     ) from error
             except (aiohttp.ClientError, aiohttp.http.HttpProcessingError) as error:
-                raise SourceFailed(f"{_origin(url)} sent an invalid or incomplete HTTP response: {_reason(error)}") from error
+                raise SourceFailed(
+                    f"the data source {request.source_name!r:.80} sent an invalid HTTP response from {_origin(url)}: "
+                    f"{_protocol_error(error)}; check that the address is that of the server"
+                ) from error
         raise AssertionError("there is at least one attempt")
 
     async def _exchange(self, request: _HttpRequest, address: Address, limits: Limits) -> HttpResponse | _HttpRequest:
@@ -181,7 +189,9 @@ class HttpClient:
         ) as response:
             if response.status in _REDIRECT_STATUSES and "Location" in response.headers:
                 return await self._redirect(request, response)
-            return HttpResponse(response.status, await _read_body(response, limits))
+            reader = BodyReader(response, request.source_name, limits)
+            body = await (reader.read_error() if response.status >= _MIN_ERROR_STATUS else reader.read())
+            return HttpResponse(response.status, body)
 
     async def _redirect(self, request: _HttpRequest, response: aiohttp.ClientResponse) -> _HttpRequest:
         """Return the request that a redirect asks for. Raises SourceFailed if its address is invalid or forbidden."""
@@ -199,25 +209,8 @@ class HttpClient:
         # Credentials are for the data source, not for other hosts to which it redirects.
         credentials = request.credentials if target.origin() == request.url.origin() else _Credentials()
         if response.status == _SEE_OTHER:
-            return _HttpRequest("GET", target.with_user(None), None, credentials)
-        return _HttpRequest(request.method, target.with_user(None), request.form, credentials)
-
-
-async def _read_body(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
-    """Return the decompressed body. Raises TooLarge if its decompressed size exceeds the limit."""
-    body = bytearray()
-    while chunk := await response.content.readany():
-        limits.memory.reserve(len(chunk))
-        body += chunk
-        if len(body) > limits.source_bytes:
-            response.close()
-            raise limits.refusal(
-                "source_bytes",
-                f"the data source's response has more than {limits.source_bytes} bytes",
-                "ask for fewer series or less time",
-            )
-        limits.deadline.check()
-    return bytes(body)
+            return replace(request, method="GET", url=target.with_user(None), form=None, credentials=credentials)
+        return replace(request, url=target.with_user(None), credentials=credentials)
 
 
 def _origin(url: URL) -> str:
@@ -230,6 +223,12 @@ def _reason(error: BaseException) -> str:
     cause = getattr(error, "os_error", error)
     reason: str = getattr(cause, "strerror", None) or str(cause) or type(error).__name__
     return reason[:200]
+
+
+def _protocol_error(error: aiohttp.ClientError | aiohttp.http.HttpProcessingError) -> str:
+    """Return the first line of the message of an error. The other lines quote the response."""
+    message: str = getattr(error, "message", "") or str(error) or type(error).__name__
+    return message.splitlines()[0].rstrip(":")[:200]
 
 
 def _request_url(record: SourceRecord, path: str) -> URL:

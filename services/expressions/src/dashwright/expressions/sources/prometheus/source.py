@@ -103,7 +103,9 @@ class Prometheus(Source):
         except SourceFailed as error:
             if response.status == _OK:
                 raise
-            raise SourceFailed(f"Prometheus returned HTTP {response.status}; {_advice(response.status)}") from error
+            raise SourceFailed(
+                f"the data source {self._record.name!r:.80} returned HTTP {response.status}; {_advice(response.status)}"
+            ) from error
         if response.status == _OK and not parsed.error:
             return parsed
         reason = parsed.error or f"HTTP {response.status}"

@@ -1,0 +1,296 @@
+"""Bodies of HTTP data sources are read in bounded memory, whatever a server sends. Each error names the data source."""
+
+import asyncio
+import gzip
+import re
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Final
+
+import orjson
+import pytest
+from aiohttp import web
+from tests.unit.expressions.sources.conftest import Serve
+from tests.unit.expressions.sources.records import MemoryRecords, prometheus
+from tests.unit.expressions.sources.servers import answering
+
+from dashwright.common.errors import DeadlineExceeded, SourceFailed, TooLarge, TooManyRequests
+from dashwright.common.models.query_context import QueryContext
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.memory import MemoryBudget, Reservation
+from dashwright.expressions.queries import QuerySettings, respond
+from dashwright.expressions.sources.http_client import HttpClient, HttpResponse
+from dashwright.expressions.sources.prometheus.source import Prometheus
+from dashwright.expressions.sources.registry import SourceRegistry
+
+TWO_GIGABYTES: Final = 2 * 10**9
+MEGABYTE: Final = 2**20
+SUCCESS: Final = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
+PACKED: Final = gzip.compress(SUCCESS)
+PART: Final = bytes(64 * 1024)
+
+
+class Body:
+    """A handler that sends ``status``, headers and parts of a body. It releases ``ended`` when the client is gone or has all of it.
+
+    A body ``breaks_off`` without the end that its headers or its chunks promise. After the last part of a body that
+    ``stalls``, the server waits until the client is gone.
+    """
+
+    def __init__(
+        self,
+        parts: Callable[[], Iterable[bytes]],
+        *,
+        status: int = 200,
+        length: int | None = None,
+        encoding: str | None = None,
+        breaks_off: bool = False,
+        stalls: bool = False,
+        location: str | None = None,
+    ) -> None:
+        self.ended = asyncio.Semaphore(0)
+        self.count = 0
+        self._parts = parts
+        self._status = status
+        self._headers = {"Content-Length": length, "Content-Encoding": encoding, "Location": location}
+        self._breaks_off = breaks_off
+        self._stalls = stalls
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        self.count += 1
+        response = web.StreamResponse(
+            status=self._status, headers={name: str(value) for name, value in self._headers.items() if value is not None}
+        )
+        try:
+            await response.prepare(request)
+            for part in self._parts():
+                await response.write(part)
+                # A write to a fast client never waits.
+                await asyncio.sleep(0)
+            if self._stalls:
+                await asyncio.Event().wait()
+            if self._breaks_off:
+                assert request.transport is not None
+                request.transport.close()
+        finally:
+            # The handler is cancelled, or its write fails, when the connection is closed.
+            self.ended.release()
+        return response
+
+
+def once(*parts: bytes) -> Callable[[], Iterable[bytes]]:
+    return lambda: parts
+
+
+def endless(part: bytes = PART) -> Iterator[bytes]:
+    while True:
+        yield part
+
+
+def bomb() -> Iterator[bytes]:
+    """Yield a gzip stream that never ends and decompresses to a thousand times its size."""
+    stream = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
+    while True:
+        if compressed := stream.compress(bytes(MEGABYTE)):
+            yield compressed
+
+
+def pieces(body: bytes) -> Iterator[bytes]:
+    """Yield a body in small pieces, which a server need not buffer."""
+    return (body[start : start + len(PART)] for start in range(0, len(body), len(PART)))
+
+
+async def ask(http: HttpClient, url: str, method: str = "POST", limits: Limits | None = None) -> HttpResponse:
+    async with asyncio.timeout(30):
+        return await http.request(prometheus(url), method, "api/v1/query", {"query": "up"}, limits or Limits())
+
+
+@pytest.fixture
+def memory() -> Iterator[Reservation]:
+    with MemoryBudget(100 * MEGABYTE).reservation(1) as reservation:
+        yield reservation
+
+
+@pytest.fixture
+def allocated() -> Iterator[None]:
+    """Record allocations while the test runs."""
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({"parts": once(b"half"), "length": 100, "breaks_off": True}, "ends early, after 4 of 100 bytes"),
+        ({"parts": once(), "length": 100, "breaks_off": True}, "ends early, after 0 of 100 bytes"),
+        ({"parts": once(b"a chunk"), "breaks_off": True}, "ends early, after 7 bytes"),
+        ({"parts": once(PACKED), "length": 1000, "encoding": "gzip", "breaks_off": True}, "ends early, after .* of 1000 bytes"),
+        ({"parts": once(PACKED[:-20]), "encoding": "gzip"}, "ends early, within its gzip stream"),
+        ({"parts": once(PACKED[:-1]), "encoding": "gzip"}, "ends early, within its gzip stream"),
+        ({"parts": once(PACKED, b"more"), "encoding": "gzip"}, "has data after the end of its gzip stream"),
+        ({"parts": once(PACKED[:-8], bytes(8)), "encoding": "gzip"}, "cannot be decompressed: .* incorrect data check"),
+        ({"parts": once(SUCCESS), "encoding": "gzip"}, "cannot be decompressed: .* incorrect header check"),
+        ({"parts": once(SUCCESS), "encoding": "br"}, "has the content encoding 'br', but gzip was requested"),
+    ],
+    ids=[
+        *("length", "length without body", "chunked", "gzip and length", "gzip stream", "gzip checksum"),
+        *("data after gzip", "wrong checksum", "no gzip", "unknown encoding"),
+    ],
+)
+async def test_an_incomplete_body_is_an_error_of_the_source(
+    serve: Serve, http: HttpClient, body: dict[str, Any], problem: str, method: str
+) -> None:
+    """The error names the data source, what is wrong and what to do. The request is not repeated."""
+    handler = Body(**body)
+    fake = await serve(handler)
+    expected = rf"^the response of the data source 'name of prom' {problem}.*; try again, or check the server and the proxies"
+    with pytest.raises(SourceFailed, match=expected):
+        await ask(http, fake.url, method)
+    assert handler.count == 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 256 * 1024 - 1, 256 * 1024, 256 * 1024 + 1, 3 * MEGABYTE])
+@pytest.mark.parametrize("encoding", [None, "identity", "gzip", "x-gzip", " GZIP "])
+async def test_a_body_of_any_size_is_read_completely(serve: Serve, http: HttpClient, size: int, encoding: str | None) -> None:
+    """Plain and compressed bodies are read to their last byte; the limit is the largest size that is allowed."""
+    body = bytes(index % 251 for index in range(1000)) * (size // 1000 + 1)
+    body = body[:size]
+    sent = gzip.compress(body, 1) if encoding and "zip" in encoding.lower() else body
+    fake = await serve(Body(partial(pieces, sent), encoding=encoding))
+    assert await ask(http, fake.url, limits=Limits(source_bytes=max(size, 1))) == HttpResponse(200, body)
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({"parts": endless}, "has at least 1048577 bytes"),
+        ({"parts": endless, "length": MEGABYTE + 1}, "has 1048577 bytes"),
+        ({"parts": once(b"first"), "length": TWO_GIGABYTES, "stalls": True}, "has 2000000000 bytes"),
+        ({"parts": once(PACKED), "length": TWO_GIGABYTES, "encoding": "gzip", "stalls": True}, "has 2000000000 bytes"),
+        ({"parts": bomb, "encoding": "gzip"}, "has at least 1048577 bytes when decompressed"),
+        (
+            {"parts": once(gzip.compress(bytes(50 * MEGABYTE))), "encoding": "gzip"},
+            "has at least 1048577 bytes when decompressed",
+        ),
+    ],
+    ids=["endless", "one byte too many", "2 GB announced", "2 GB of gzip announced", "endless gzip", "small gzip of 50 MB"],
+)
+@pytest.mark.usefixtures("allocated")
+async def test_a_body_above_the_limit_is_refused(
+    serve: Serve, http: HttpClient, memory: Reservation, body: dict[str, Any], problem: str
+) -> None:
+    """It is refused when the limit is exceeded, or before it is read if its size is known, and the connection is closed."""
+    handler = Body(**body)
+    fake = await serve(handler)
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    expected = (
+        rf"^the response of the data source 'name of prom' {problem}, more than the 1048576 allowed .*DASHWRIGHT_SOURCE_BYTES.*; ask for"
+    )
+    with pytest.raises(TooLarge, match=expected):
+        await ask(http, fake.url, limits=Limits(source_bytes=MEGABYTE, memory=memory))
+    _, peak = tracemalloc.get_traced_memory()
+    await asyncio.wait_for(handler.ended.acquire(), 30)
+    assert memory.peak <= (0 if "length" in body else MEGABYTE)
+    # The body, half a megabyte of aiohttp's buffer, the parts in work, and the server of this test.
+    assert peak - before < 6 * MEGABYTE
+
+
+@pytest.mark.parametrize(("parts", "encoding"), [(endless, None), (bomb, "gzip")], ids=["plain", "gzip"])
+async def test_a_body_is_refused_if_its_memory_is_not_free(serve: Serve, http: HttpClient, parts: Any, encoding: str | None) -> None:
+    """The memory of a body is reserved before it is used, and released afterwards."""
+    budget = MemoryBudget(8 * MEGABYTE)
+    handler = Body(parts, encoding=encoding)
+    fake = await serve(handler)
+    with budget.reservation("other") as other:
+        other.reserve(4 * MEGABYTE)
+        with budget.reservation(1) as memory:
+            with pytest.raises(TooManyRequests, match="DASHWRIGHT_QUERY_BYTES"):
+                await ask(http, fake.url, limits=Limits(memory=memory))
+            assert memory.peak <= 4 * MEGABYTE
+    await asyncio.wait_for(handler.ended.acquire(), 30)
+    assert budget.reserved == 0
+
+
+@pytest.mark.parametrize("encoding", [None, "gzip"])
+@pytest.mark.usefixtures("allocated")
+async def test_a_body_is_in_memory_once(serve: Serve, http: HttpClient, encoding: str | None) -> None:
+    """The body grows in one buffer, which is not copied at the end."""
+    body = SUCCESS * (8 * MEGABYTE // len(SUCCESS))
+    fake = await serve(Body(partial(pieces, gzip.compress(body, 1) if encoding else body), encoding=encoding))
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    response = await ask(http, fake.url)
+    _, peak = tracemalloc.get_traced_memory()
+    assert len(response.body) == len(body)
+    assert peak - before < 1.5 * len(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"parts": once(b"first"), "length": TWO_GIGABYTES, "breaks_off": True},
+        {"parts": endless, "length": TWO_GIGABYTES},
+        {"parts": endless},
+        {"parts": bomb, "encoding": "gzip"},
+        {"parts": once(PACKED[:-20]), "encoding": "gzip"},
+        {"parts": once(SUCCESS), "encoding": "br"},
+    ],
+    ids=["2 GB that break off", "2 GB", "endless", "endless gzip", "incomplete gzip", "unknown encoding"],
+)
+async def test_the_status_of_an_error_counts_whatever_its_body_is(
+    serve: Serve, http: HttpClient, memory: Reservation, body: dict[str, Any]
+) -> None:
+    """The error names the data source, the status and what to do. At most a megabyte of the body is read."""
+    handler = Body(**body, status=500)
+    fake = await serve(handler)
+    response = await ask(http, fake.url, limits=Limits(memory=memory))
+    assert response.status == 500
+    assert len(response.body) == memory.peak <= MEGABYTE
+    with pytest.raises(SourceFailed, match=r"^the data source 'name of prom' returned HTTP 500; try again, or check the server"):
+        await asyncio.wait_for(Prometheus(prometheus(fake.url), http).health(), 30)
+    for _ in range(2):
+        await asyncio.wait_for(handler.ended.acquire(), 30)
+
+
+@pytest.mark.parametrize("parts", [once(b"{"), partial(endless, b" ")], ids=["stalled", "slow"])
+async def test_a_slow_body_ends_at_the_deadline(serve: Serve, http: HttpClient, parts: Any) -> None:
+    """The error names the data source and its deadline, and the connection is closed."""
+    handler = Body(parts, stalls=True)
+    fake = await serve(handler)
+    sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([prometheus(fake.url)]), seconds=0.2)
+    query = {"refId": "A", "datasource": {"uid": "prom"}, "expr": "up"}
+    reply = await respond(orjson.dumps({"queries": [query]}), QueryContext(org_id=1), QuerySettings(sources=sources))
+    assert isinstance(reply.body, bytes)
+    result = orjson.loads(reply.body)["results"]["A"]
+    assert result["status"] == 504
+    # Either the read is cancelled at the deadline, or the deadline is checked between two parts.
+    assert re.search(r"data source 'name of prom'.* within 0\.2 s|than the 0\.2 s .*data source 'name of prom'", result["error"])
+    assert re.search(r"jsonData\.timeout of the data source.*DASHWRIGHT_SOURCE_SECONDS.*; ask for", result["error"])
+    await asyncio.wait_for(handler.ended.acquire(), 30)
+
+
+async def test_a_body_is_not_read_beyond_the_deadline(serve: Serve, http: HttpClient) -> None:
+    """A fast body that never waits for the network is checked too."""
+    expired = Deadline()
+    expired.expire()
+    fake = await serve(answering(SUCCESS))
+    with pytest.raises(DeadlineExceeded):
+        await ask(http, fake.url, limits=Limits(deadline=expired))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_the_body_of_a_redirect_is_not_read(serve: Serve, http: HttpClient, memory: Reservation, status: int) -> None:
+    """An endless body of a redirect does not delay the redirect, and its connection is closed."""
+    target = await serve(answering(SUCCESS))
+    handler = Body(endless, status=status, location=f"{target.url}/elsewhere")
+    fake = await serve(handler)
+    assert await ask(http, fake.url, limits=Limits(memory=memory)) == HttpResponse(200, SUCCESS)
+    await asyncio.wait_for(handler.ended.acquire(), 30)
+    assert memory.peak == len(SUCCESS)
+    assert [path for _, path, *_ in target.asked] == ["/elsewhere"]
