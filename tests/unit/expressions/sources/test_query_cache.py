@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from prometheus_client import REGISTRY
 
 from dashwright.common.clock import Clock
 from dashwright.common.errors import SourceFailed
@@ -70,6 +71,29 @@ async def test_the_least_recently_used_is_evicted_first() -> None:
     assert (await cache.get("large", Asked(3000)))[1] is False
     nothing = QueryCache(max_bytes=0)
     assert [(await nothing.get("k", asked))[1] for _ in range(2)] == [False, False]
+
+
+async def test_the_size_of_the_cache_is_a_metric() -> None:
+    """The gauges follow additions, evictions and expired results."""
+    one = size_of([frame(1000)])
+    assert one is not None
+    clock, asked = Moment(), Asked(1000)
+    cache = QueryCache(max_bytes=2 * one, seconds=10, clock=clock)
+    sizes = []
+    for key in ("a", "b", "c"):
+        await cache.get(key, asked)
+        sizes.append(cached())
+    assert sizes == [(one, 1), (2 * one, 2), (2 * one, 2)]
+    clock.at += 10
+    # The expired result is removed, and the new one is too large.
+    await cache.get("b", Asked(3000))
+    assert cached() == (one, 1)
+
+
+def cached() -> tuple[float | None, float | None]:
+    """Return the bytes and the number of cached results."""
+    value = REGISTRY.get_sample_value
+    return value("dashwright_query_cache_bytes"), value("dashwright_query_cache_entries")
 
 
 async def test_a_shared_time_column_counts_once() -> None:

@@ -36,6 +36,8 @@ source_seconds = Histogram(
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 source_answers = Counter("dashwright_source_answers_total", "Responses of data sources, by whether they were cached", ["cache"])
+query_cache_bytes = Gauge("dashwright_query_cache_bytes", "Estimated bytes of the cached results of data sources")
+query_cache_entries = Gauge("dashwright_query_cache_entries", "Number of cached results of data sources")
 response_bytes = Gauge("dashwright_response_bytes", "Bytes of responses that clients have not read yet")
 watches = Gauge("dashwright_watches", "Watches that are open")
 audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that were not recorded, because too many came concurrently")

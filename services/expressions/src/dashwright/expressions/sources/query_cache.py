@@ -13,6 +13,7 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from dashwright.common.clock import Clock
+from dashwright.common.observability import metrics
 from dashwright.common.single_flight import SingleFlight
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_set import FrameSet
@@ -90,9 +91,15 @@ class QueryCache:
         self._size += size
         while self._size > self._max_bytes:
             self._remove(next(iter(self._entries)))
+        self._report_size()
 
     def _remove(self, key: Hashable) -> None:
         self._size -= self._entries.pop(key).size
+        self._report_size()
+
+    def _report_size(self) -> None:
+        metrics.query_cache_bytes.set(self._size)
+        metrics.query_cache_entries.set(len(self._entries))
 
 
 def size_of(frames: Sequence[Frame]) -> int | None:
