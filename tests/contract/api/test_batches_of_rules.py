@@ -1,0 +1,48 @@
+"""Batches of alert rules over one data source, with a counting server as the data source."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.contract.api.batch_client import BatchClient, batch_workers
+from tests.contract.api.conftest import Api
+from tests.unit.expressions.sources.servers import Fake, answering, success
+
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+
+#: The number of rules of a batch.
+RULES = 50
+
+
+@pytest.fixture
+async def source(api: Api) -> AsyncIterator[Fake]:
+    """Yield a data source with the uid ``prom``, which has the requests that it was sent."""
+    fake = Fake(answering(success("vector", [{"metric": {"host": str(host)}, "value": [1, str(host)]} for host in range(10)])))
+    async with fake.server:
+        record = {"name": "prom", "type": "prometheus", "uid": "prom", "url": fake.url}
+        status, created = await api("POST", "/api/datasources", record)
+        assert status == 200, created
+        yield fake
+
+
+def rule(threshold: int) -> dict[str, Any]:
+    """Return a rule with a threshold of its own, over the same instant of the same query as all others."""
+    query = {"refId": "A", "datasource": {"type": "prometheus", "uid": "prom"}, "expr": "up", "instant": True, "hide": True}
+    evaluator = {"type": "gt", "params": [threshold]}
+    target = {"refId": "B", "type": "threshold", "expression": "A", "conditions": [{"evaluator": evaluator}]}
+    spec = {"panel": {"type": "timeseries", "targets": [target]}, "queries": [query], "from": "1767225600000", "to": "1767229200000"}
+    return {"kind": "Evaluation", "spec": spec}
+
+
+async def test_rules_over_one_query_ask_the_data_source_once(
+    api: Api, source: Fake, database: Database, broker: MemoryBroker, tmp_path: Any
+) -> None:
+    """A data source gets one request for all rules of a batch with the same query and time range."""
+    client = BatchClient(api)
+    settings = {"allowed_hosts": "127.0.0.1", "query_cache_seconds": 3600, "data_dir": tmp_path, "permitted_paths": str(tmp_path)}
+    async with batch_workers(database, broker, **settings):
+        await client.create("rules", items=[rule(threshold) for threshold in range(RULES)])
+        status = await client.ended("rules")
+    assert status["counts"]["success"] == RULES, status
+    assert len(source.asked) == 1
