@@ -105,6 +105,23 @@ def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any],
         np.testing.assert_array_equal(values.values, np.array([float(value) for _, value in points]))
 
 
+def test_unusual_series_are_read_as_they_are() -> None:
+    """Points in any order, equal times, equal label sets, very long numbers, many labels and series without points are valid."""
+    many = {f"label_{number}": "x" for number in range(10_000)}
+    content = [
+        series({"n": "a"}, (3, "1"), (1, "2"), (2, "3")),
+        series({"n": "a"}, (1, "1"), (1, "2")),
+        series({"n": "b"}, (1, "9" * 400), (2, "0." + "3" * 400), (3, "-1e-400")),
+        series(many, (1, "1")),
+        series({"n": "c"}),
+    ]
+    frames = read(success("matrix", content))
+    assert [[time // 10**9 for time in frame.fields[0].values.tolist()] for frame in frames] == [[3, 1, 2], [1, 1], [1, 2, 3], [1], []]
+    assert [frame.fields[1].values.tolist() for frame in frames] == [[1, 2, 3], [1, 2], [math.inf, 1 / 3, 0], [1], []]
+    assert frames[3].fields[1].labels is not None
+    assert len(frames[3].fields[1].labels) == 10_000
+
+
 def test_a_vector_is_a_number_for_each_series() -> None:
     """The frames follow the data plane contract and what older expressions expect."""
     frames = read(success("vector", [{"metric": {"job": name}, "value": [1700000000, "0.1"]} for name in "ab"]))
@@ -168,6 +185,18 @@ def test_remarks_of_the_server_are_notices() -> None:
         success("matrix", [{"metric": {}, "values": [[1]]}]),
         success("matrix", [{"metric": {}, "values": [["NaN", "1"]]}]),
         success("matrix", [{"metric": {}, "values": [[1e18, "1"]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, None]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, 2]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, "true"]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, "null"]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, "1 2"]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, "1,2"]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, ""]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, ["2"]]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, {"2": 3}]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, "2", "3"], [4]]}]),
+        success("matrix", [{"metric": {}, "values": [[1, "\u0661"]]}]),
+        success("matrix", [{"metric": {}, "values": "[[1]]"}]),
         success("vector", [{"metric": {}, "value": [1, None]}]),
         success("scalar", [1]),
         success("string", [1, 2]),

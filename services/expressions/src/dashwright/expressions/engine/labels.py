@@ -78,7 +78,11 @@ class LabelSets(Sequence[Labels]):
         keys = tuple(mappings[0])
         if any(tuple(mapping) != keys for mapping in mappings):
             return LabelSets.of([Labels.of(mapping) for mapping in mappings])
-        columns = list(zip(*[mapping.values() for mapping in mappings], strict=True)) or [()] * len(keys)
+        # Equal strings of the set share one object.
+        interned: dict[str, str] = {}
+        columns = [
+            tuple(map(interned.setdefault, column, column)) for column in zip(*[mapping.values() for mapping in mappings], strict=True)
+        ]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         return LabelSets(tuple([keys[index] for index in order]), [columns[index] for index in order], None, len(mappings))
 

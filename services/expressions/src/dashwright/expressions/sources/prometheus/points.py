@@ -22,8 +22,10 @@ _MAX_SECONDS: Final = 9e9
 _NANOS_PER_MILLISECOND: Final = 1_000_000
 #: The number of points that are parsed together.
 _CHUNK_POINTS: Final = 50_000
-#: Bytes of the JSON words true, false and null, which are invalid as points. Numbers do not contain them.
-_WORD_MARKS: Final = (b"u", b"s")
+#: The bytes of numbers, NaN, infinities and white space. What remains of an array without them is its structure.
+_NUMBER_BYTES: Final = b"0123456789.+-eENaIinf \t\r\n"
+#: The structure of a point: a number, and a string with a number.
+_POINT_STRUCTURE: Final = b'[,""]'
 
 #: Pairs of seconds and value: an array of the shape (series, points, 2).
 _Pairs = NDArray[np.float64]
@@ -65,28 +67,23 @@ def _chunks(counts: Sequence[int]) -> Iterator[range]:
 
 def _parse(arrays: Sequence[bytes], count: int) -> _Pairs:
     """Return the pairs of arrays that have ``count`` points each."""
-    if count < 0:
-        raise unreadable("has a series whose values are not an array")
-    if not count:
-        if any(array[1:-1].strip() for array in arrays):
-            raise unreadable("has a point that is not a time and a number")
-        return np.empty((len(arrays), 0, 2))
     joined = b",".join(arrays)
-    numbers = _numbers(joined.translate(None, b'[]"'))
-    # Exactly one of the two members of each point is a string. This excludes values such as null and nested arrays.
-    if len(numbers) != 2 * count * len(arrays) or joined.count(b'"') != len(numbers):
+    structure = b"[%s]" % b",".join([_POINT_STRUCTURE] * count)
+    if joined.translate(None, _NUMBER_BYTES) != b",".join([structure] * len(arrays)):
         raise unreadable("has a point that is not a time and a number")
+    numbers = _numbers(joined.translate(None, b'[]"')) if count else np.empty(0)
+    if len(numbers) != 2 * count * len(arrays):
+        raise unreadable("has a point without time or value")
     return numbers.reshape(len(arrays), count, 2)
 
 
 def _numbers(text: bytes) -> Floats:
     """Return numbers that are separated by commas."""
-    if not any(mark in text for mark in _WORD_MARKS):
-        try:
-            return np.array(orjson.loads(b"[%s]" % text), np.float64)
-        except (orjson.JSONDecodeError, TypeError, ValueError):
-            # NaN and infinities are not JSON. numpy reads them, and takes twice the time.
-            pass
+    try:
+        return np.array(orjson.loads(b"[%s]" % text), np.float64)
+    except orjson.JSONDecodeError:
+        # NaN and infinities are not JSON. numpy reads them, and takes twice the time.
+        pass
     try:
         return np.fromstring(text, sep=",")
     except ValueError as error:
