@@ -27,7 +27,7 @@ from benchmarks import (
     statements,
     watchers,
 )
-from benchmarks.jobs import backlog, small
+from benchmarks.jobs import backlog, batches, small
 from benchmarks.row import Row
 from benchmarks.sources import load
 from benchmarks.sources import rows as sources
@@ -61,6 +61,7 @@ SERVED: dict[str, list[Served]] = {
     "Q1": [job_path.rows],
     "Q2": [small.rows],
     "Q3": [backlog.rows],
+    "Q6": [batches.rows],
     "Q7": [concurrent_writes.rows],
     "R1": [sources.instant],
     "R2": [sources.ranges],

@@ -7,25 +7,45 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.acceptance.processes import Stack
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchedService:
+    """A service process that is serving."""
+
+    name: str
+    pid: int
+    #: The URL of a gateway, or the name of a service that serves no HTTP.
+    address: str
+
+
 async def start_service(opened: AsyncExitStack, stack: Stack, name: str, folder: Path) -> str:
     """Start a service with the settings of a stack, and return its address, or its name if it serves no HTTP."""
+    return (await launch_service(opened, stack, name, folder / f"{name}.log")).address
+
+
+async def launch_service(opened: AsyncExitStack, stack: Stack, name: str, log: Path) -> LaunchedService:
+    """Start a service with the settings of a stack and a log file of its own, and return the process when it is serving."""
     settings = {f"DASHWRIGHT_{name}": value for name, value in stack.settings.items()} | {"DASHWRIGHT_LOG_FORMAT": "json"}
-    log = folder / f"{name}.log"
-    await start(opened, log, str(Path(sys.executable).with_name(name)), environment=settings)
-    return await read_line(log, lambda line: str(json.loads(line).get("address", name)) if '"serving"' in line else "")
+    pid = await start(opened, log, str(Path(sys.executable).with_name(name)), environment=settings)
+    address = await read_line(log, lambda line: str(json.loads(line).get("address", name)) if '"serving"' in line else "")
+    return LaunchedService(name, pid, address)
 
 
-async def start(opened: AsyncExitStack, log: Path, *command: str, environment: Mapping[str, str] | None = None) -> None:
-    """Start a process that writes its output into a file; it ends with ``opened``. ``environment`` has additional variables."""
+async def start(opened: AsyncExitStack, log: Path, *command: str, environment: Mapping[str, str] | None = None) -> int:
+    """Start a process that writes its output into a file; it ends with ``opened``. Return its process id.
+
+    ``environment`` has additional variables.
+    """
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **(environment or {})}, stdout=output, stderr=output)
     opened.push_async_callback(process.wait)
     opened.callback(process.terminate)
+    return process.pid
 
 
 async def read_line(log: Path, read: Callable[[str], str]) -> str:
