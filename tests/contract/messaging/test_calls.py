@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from tests.contract.messaging.calls import CallFactory, ChunkedBody, HangingHandler, echo, pause
@@ -284,6 +285,29 @@ async def test_a_slow_reader_is_limited(calls: CallFactory) -> None:
         await asyncio.wait_for(read_slowly(), 20)
     assert loop.time() - begun > 0.5
     await asyncio.wait_for(body.closed.wait(), 20)
+
+
+async def test_a_worker_may_stop_while_it_sends(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that reaches its deadline while it sends a chunk does not know whether that was sent. The reader gets its error."""
+    client, body = await calls.client(), ChunkedBody()
+
+    async def handler(_: Request) -> Reply:
+        return body.reply()
+
+    server = await calls.server(handler, window=8, max_idle_timeouts=0.5)
+    inbox = server._inbox
+    assert inbox is not None
+    send = inbox.send
+
+    async def send_and_wait(routing_key: str, message: Message, **options: Any) -> None:
+        await send(routing_key, message, **options)
+        if message.headers.get(wire.SEQUENCE) == 2 and wire.ERROR_CODE not in message.headers:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(inbox, "send", send_and_wait)
+    response = await client.call(calls.broker.topology.query, b"", timeout=1)
+    with pytest.raises(DeadlineExceeded, match="did not finish within"):
+        await asyncio.wait_for(response.read(), 20)
 
 
 async def test_calls_do_not_mix(calls: CallFactory) -> None:

@@ -234,11 +234,12 @@ class RpcResponse:
 
     def _add(self, message: Message) -> None:
         headers = message.headers
+        if headers.get(wire.ERROR_CODE):
+            # Whatever its sequence number is: a worker that stops while it sends a chunk does not know whether the chunk was sent.
+            self.fail(wire.decode_error(message.body))
+            return
         if headers[wire.SEQUENCE] != self._received_count:
             self.fail(Unavailable("A piece of the worker's response was lost; try again"))
-            return
-        if headers.get(wire.ERROR_CODE):
-            self.fail(wire.decode_error(message.body))
             return
         if self._received_count == 0:
             self.headers = {name: value for name, value in headers.items() if not name.startswith(wire.PREFIX) and name != SIGNATURE}
