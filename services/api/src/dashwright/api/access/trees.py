@@ -47,7 +47,8 @@ class TreeCache:
             self._entries.move_to_end(namespace)
             return cached
         # The epoch is part of the key, since a request after an invalidation must not share a load that began before it.
-        return await self._loads.run((namespace, self.epoch), lambda: self._load_cached(namespace))
+        epoch = self.epoch
+        return await self._loads.run((namespace, epoch), lambda: self._load_cached(namespace, epoch))
 
     def invalidate(self, namespace: str | None) -> None:
         """Discard the tree of one namespace, or all trees for None."""
@@ -61,8 +62,7 @@ class TreeCache:
     def __len__(self) -> int:
         return len(self._entries)
 
-    async def _load_cached(self, namespace: str) -> CachedTree:
-        epoch = self.epoch
+    async def _load_cached(self, namespace: str, epoch: int) -> CachedTree:
         cached = await self._load(namespace)
         if epoch == self.epoch and self._feed.is_listening:
             self._evict(namespace)
