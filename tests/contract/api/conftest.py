@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 from tests import light_passwords
 from tests.servers import git
 from tests.servers.git import GitServer
@@ -201,3 +202,10 @@ async def git_api(start_api: StartApi, database: Database, broker: MemoryBroker,
     await worker.start()
     yield await start_api()
     await worker.stop()
+
+
+@pytest.fixture
+def silent_log() -> Iterator[None]:
+    """Keep the log of the gateway out of standard output, to which a command in another thread writes at the same time."""
+    with capture_logs():
+        yield

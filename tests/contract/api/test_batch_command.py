@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from dashwright.common.models.batch import ItemState
 from dashwright.standalone.batches import command
 from dashwright.standalone.remote.login import ServerOptions
 
+pytestmark = pytest.mark.usefixtures("silent_log")
+
 INVALID = "$A +"
 
 
@@ -29,11 +30,11 @@ class Terminal:
         self._capsys = capsys
 
     async def run(self, function: Callable[..., int], *arguments: Any, **options: Any) -> tuple[int, str]:
-        """Run a command with an event loop of its own. Return its exit status and output without the log of the server."""
+        """Run a command with an event loop of its own. Return its exit status and output."""
         self._capsys.readouterr()
         status = await asyncio.to_thread(function, *arguments, options=self._options, **options)
         lines = self._capsys.readouterr().out.splitlines()
-        return status, "\n".join(line for line in lines if not re.match(r"\d{4}-\d\d-\d\d ", line))
+        return status, "\n".join(lines)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import asyncio
 import io
 import json
-import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,8 @@ from dashwright.standalone.jobs.following import show_until_end
 from dashwright.standalone.remote.client import ServerClient
 from dashwright.standalone.remote.collection import Collection, Document
 from dashwright.standalone.remote.login import Login, ServerOptions
+
+pytestmark = pytest.mark.usefixtures("silent_log")
 
 JOBS = REPOSITORIES.replace("repositories", "jobs")
 ADMIN = "admin:admin"
@@ -51,8 +52,8 @@ async def set_status(api: Api, name: str, status: str) -> None:
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Return the lines of the command, without the log of the gateway in the same process."""
-    return [line for line in capsys.readouterr().out.splitlines() if not re.match(r"\d{4}-\d\d-\d\d ", line)]
+    """Return the lines of the command."""
+    return capsys.readouterr().out.splitlines()
 
 
 def json_printed(capsys: pytest.CaptureFixture[str]) -> str:
