@@ -42,7 +42,7 @@ ROUTES: list[tuple[str, str, object]] = [
     ("POST", f"{PROVISIONING}/jobs", JOB_SPEC | {"repository": "team"}),
     ("DELETE", f"{PROVISIONING}/jobs/any", None),
 ]
-UNKNOWN_LOGIN = {"Authorization": aiohttp.encode_basic_auth("nobody", "wrong")}
+UNKNOWN_LOGIN = {"Authorization": aiohttp.encode_basic_auth("unknown", "wrong")}
 #: A request waits for a database connection for at most 5 s.
 QUICK_SECONDS = 6.0
 

@@ -95,7 +95,7 @@ async def test_a_list_with_a_bad_item_creates_no_job(shared: Stack, user: Client
         ("text", 422, "must be a JobSpec"),
         ({"action": "dance", "repository": "any"}, 422, "action"),
         ({"action": "sync", "repository": 7, "sync": {}}, 422, "repository"),
-        ({"action": "sync", "repository": "nobody-here", "sync": {}}, 404, "nobody-here"),
+        ({"action": "sync", "repository": "missing", "sync": {}}, 404, "missing"),
         (b"[" * 100_000, 400, "not JSON"),
     ],
 )
@@ -160,8 +160,8 @@ async def test_two_gateways_create_one_job_for_one_message(shared: Stack, user: 
 
 async def test_a_refusal_without_reply_to_is_dead_lettered(shared: Stack, submitter: Submitter, user: Client) -> None:
     """A refused submission without reply_to is stored as a dead letter with its reason."""
-    await submitter.publish(spec("nobody-here-either"))
-    letter = await wait_for_letter(shared.gateway, user, "nobody-here-either")
+    await submitter.publish(spec("also-missing"))
+    letter = await wait_for_letter(shared.gateway, user, "also-missing")
     assert letter["spec"]["routingKey"] == "submit.default"
 
 

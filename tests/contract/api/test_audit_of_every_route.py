@@ -524,7 +524,7 @@ async def test_every_change_is_one_event(api: Api, files: None) -> None:
 async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:
     """A user without permissions requests each of them. Refusals are written in batches, the last one when the gateway stops."""
     api = await start_api(last_used_seconds=3600)
-    _, bearer = await api.token(await api.account("nobody", Role.NONE), "t")
+    _, bearer = await api.token(await api.account("unprivileged", Role.NONE), "t")
     table = changing(api.routes)
     for index, (name, route) in enumerate(table.items()):
         headers = {"X-Request-Id": f"call-{index}"}

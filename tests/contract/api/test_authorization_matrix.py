@@ -430,7 +430,7 @@ async def callers(stage: Stage) -> list[Caller]:
     token = await stage.token("abroad", ADMIN)
     return [
         Caller("anonymous", None, None),
-        Caller("an unknown login", basic("nobody", PASSWORD), None),
+        Caller("an unknown login", basic("unknown", PASSWORD), None),
         Caller("wrong password", basic("admin", "wrong"), None),
         Caller("disabled user", disabled, None),
         Caller("token of a disabled account", stopped, None),

@@ -239,11 +239,11 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
 async def test_roles_limit_reads_and_writes(api: Api) -> None:
     """A Viewer reads and changes nothing, a member without a role finds nothing, and organizations have their own objects."""
     await saved(api, "d1", "A")
-    viewer, nobody = await api.person("viewer", Role.VIEWER), await api.person("nobody", Role.NONE)
+    viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert len((await api("GET", "/api/search", auth=viewer))[1]) == 1
     assert (await api("GET", "/api/dashboards/uid/d1", auth=viewer))[1]["meta"]["canSave"] is False
-    assert await api("GET", "/api/search", auth=nobody) == (200, [])
-    assert (await api("GET", "/api/dashboards/uid/d1", auth=nobody))[0] == 403
+    assert await api("GET", "/api/search", auth=unprivileged) == (200, [])
+    assert (await api("GET", "/api/dashboards/uid/d1", auth=unprivileged))[0] == 403
     for method, path in (("POST", "/api/dashboards/db"), ("DELETE", "/api/dashboards/uid/d1"), ("POST", "/api/folders")):
         assert (await api(method, path, {} if method == "POST" else None, auth=viewer))[0] == 403
     writer = await api.person("writer", Role.VIEWER, ("dashboards:write", "*"))

@@ -114,7 +114,7 @@ async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
     assert (await api("DELETE", "/api/dashboards/uid/d3", auth=editor))[0] == 200
     assert await found(auth=editor) == [("d3", "Here")]
     assert await found(auth=viewer) == []
-    assert await found(auth=await api.person("nobody", Role.NONE)) == []
+    assert await found(auth=await api.person("unprivileged", Role.NONE)) == []
     assert (await api("PATCH", "/api/dashboards/uid/d1/trash", {}))[0] == 200
     assert await found() == [("d2", "Alpha"), ("d3", "Here")]
 
@@ -131,7 +131,7 @@ async def test_tags_are_counted_by_dashboard(api: Api) -> None:
     await saved(api, "d2", "B", tags=["foobar", 5, "a\0b"])
     expected = [{"term": "bazqux", "count": 1}, {"term": "foobar", "count": 2}]
     assert await api("GET", "/api/dashboards/tags") == (200, expected)
-    assert await api("GET", "/api/dashboards/tags", auth=await api.person("nobody", Role.NONE)) == (200, [])
+    assert await api("GET", "/api/dashboards/tags", auth=await api.person("unprivileged", Role.NONE)) == (200, [])
     elsewhere = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
     assert await api("GET", "/api/dashboards/tags", auth=elsewhere) == (200, [])
 
@@ -155,8 +155,8 @@ async def test_the_home_dashboard(api: Api) -> None:
         assert await api("GET", path, auth=account) == (200, {"redirectUri": "/d/org/of-org"})
     await api("DELETE", "/api/dashboards/uid/user")
     assert (await api("GET", path, auth=kim))[1] == {"redirectUri": "/d/team/of-team"}
-    nobody = await api.person("nobody", Role.NONE)
-    assert (await api("GET", path, auth=nobody))[1]["dashboard"]["title"] == "Home"
+    unprivileged = await api.person("unprivileged", Role.NONE)
+    assert (await api("GET", path, auth=unprivileged))[1]["dashboard"]["title"] == "Home"
 
 
 async def test_access_rules_limit_the_search(api: Api) -> None:

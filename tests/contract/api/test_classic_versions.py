@@ -109,11 +109,11 @@ async def test_a_layout_is_restored_as_one(api: Api) -> None:
 
 async def test_permissions_apply_to_versions(api: Api, dashboard_id: int) -> None:
     """A Viewer reads versions and cannot restore them; a caller without read access sees none."""
-    viewer, nobody = await api.person("viewer", Role.VIEWER), await api.person("nobody", Role.NONE)
+    viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert (await api("GET", f"{ONE}/versions", auth=viewer))[0] == 200
     assert (await api("POST", f"{ONE}/restore", {"version": 1}, auth=viewer))[0] == 403
     paths: list[Any] = [f"{ONE}/versions", f"{ONE}/versions/1", f"/api/dashboards/id/{dashboard_id}/versions"]
-    assert [(await api("GET", path, auth=nobody))[0] for path in paths] == [403, 403, 403]
+    assert [(await api("GET", path, auth=unprivileged))[0] for path in paths] == [403, 403, 403]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
     assert [(await api("GET", path, auth=viewer))[0] for path in (*paths, ONE)] == [403, 403, 403, 403]
 

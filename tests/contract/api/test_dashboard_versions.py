@@ -138,7 +138,7 @@ async def test_an_old_layout_is_a_stub_in_older_versions(api: Api) -> None:
 async def test_versions_need_read_access(api: Api) -> None:
     """A caller without read access to the dashboard receives 403."""
     await save(api, "d", "one")
-    nobody = await api.person("nobody", Role.NONE)
+    unprivileged = await api.person("unprivileged", Role.NONE)
     for path in (f"{DASHBOARDS}/d/versions", f"{DASHBOARDS}/d/versions/1", history("d")):
-        assert (await api("GET", path, auth=nobody))[0] == 403
+        assert (await api("GET", path, auth=unprivileged))[0] == 403
         assert (await api("GET", path, auth=await api.person(f"reader{len(path)}", Role.VIEWER)))[0] == 200

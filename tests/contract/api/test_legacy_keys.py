@@ -150,7 +150,7 @@ async def test_a_deleted_key_does_not_log_in_any_more(api: Api) -> None:
 
 @pytest.mark.parametrize(
     "auth",
-    [None, ADMIN, basic("admin", "wrong"), basic("nobody", "x"), "Bearer ***", "Bearer glsa_x_y", "Nonsense", "Basic %%%"],
+    [None, ADMIN, basic("admin", "wrong"), basic("unknown", "x"), "Bearer ***", "Bearer glsa_x_y", "Nonsense", "Basic %%%"],
     ids=["none", "right", "wrong", "unknown", "garbage", "bad token", "no scheme", "no base64"],
 )
 async def test_keys_cannot_be_created(api: Api, auth: str | None) -> None:

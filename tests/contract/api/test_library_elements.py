@@ -204,13 +204,13 @@ async def test_used_names_are_revealed_to_writers_only(api: Api) -> None:
 async def test_roles_decide_on_elements(api: Api) -> None:
     """A Viewer reads and changes nothing; who has no role sees none; another organization has its own."""
     await create_element(api, "p1", "CPU")
-    viewer, nobody = await api.person("viewer", Role.VIEWER), await api.person("nobody", Role.NONE)
+    viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert await found(api, auth=viewer) == ["p1"]
     assert (await api("GET", f"{PATH}/p1", auth=viewer))[0] == 200
     for method, path in (("POST", ""), ("PATCH", "/p1"), ("DELETE", "/p1")):
         assert (await api(method, PATH + path, {} if method != "DELETE" else None, auth=viewer))[0] == 403
     for path in ("", "/p1", "/name/CPU", "/p1/connections"):
-        assert (await api("GET", PATH + path, auth=nobody))[0] == 403
+        assert (await api("GET", PATH + path, auth=unprivileged))[0] == 403
     elsewhere = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
     assert await found(api, auth=elsewhere) == []
     assert await api("GET", f"{PATH}/p1", auth=elsewhere) == NOT_FOUND

@@ -56,9 +56,9 @@ async def test_a_file_is_displayed_as_a_dashboard(api: Api, files: FakeJobsWorke
 async def test_a_preview_needs_the_permissions_of_its_objects(api: Api, files: FakeJobsWorker) -> None:
     """A preview needs read access to the file's objects; without permission to query it has no picture."""
     files.touches = [touch("get", "t", "")]
-    nobody = await api.person("nobody", Role.NONE)
+    unprivileged = await api.person("unprivileged", Role.NONE)
     reader = await api.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("dashboards:read", "folders:*"))
-    assert (await get_page(api, PAGE, nobody))[0] == 403
+    assert (await get_page(api, PAGE, unprivileged))[0] == 403
     status, body, _ = await get_page(api, PAGE, reader)
     assert (status, "<h1>T</h1>" in body, "datasources:query" in body, "<img" in body) == (200, True, True, False)
     assert (await get_page(api, "/preview/team/deep/"))[0] == 400

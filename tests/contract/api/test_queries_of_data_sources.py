@@ -113,12 +113,12 @@ async def test_queries_need_permission_for_each_data_source(desk: Setup, path: s
     """A caller with permission for some data sources cannot query others; without any, the request is rejected."""
     some = await desk.api.person("some", Role.NONE, (QUERY, "datasources:uid:a"))
     every = await desk.api.person("every", Role.NONE, (QUERY, "datasources:uid:*"))
-    nobody = await desk.api.person("nobody", Role.NONE)
+    unprivileged = await desk.api.person("unprivileged", Role.NONE)
     status, results = await desk.query("a", "b", path=path, auth=some)
     assert (status, results["a"]) == (400, 1.0)
     assert "'b' is not among those that you may query" in results["b"]
     assert (await desk.query("a", "b", path=path, auth=every))[0] == 200
-    assert (await desk.query("a", path=path, auth=nobody))[0] == 403
+    assert (await desk.query("a", path=path, auth=unprivileged))[0] == 403
 
 
 async def test_no_cache_bypasses_the_cache(desk: Setup) -> None:

@@ -86,12 +86,12 @@ async def test_a_panel_is_drawn_alone(drawing: Api) -> None:
 async def test_a_picture_needs_permission_to_view_and_query(drawing: Api) -> None:
     """A caller without one of the permissions receives no picture, and in another organization the dashboard is unknown."""
     other = await drawing.organization("other")
-    nobody = await drawing.person("nobody", Role.NONE, ("dashboards:read", "dashboards:*"))
+    unprivileged = await drawing.person("unprivileged", Role.NONE, ("dashboards:read", "dashboards:*"))
     blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
     reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("datasources:query", "datasources:uid:a"))
     theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
     told = {name: (await fetched(drawing, f"{PICTURE}?format=svg", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
-    assert told == {"nobody": 403, "blind": 403, "reader": 200, "theirs": 404}
+    assert told == {"unprivileged": 403, "blind": 403, "reader": 200, "theirs": 404}
 
 
 async def test_a_page_displays_a_dashboard(drawing: Api) -> None:

@@ -9,7 +9,7 @@ from tests.contract.api.test_response_formats import FOLDERS
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
-TOKEN = "a-token-that-nobody-sees"
+TOKEN = "a-token-that-is-never-shown"
 
 
 @pytest.fixture

@@ -46,8 +46,8 @@ async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True,
     async with api.database.transaction() as connection:
         uid = (await resources.get(connection, REPOSITORY, "default", "team")).uid
         expected = new_job("default", spec, uid=uid, repository_type=RepositoryType.GITHOST, now=Clock().now())
-        nobody = {"uid": by, "login": by}
-        submitted = await jobs.submit(connection, JOB, [expected], submitted_by=nobody)
+        submitter = {"uid": by, "login": by}
+        submitted = await jobs.submit(connection, JOB, [expected], submitted_by=submitter)
     wakeups = WakeupPublisher(broker)
     wakeups.publish_soon(submitted.wakeups)
     await wakeups.stop()

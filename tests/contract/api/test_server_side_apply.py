@@ -170,7 +170,7 @@ async def test_a_dry_run_keeps_nothing(api: Api) -> None:
         ("fieldManager=a&force=perhaps", 400, "force 'perhaps' is neither true nor false"),
         ("fieldManager=a&dryRun=Some", 400, "dryRun 'Some' is not understood"),
     ],
-    ids=["nobody", "a long name", "force", "dry run"],
+    ids=["no manager", "a long name", "force", "dry run"],
 )
 async def test_options_are_checked(api: Api, query: str, status: int, message: str) -> None:
     """An apply has a manager's name, and options that are understood."""

@@ -191,7 +191,7 @@ async def test_an_unknown_account_has_no_tokens_to_list_and_gets_none(api: Api) 
         assert typed(await api("POST", path, {"name": "t"})) == NOT_FOUND
         assert typed(await api("DELETE", f"{path}/1")) == NOT_FOUND
     for method, path in (("GET", "tokens"), ("POST", "tokens"), ("DELETE", "tokens/1")):
-        assert await api(method, f"{ACCOUNTS}/nobody/{path}", {"name": "t"}) == (400, {"message": "Service Account ID is invalid"})
+        assert await api(method, f"{ACCOUNTS}/unprivileged/{path}", {"name": "t"}) == (400, {"message": "Service Account ID is invalid"})
 
 
 async def test_only_tokens_of_the_account_are_deleted(api: Api, account: int) -> None:

@@ -276,7 +276,7 @@ async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
     assert found["serviceAccounts"][0]["accessControl"] == {"serviceaccounts:read": True, "serviceaccounts:write": True}
     for name in (mine, uids[0]):
         assert (await api("GET", f"{ACCOUNTS}/{name}", auth=someone))[0] == 200
-    for name in (other, uids[1], 9999, "nobody"):
+    for name in (other, uids[1], 9999, "unprivileged"):
         for method in ("GET", "PATCH", "DELETE"):
             status, body = await api(method, f"{ACCOUNTS}/{name}", {} if method == "PATCH" else None, auth=someone)
             assert (status, body["title"]) == (403, "Access denied")

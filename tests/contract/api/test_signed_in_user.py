@@ -112,9 +112,9 @@ async def test_a_dashboard_is_starred_by_id(api: Api) -> None:
     assert await api.sql("select dashboard_uid from star") == "d"
     assert await api("DELETE", f"{stars}/{number}") == (200, {"message": "Dashboard unstarred"})
     assert await api.sql("select count(*) from star") == 0
-    nobody = await api.person("nobody", Role.NONE)
+    unprivileged = await api.person("unprivileged", Role.NONE)
     for method in ("POST", "DELETE"):
-        assert await api(method, f"{stars}/{number}", auth=nobody) == (404, {"message": "Dashboard not found"})
+        assert await api(method, f"{stars}/{number}", auth=unprivileged) == (404, {"message": "Dashboard not found"})
         assert await api(method, f"{stars}/77") == (404, {"message": "Dashboard not found"})
         assert await api(method, f"{stars}/d") == (400, {"message": "id is invalid"})
 
@@ -122,8 +122,8 @@ async def test_a_dashboard_is_starred_by_id(api: Api) -> None:
 async def test_starring_does_not_reveal_unreadable_dashboards(api: Api) -> None:
     """An existing dashboard gets the same 404 as a missing one."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
-    nobody = await api.person("nobody", Role.NONE)
-    assert await api("POST", "/api/user/stars/dashboard/uid/d", auth=nobody) == (404, {"message": "Dashboard not found"})
+    unprivileged = await api.person("unprivileged", Role.NONE)
+    assert await api("POST", "/api/user/stars/dashboard/uid/d", auth=unprivileged) == (404, {"message": "Dashboard not found"})
 
 
 async def test_a_legacy_key_is_not_a_user_but_has_an_organization(api: Api) -> None:

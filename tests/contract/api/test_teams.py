@@ -103,7 +103,7 @@ async def test_missing_fields_are_kept(api: Api) -> None:
 
 async def test_an_unknown_team_is_404_whatever_is_sent(api: Api) -> None:
     """An unknown or negative id, or an unknown uid, is 404 before the body is checked."""
-    for path in ("/api/teams/9999", "/api/teams/-1", "/api/teams/nobody"):
+    for path in ("/api/teams/9999", "/api/teams/-1", "/api/teams/unprivileged"):
         for method, tail in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/members"), ("POST", "/members"), ("GET", "/preferences")):
             assert await api(method, f"{path}{tail}", {} if method in ("PUT", "POST") else None) == NOT_FOUND, (method, path, tail)
 
@@ -131,8 +131,8 @@ async def test_members_are_users_of_the_organization(api: Api) -> None:
     path = f"/api/teams/{team}/members"
     assert await api("POST", path, {"userId": kim}) == (200, {"message": "Member added to Team"})
     assert await api("POST", path, {"userId": kim}) == (400, {"message": "User is already added to this team"})
-    for nobody in (lee, account, 9999, -1):
-        assert await api("POST", path, {"userId": nobody}) == (404, {"message": "User not found"})
+    for unprivileged in (lee, account, 9999, -1):
+        assert await api("POST", path, {"userId": unprivileged}) == (404, {"message": "User not found"})
     for body in ({}, {"userId": "5"}, {"userId": 2**63}, {"userId": kim, "permission": 1}):
         assert await api("POST", path, body) == FAULT
     assert await api("PUT", f"{path}/{kim}", {"permission": 4}) == (200, {"message": "Team member updated"})
@@ -182,8 +182,8 @@ async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
     kims_number = await api.sql("""select id from "user" where login = 'kim'""")
     assert await api("GET", "/api/user/teams", auth=kim) == (200, [])
     assert await api("GET", f"/api/users/{kims_number}/teams") == (200, [])
-    for nobody in ("9999", "-1", "kim"):
-        assert await api("GET", f"/api/users/{nobody}/teams") == (404, {"message": "user not found"})
+    for unprivileged in ("9999", "-1", "kim"):
+        assert await api("GET", f"/api/users/{unprivileged}/teams") == (404, {"message": "user not found"})
     assert (await api("GET", "/api/users/1/teams", auth=kim))[0] == 403
     status, found = await api("GET", "/api/users/1/teams", auth=await reader(api, own[1]["id"]))
     assert (status, [team["name"] for team in found]) == (200, ["b"])
@@ -217,7 +217,7 @@ async def test_concurrent_creates_of_a_name_create_one_team(api: Api) -> None:
 
 
 async def test_a_stranger_is_401(api: Api) -> None:
-    assert await api("GET", "/api/teams/search", auth=basic("nobody", "x")) == (
+    assert await api("GET", "/api/teams/search", auth=basic("unknown", "x")) == (
         401,
         {"message": "Invalid username or password", "messageId": "password-auth.failed", "statusCode": 401, "traceID": ""},
     )

@@ -136,7 +136,7 @@ async def test_callers_see_their_own_trash(api: Api) -> None:
         body = {"metadata": {"name": name, "uid": found[name]}, "spec": {"title": "T"}}
         status, created = await api("POST", DASHBOARDS, body, auth=auth)
         assert (status, created["metadata"]["uid"] == found[name]) == (201, is_it)
-    assert (await api("GET", TRASH, auth=await api.person("nobody", Role.NONE)))[0] == 403
+    assert (await api("GET", TRASH, auth=await api.person("unprivileged", Role.NONE)))[0] == 403
 
 
 async def test_the_trash_needs_the_right_to_read(api: Api) -> None:

@@ -328,6 +328,6 @@ async def test_a_watch_ends_with_its_credentials(api: Api) -> None:
 
 async def test_a_watch_needs_read_permission(api: Api) -> None:
     """A watch needs the permission of a list."""
-    nobody = await api.person("nobody", Role.NONE)
-    async with watching(api, JOBS, auth=nobody) as watch:
+    unprivileged = await api.person("unprivileged", Role.NONE)
+    async with watching(api, JOBS, auth=unprivileged) as watch:
         assert watch.response.status == 403

@@ -210,7 +210,7 @@ async def test_an_expired_request_is_not_started(calls: CallFactory, clock: Cloc
 
     await calls.server(answer)
     headers = {wire.DEADLINE: clock.milliseconds() - 1, wire.IDLE_TIMEOUT: 1000}
-    late = Message(body=b"late", headers=headers, reply_to="nobody", correlation_id="late", persistent=False)
+    late = Message(body=b"late", headers=headers, reply_to="unprivileged", correlation_id="late", persistent=False)
     await calls.broker.publish("", calls.broker.topology.query, late)
     await client.call(calls.broker.topology.query, b"in time", timeout=5)
     assert begun == [b"in time"]

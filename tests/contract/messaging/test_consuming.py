@@ -188,7 +188,7 @@ async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: 
 
 async def test_a_handler_runs_in_a_separate_context(broker: Broker) -> None:
     """A handler has no context variables of the publisher or of other deliveries; logs have queue, message and attempt."""
-    asked_by: ContextVar[str] = ContextVar("asked_by", default="nobody")
+    asked_by: ContextVar[str] = ContextVar("asked_by", default="unprivileged")
     seen: asyncio.Queue[tuple[str, dict[str, object]]] = asyncio.Queue()
 
     async def handler(delivery: Delivery) -> DeliveryResult:
@@ -201,7 +201,7 @@ async def test_a_handler_runs_in_a_separate_context(broker: Broker) -> None:
     await publish(broker, "work.1", "work.2")
     for key in ("work.1", "work.2"):
         context = {"queue": broker.topology.work, "message_id": key, "delivery": 1}
-        assert await asyncio.wait_for(seen.get(), 20) == ("nobody", context)
+        assert await asyncio.wait_for(seen.get(), 20) == ("unprivileged", context)
 
 
 async def test_consumers_take_turns(broker: Broker) -> None:

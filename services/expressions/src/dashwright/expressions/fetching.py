@@ -17,7 +17,6 @@ from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.limit_checks import bytes_of_frames
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.engine.values import Series
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.requests.request import Request
 from dashwright.expressions.sources.privacy import visible_error
@@ -167,10 +166,7 @@ def _query_error(query: SourceQuery, error: DashwrightError) -> DashwrightError:
 
 def _check_size(frames: Sequence[Frame], limits: Limits) -> None:
     """Raise TooLarge if a frame has too many values. Other limits are checked when expressions read the frames."""
-    if isinstance(frames, FrameSet):
-        value_count = frames.values.longest_length if isinstance(frames.values, Series) else 1
-    else:
-        value_count = max(map(_value_count, frames), default=0)
+    value_count = frames.max_row_count if isinstance(frames, FrameSet) else max(map(_value_count, frames), default=0)
     if value_count > limits.query_points:
         raise limits.refusal("query_points", f"a frame has {value_count} values", "ask for a shorter time range or a larger interval")
 

@@ -49,6 +49,11 @@ class FrameSet(Sequence[Frame]):
         """True if the frames have a time column."""
         return isinstance(self.values, Series) or self.times is not None
 
+    @property
+    def max_row_count(self) -> int:
+        """The number of rows of the longest frame."""
+        return self.values.longest_length if isinstance(self.values, Series) else 1
+
     def meta_of(self, index: int) -> Mapping[str, Any] | None:
         """Return the meta of a frame."""
         return self.first_meta if index == 0 and self.first_meta is not None else self.meta

@@ -32,15 +32,14 @@ _EMPTY: Final = np.empty(0)
 
 def cost_of(frames: FrameSet) -> int:
     """Return the cost of encoding all frames of a set, as a number of values."""
-    length = frames.values.longest_length if isinstance(frames.values, Series) else 1
-    return len(frames) * (SET_FRAME_COST + length)
+    return len(frames) * (SET_FRAME_COST + frames.max_row_count)
 
 
 def set_fragments(frames: FrameSet) -> Iterator[Fragment]:
     """Yield the frames, separated by commas, in fragments of many frames each."""
     if not len(frames):
         return
-    length = frames.values.longest_length if isinstance(frames.values, Series) else 1
+    length = frames.max_row_count
     if length > _MAX_ROW_LENGTH:
         yield from _long_frames(frames)
         return
@@ -92,7 +91,7 @@ class _SetWriter:
         """Return the member ``data`` of frames, in parts."""
         values = self._frames.values
         if not isinstance(values, Series):
-            return self._data_of_numbers(indexes)
+            return self._data_of_numbers(values.cells, indexes)
         times, rows, tails = [b""] * len(indexes), [b""] * len(indexes), [b""] * len(indexes)
         block_of = values.block_of[indexes.start : indexes.stop]
         row_of = values.row_of[indexes.start : indexes.stop]
@@ -104,10 +103,9 @@ class _SetWriter:
                 times[position], rows[position], tails[position] = encoded_times, encoded, entity + nanos + b"}}"
         return times, rows, tails
 
-    def _data_of_numbers(self, indexes: range) -> Sequence[Sequence[bytes]]:
-        cells = self._frames.values.cells.at((slice(indexes.start, indexes.stop), np.newaxis))  # type: ignore[union-attr]
+    def _data_of_numbers(self, cells: Cells, indexes: range) -> Sequence[Sequence[bytes]]:
         times = self._frames.times
-        rows, entities = _encode_rows(cells, has_times=times is not None)
+        rows, entities = _encode_rows(cells.at((slice(indexes.start, indexes.stop), np.newaxis)), has_times=times is not None)
         if times is None:
             return [b'}]},"data":{"values":[['] * len(indexes), rows, [entity + b"}}" for entity in entities]
         # The samples of a query have the same time, or few different ones.

@@ -47,7 +47,7 @@ _DASHBOARDS_PER_BATCH: Final = 16
 """Dashboards whose bodies are in memory together. A body may have megabytes."""
 
 _HISTORIES_PER_BATCH: Final = 2
-"""The same limit for an export with history, in which each dashboard has many bodies."""
+"""The limit for an export with history, in which each dashboard has many bodies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class _SeriesBuilder:
         return Series(labels, tuple(blocks), self._block_of, self._row_of)
 
     def _find(self, seconds: Floats) -> int:
-        """Return the block with these times, a new one if there is none yet."""
+        """Return the block with these times, and add it if these times are new."""
         if self._latest < 0 or not np.array_equal(seconds, self._seconds[self._latest]):
             key = seconds.tobytes()
             self._latest = self._block_by_seconds.setdefault(key, len(self._seconds))

@@ -58,7 +58,7 @@ class _Item(msgspec.Struct, gc=False):
 
     @property
     def points(self) -> msgspec.Raw:
-        """The JSON array of the points of a series, or of the point of a sample; _ABSENT if there is none."""
+        """The JSON array of the points of a series, or of the point of a sample; _ABSENT for an item without points."""
         return self.value if self.values is _ABSENT else self.values
 
     @property
