@@ -40,6 +40,7 @@ GROUPS: Final[Mapping[str, Group]] = {
     "dashboards": Group("test/elements/test_dashboard.py"),
     "dashboard-versions": Group("test/elements/test_dashboard_versions.py"),
     "search": Group("test/elements/test_search.py"),
+    "snapshots": Group("test/elements/test_snapshot.py"),
     "annotations": Group("test/elements/test_annotations.py"),
     "datasource-permissions": Group("test/elements/test_datasource_permissions.py"),
     # The suite skips these tests for later versions.

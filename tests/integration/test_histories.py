@@ -118,7 +118,7 @@ async def test_an_old_layout_is_a_stub_with_its_former_title(database: Database)
         stored = await resources.get(connection, DASHBOARD, "default", "a")
         found = await histories.version(connection, uid, 1)
     assert found is not None
-    then = replace(found, spec='{"title":"old","layout":{}}', layout=True).to_object(stored)
+    then = replace(found, spec='{"title":"old","layout":{"kind":"Unknown"}}', layout=True).to_object(stored)
     assert orjson.loads(then.encode("v1beta1"))["spec"] == {"title": "old", "schemaVersion": 9999}
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -82,6 +83,36 @@ async def test_an_empty_queue_is_deleted_and_created_again(database: Database) -
     await submit(database, new("a2", "default", "a"))
     assert await queues(database) == [("a", 1, 0), ("b", 1, 0)]
     assert await wrong_counters(database) == []
+
+
+async def test_a_full_group_closes_all_its_queues(database: Database) -> None:
+    """Its queues are claimable again when one of its jobs ends, and queues without a group while they have ready jobs."""
+    keys = "abc"
+    await submit(
+        database,
+        *(replace(new(f"{key}{number}", "default", "group"), fairness_key=key, group_limit=2) for key in keys for number in range(2)),
+        replace(new("ungrouped", "default", "group"), concurrency_group=None),
+    )
+    for expected in (3, 2, 2, 0):
+        owner = uuid.uuid4()
+        async with database.connection() as connection:
+            claimed = await claims.claim(connection, "work", limit=4, owner=owner, lease=timedelta(minutes=1), status=b"{}")
+        assert len(claimed) == expected
+        assert await wrong_counters(database) == []
+        async with database.transaction() as connection:
+            await claims.finish(connection, [FinalState(job.uid, owner, "success", b"{}") for job in claimed])
+        assert await wrong_counters(database) == []
+
+
+async def test_the_plan_of_the_number_of_waiting_jobs_is_kept(database: Database) -> None:
+    """Each submission reads the number, and planning the statement takes longer than running it."""
+    async with database.connection() as connection:
+        for _ in range(10):
+            await job_queues.count_waiting(connection, ["default"])
+        plans = await connection.fetchval(
+            "select generic_plans from pg_prepared_statements where statement like '%as waiting%' and statement not like '%generic_plans%'"
+        )
+    assert plans >= 5
 
 
 async def test_an_organization_that_writes_is_left_out(database: Database) -> None:

@@ -27,7 +27,7 @@ from dashwright.common.errors import AlreadyExists
 from dashwright.common.identity import Identity, Role, org_of
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
 from dashwright.common.kinds.kind import Extract, Kind, Storage
-from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, KINDS, REPOSITORY
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, KINDS, PLAYLIST, REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcClient
@@ -71,6 +71,8 @@ async def create(database: Database, name: str, kind: Kind = DASHBOARD, namespac
     spec: dict[str, object] = {"title": name}
     if kind is REPOSITORY:
         spec |= {"workflows": [], "type": "local", "local": {"path": "/srv/r"}, "sync": {"enabled": True, "target": "folder"}}
+    if kind is PLAYLIST:
+        spec |= {"interval": "5m", "items": []}
     await writer_of(database, rules).create(DesiredObject(kind, name, kind.version, spec), admin_of(namespace))
 
 

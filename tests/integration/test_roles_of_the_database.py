@@ -31,6 +31,7 @@ ENDED: Final = ("success", "error")
 TESTDATA: Final = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "random_walk"}
 PANEL: Final = {"panel": {"type": "timeseries", "targets": [TESTDATA]}, "from": "now-1h", "to": "now"}
 Address = Callable[[str], str]
+GATEWAY_TABLES: Final = ("dashboard_snapshot", "short_url", "query_history")
 API, JOBS_WORKER, EXPRESSIONS = grants.RIGHTS_BY_ROLE
 
 
@@ -121,6 +122,7 @@ async def test_services_work_with_their_roles(session: aiohttp.ClientSession) ->
         (EXPRESSIONS, "select * from person"),
         (EXPRESSIONS, "select key from api_key"),
         (EXPRESSIONS, "select * from audit_event"),
+        *((role, f"select * from {table}") for role in (EXPRESSIONS, JOBS_WORKER) for table in GATEWAY_TABLES),
         (JOBS_WORKER, "delete from audit_event"),
         (JOBS_WORKER, 'update "user" set is_admin = true'),
         (JOBS_WORKER, "insert into api_key default values"),

@@ -74,4 +74,5 @@ async def record_health(api: Api, name: str, *, healthy: bool, ago: int = 0) -> 
 
 
 def _reply(tree: dict[str, Any]) -> Reply:
-    return Reply(json.dumps(tree).encode())
+    # Without spaces, as the worker writes its replies.
+    return Reply(json.dumps(tree, separators=(",", ":")).encode())

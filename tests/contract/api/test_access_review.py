@@ -41,7 +41,7 @@ async def review(api: Api, auth: str, **attributes: str) -> dict[str, Any]:
     ],
 )
 async def test_the_response_follows_from_the_role(api: Api, role: Role, attributes: dict[str, str], *, allowed: bool) -> None:
-    """A star is every verb, group or resource, so it is allowed only if all of them are."""
+    """A star is every verb, group or resource that has the verb, so it is allowed only if all of them are."""
     told = await review(api, await api.person("anna", role), **attributes)
     assert told["allowed"] is allowed
     assert ("reason" in told) is not allowed

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import ADMIN, PASSWORD, Api, StartApi, basic
+from tests.contract.api.preferred_versions import in_preferred_versions
 from tests.contract.api.repositories import FakeJobsWorker
 from tests.contract.api.test_authorization_matrix import address
 from tests.signer import SIGNER
@@ -26,6 +27,7 @@ READING: Final = frozenset({"GET", "HEAD"})
 CHANGES_NOTHING: Final = frozenset(
     {
         "POST /api/ds/query",
+        "POST /api/dashboards/interpolate",
         "POST /api/panels/query",
         "POST /api/panels/validate",
         "POST /api/auth/keys",
@@ -33,6 +35,13 @@ CHANGES_NOTHING: Final = frozenset(
         "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
         "POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/test",
     }
+)
+
+# All of these requests are refused in the same way: alerting is not part of this product.
+REFUSES_ALL: Final = frozenset(
+    f"{method} /api/{root}/{{path:rest}}"
+    for method in ("POST", "PUT", "PATCH", "DELETE")
+    for root in ("v1/provisioning", "ruler", "alertmanager")
 )
 
 # Asked for by git hosts, which are known by their signatures: tests/contract/api/test_webhooks.py has the events.
@@ -148,7 +157,7 @@ async def changed_dashboard_id(api: Api, created: Made) -> int:
 async def panel(api: Api, _: Made) -> str:
     name = fresh("panel")
     created = {"metadata": {"name": name}, "spec": PANEL}
-    assert (await api("POST", PANELS.format("v2alpha1").format(namespace="default"), created))[0] == 201
+    assert (await api("POST", PANELS.format(namespace="default"), created))[0] == 201
     return name
 
 
@@ -156,6 +165,24 @@ async def annotation(api: Api, _: Made) -> int:
     status, created = await api("POST", "/api/annotations", {"text": "Deployed"})
     assert status == 200, created
     return int(created["id"])
+
+
+async def snapshot(api: Api, _: Made) -> str:
+    status, created = await api("POST", "/api/snapshots", {"dashboard": {"title": "S"}})
+    assert status == 200, created
+    return str(created["key"])
+
+
+async def playlist(api: Api, _: Made) -> str:
+    status, created = await api("POST", "/api/playlists", PLAYLIST)
+    assert status == 200, created
+    return str(created["uid"])
+
+
+async def history_entry(api: Api, _: Made) -> str:
+    status, created = await api("POST", "/api/query-history", HISTORY_ENTRY)
+    assert status == 200, created
+    return str(created["result"]["uid"])
 
 
 async def folder(api: Api, _: Made) -> str:
@@ -257,14 +284,18 @@ def ask_about(name: str, make: Maker, body: Callable[[Made], Any], **created: Ma
     return Ask(body, {**created, name: make})
 
 
-DASHBOARDS: Final = "/apis/dashboard.grafana.app/{}/namespaces/{{namespace}}/dashboards"
+DASHBOARDS: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{namespace}/dashboards"
 PANELS: Final = DASHBOARDS.replace("dashboards", "librarypanels")
 FOLDERS: Final = "/apis/folder.grafana.app/v0alpha1/namespaces/{namespace}/folders"
+PLAYLISTS: Final = "/apis/playlist.grafana.app/v1/namespaces/{namespace}/playlists"
 PROVISIONING: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
 BATCH: Final = "/apis/jobs.dashwright.io/v0alpha1/namespaces/{namespace}/batches/{name}"
 DEAD_LETTERS: Final = "/apis/jobs.dashwright.io/v0alpha1/namespaces/{namespace}/deadletters"
 EVALUATIONS: Final = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default"
 REPOSITORY: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}"
+PLAYLIST: Final = {"name": "P", "interval": "5m", "items": []}
+OTHER_PLAYLIST: Final = {"spec": {"title": "Other", "interval": "5m", "items": []}}
+HISTORY_ENTRY: Final[Mapping[str, Any]] = {"datasourceUid": "prom", "queries": []}
 ADDRESS: Final = {"address1": "Street 1"}
 VIEWER: Final = {"role": "Viewer"}
 GRANTS: Final = {"permissions": [{"action": "teams:read"}]}
@@ -304,24 +335,24 @@ def source(_: Made) -> Any:
 
 
 ASKS: Final[Mapping[str, Ask]] = {
-    **{f"POST {DASHBOARDS.format(version)}": ask(named) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    **{f"DELETE {DASHBOARDS.format(version)}/{{name}}": ask(name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    **{f"POST {PANELS.format(version)}": ask(named_panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    **{f"DELETE {PANELS.format(version)}/{{name}}": ask(name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"POST {DASHBOARDS}": ask(named),
+    f"DELETE {DASHBOARDS}/{{name}}": ask(name=dashboard),
+    f"POST {PANELS}": ask(named_panel),
+    f"DELETE {PANELS}/{{name}}": ask(name=panel),
     f"POST {FOLDERS}": ask(named),
     f"DELETE {FOLDERS}/{{name}}": ask(name=folder),
-    **{f"PATCH {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    **{f"PATCH {PANELS.format(version)}/{{name}}": ask(TITLED, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"PATCH {DASHBOARDS}/{{name}}": ask(TITLED, name=dashboard),
+    f"PATCH {PANELS}/{{name}}": ask(TITLED, name=panel),
     f"PATCH {FOLDERS}/{{name}}": ask(TITLED, name=folder),
     f"PATCH {REPOSITORY}": ask(TITLED, name=repository),
     f"PUT {REPOSITORY}/status": ask({"status": {"observedGeneration": 7}}, name=repository),
     f"PATCH {REPOSITORY}/status": ask({"status": {"observedGeneration": 7}}, name=repository),
-    **{f"DELETE {DASHBOARDS.format(version)}": ask_about_one(dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    **{f"DELETE {PANELS.format(version)}": ask_about_one(panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"DELETE {DASHBOARDS}": ask_about_one(dashboard),
+    f"DELETE {PANELS}": ask_about_one(panel),
     f"DELETE {FOLDERS}": ask_about_one(folder),
     f"DELETE {REPOSITORY.removesuffix('/{name}')}": ask_about_one(repository),
-    **{f"PUT {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    **{f"PUT {PANELS.format(version)}/{{name}}": ask(OTHER, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"PUT {DASHBOARDS}/{{name}}": ask(TITLED, name=dashboard),
+    f"PUT {PANELS}/{{name}}": ask(OTHER, name=panel),
     f"PUT {FOLDERS}/{{name}}": ask(TITLED, name=folder),
     f"PUT {REPOSITORY}": ask_about(
         "name", repository, lambda created: {"spec": {**repository_named(created["name"], created["data"])["spec"], "title": "T"}}
@@ -423,6 +454,7 @@ ASKS: Final[Mapping[str, Ask]] = {
     "POST /api/folders/{uid}/move": ask_about("parent", folder, lambda created: {"parentUid": created["parent"]}, uid=folder),
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
+    "POST /api/dashboards/import": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
     "PATCH /api/dashboards/uid/{uid}/trash": ask({}, uid=deleted_dashboard),
     "POST /api/dashboards/uid/{uid}/restore": ask({"version": 1}, uid=changed_dashboard),
@@ -436,6 +468,27 @@ ASKS: Final[Mapping[str, Ask]] = {
     "PATCH /api/annotations/{annotation_id}": ask({"text": "Rolled back"}, annotation_id=annotation),
     "DELETE /api/annotations/{annotation_id}": ask(annotation_id=annotation),
     "POST /api/annotations/mass-delete": ask_about("annotation", annotation, lambda created: {"annotationId": created["annotation"]}),
+    **{
+        f"{method} {PLAYLISTS}{path}": asked
+        for method, path, asked in (
+            ("POST", "", ask(lambda _: {"metadata": {"name": fresh("playlist")}, **OTHER_PLAYLIST})),
+            ("DELETE", "", ask_about_one(playlist)),
+            ("PUT", "/{name}", ask(OTHER_PLAYLIST, name=playlist)),
+            ("PATCH", "/{name}", ask(TITLED, name=playlist)),
+            ("DELETE", "/{name}", ask(name=playlist)),
+        )
+    },
+    "POST /api/playlists": ask(PLAYLIST),
+    "PUT /api/playlists/{uid}": ask({**PLAYLIST, "name": "Other"}, uid=playlist),
+    "DELETE /api/playlists/{uid}": ask(uid=playlist),
+    "POST /api/short-urls": ask({"path": "d/a"}),
+    "POST /api/query-history": ask(HISTORY_ENTRY),
+    "PATCH /api/query-history/{uid}": ask({"comment": "c"}, uid=history_entry),
+    "DELETE /api/query-history/{uid}": ask(uid=history_entry),
+    "POST /api/query-history/star/{uid}": ask(uid=history_entry),
+    "DELETE /api/query-history/star/{uid}": ask(uid=history_entry),
+    "POST /api/snapshots": ask({"dashboard": {"title": "S"}}),
+    "DELETE /api/snapshots/{key}": ask(key=snapshot),
     "POST /api/folders/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=folder),
     "POST /api/dashboards/uid/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=dashboard),
     "POST /api/dashboards/id/{id}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, id=dashboard_id),
@@ -454,8 +507,8 @@ ASKS: Final[Mapping[str, Ask]] = {
 
 def changing(routes: list[Route]) -> dict[str, Route]:
     """Return the routes that change something, by method and path."""
-    table = {f"{route.method} {route.path}": route for route in routes if route.method not in READING}
-    return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | SIGNED}
+    table = {f"{route.method} {route.path}": route for route in in_preferred_versions(routes) if route.method not in READING}
+    return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | REFUSES_ALL | SIGNED}
 
 
 async def events_of(api: Api, request: str) -> list[tuple[str, str, int]]:
@@ -547,6 +600,6 @@ async def test_an_unauthenticated_request_writes_an_event(start_api: StartApi, a
 
 async def test_only_routes_that_change_nothing_have_no_event(api: Api) -> None:
     """The listed routes are public, or queries; every other route names its event."""
-    table = {f"{route.method} {route.path}": route for route in api.routes if route.method not in READING}
-    assert {name for name, route in table.items() if route.audit is None} == CHANGES_NOTHING
+    table = {f"{route.method} {route.path}": route for route in in_preferred_versions(api.routes) if route.method not in READING}
+    assert {name for name, route in table.items() if route.audit is None} == CHANGES_NOTHING | REFUSES_ALL
     assert {name for name in CHANGES_NOTHING if table[name].required_access is PUBLIC} == {"POST /api/auth/keys"}

@@ -60,7 +60,7 @@ async def test_a_batch_is_created_and_followed_to_its_end(terminal: Terminal, tm
     status, text = await terminal.run(command.items, "b", state=ItemState.ERROR, as_json=True)
     assert [json.loads(line)["index"] for line in text.splitlines()] == [1]
     status, text = await terminal.run(command.retry, "b", wait=True)
-    assert (status, text.splitlines()[0]) == (1, "1 items of b are pending again")
+    assert (status, text.splitlines()[0]) == (1, "b: 1 item pending again")
     status, text = await terminal.run(command.results, "b", state=ItemState.SUCCESS)
     assert [json.loads(line)["index"] for line in text.splitlines()] == [0]
 
@@ -80,6 +80,12 @@ async def test_items_of_a_file_are_submitted_once(terminal: Terminal, tmp_path: 
     assert (status, text.splitlines()[0]) == (1, "b: 0 items accepted, 30 known, 1 refused")
     file.write_text(json.dumps(evaluation(31, item_id="new")))
     assert (await terminal.run(command.submit, "b", str(file)))[0] == 2
+
+
+async def test_no_batch_is_created_for_a_missing_file(terminal: Terminal, tmp_path: Path) -> None:
+    """A wrong file name leaves no open batch behind."""
+    assert (await terminal.run(command.submit, "b", str(tmp_path / "absent.ndjson")))[0] == 2
+    assert await terminal.run(command.list_) == (0, "no batches")
 
 
 async def test_a_batch_that_does_not_end_in_time_continues(terminal: Terminal) -> None:

@@ -104,7 +104,7 @@ async def test_a_layout_is_restored_as_one(api: Api) -> None:
     assert (await api("POST", f"{ONE}/restore", {"version": 1}))[1]["version"] == 3
     _, found = await api("GET", STORED.replace("v0alpha1", "v2alpha1"))
     assert found["spec"]["layout"] == {"kind": "GridLayout"}
-    assert (await api("GET", STORED))[1]["status"]["conversion"]["failed"] is True
+    assert (await api("GET", STORED))[1]["status"]["conversion"]["storedVersion"] == "v2alpha1"
 
 
 async def test_permissions_apply_to_versions(api: Api, dashboard_id: int) -> None:

@@ -3,86 +3,220 @@
 import asyncio
 from typing import Any
 
+import orjson
 import pytest
 from tests.contract.api.conftest import Api, StartApi
 
-DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
-BETA = DASHBOARDS.replace("v2alpha1", "v1beta1")
-ALPHA = DASHBOARDS.replace("v2alpha1", "v0alpha1")
+VERSIONS = ("v0alpha1", "v1alpha1", "v1beta1", "v1", "v2alpha1", "v2beta1", "v2")
+CLASSIC = VERSIONS[:4]
+
+
+def path_in(version: str, name: str = "") -> str:
+    """Return the path of dashboards in a version, or of one of them."""
+    return f"/apis/dashboard.grafana.app/{version}/namespaces/default/dashboards" + (name and f"/{name}")
+
+
+DASHBOARDS, BETA, ALPHA = path_in("v2alpha1"), path_in("v1beta1"), path_in("v0alpha1")
 STUB = {"title": "T", "schemaVersion": 9999}
-LAYOUT = {"title": "T", "elements": {"a": {}}, "layout": {"kind": "GridLayout"}}
+
+
+def grid(*names: str) -> dict[str, Any]:
+    """Return a grid layout of elements, one below the other."""
+    items = [
+        {
+            "kind": "GridLayoutItem",
+            "spec": {"x": 0, "y": 8 * index, "width": 12, "height": 8, "element": {"kind": "ElementReference", "name": name}},
+        }
+        for index, name in enumerate(names)
+    ]
+    return {"kind": "GridLayout", "spec": {"items": items}}
+
+
+def panel(number: int, title: str) -> dict[str, Any]:
+    """Return a text panel as ``v2beta1`` has it."""
+    return {
+        "kind": "Panel",
+        "spec": {
+            "id": number,
+            "title": title,
+            "description": "",
+            "links": [],
+            "data": {"kind": "QueryGroup", "spec": {"queries": [], "transformations": [], "queryOptions": {}}},
+            "vizConfig": {
+                "kind": "VizConfig",
+                "group": "text",
+                "version": "12.4.3",
+                "spec": {"options": {"content": title}, "fieldConfig": {"defaults": {}, "overrides": []}},
+            },
+        },
+    }
+
+
+def tab(title: str, layout: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "TabsLayoutTab", "spec": {"title": title, "layout": layout}}
+
+
+#: A dashboard with what classic versions cannot express: tabs, and a name of an element.
+TABS: dict[str, Any] = {
+    "title": "T",
+    "cursorSync": "Off",
+    "editable": True,
+    "preload": False,
+    "tags": ["a"],
+    "links": [],
+    "annotations": [],
+    "variables": [],
+    "timeSettings": {
+        "timezone": "browser",
+        "from": "now-6h",
+        "to": "now",
+        "autoRefresh": "",
+        "autoRefreshIntervals": ["10s", "1m"],
+        "hideTimepicker": False,
+        "fiscalYearStartMonth": 0,
+    },
+    "elements": {"first": panel(1, "One"), "second": panel(2, "Two")},
+    "layout": {"kind": "TabsLayout", "spec": {"tabs": [tab("A", grid("first")), tab("B", grid("second"))]}},
+}
+#: A dashboard whose layout refers to an element that does not exist.
+BROKEN = {"title": "T", "elements": {}, "layout": grid("missing")}
 
 
 async def make(api: Api, spec: dict[str, Any], path: str = DASHBOARDS, name: str = "d") -> tuple[int, Any]:
     return await api("POST", path, {"metadata": {"name": name}, "spec": spec})
 
 
-async def test_a_classic_spec_is_readable_in_every_version(api: Api) -> None:
-    """A classic spec is returned as sent, with defaults in v1beta1 only. The status names another stored version."""
-    spec = {"title": "T", "panels": [{"id": 1}], "schemaVersion": 41}
-    assert (await make(api, spec, ALPHA))[0] == 201
-    for path in (DASHBOARDS, BETA, ALPHA):
-        _, found = await api("GET", f"{path}/d")
-        conversion = {} if path is ALPHA else {"conversion": {"failed": False, "storedVersion": "v0alpha1"}}
-        assert found["status"] == conversion
-        assert {name: found["spec"][name] for name in spec} == spec
-        assert (found["spec"] == spec) is (path is not BETA)
+async def read(api: Api, version: str, name: str = "d") -> Any:
+    """Return a dashboard in a version."""
+    status, found = await api("GET", path_in(version, name))
+    assert (status, found["apiVersion"]) == (200, f"dashboard.grafana.app/{version}")
+    return found
 
 
-async def test_defaults_fill_missing_fields(api: Api) -> None:
-    """Reads in v1beta1 add defaults and keep other fields; sending the result back changes nothing."""
-    await make(api, {"title": "T", "refresh": "5m", "time": {"from": "now-1h"}, "editable": None}, ALPHA)
-    _, found = await api("GET", f"{BETA}/d")
-    assert {name: found["spec"][name] for name in ("refresh", "time", "editable")} == {
-        "refresh": "5m",
-        "time": {"from": "now-1h"},
-        "editable": None,
-    }
-    assert found["spec"]["annotations"]["list"][0]["builtIn"] == 1
-    assert {name: found["spec"][name] for name in ("fiscalYearStartMonth", "graphTooltip", "links", "templating", "timepicker")} == {
-        "fiscalYearStartMonth": 0,
-        "graphTooltip": 0,
-        "links": [],
-        "templating": {"list": []},
-        "timepicker": {},
-    }
-    assert (found["spec"]["timezone"], found["spec"]["weekStart"]) == ("", "")
-    assert await api("PUT", f"{BETA}/d", found) == (200, found)
+async def write(api: Api, found: Any, **members: Any) -> Any:
+    """Replace a dashboard by one that was read, with other members of its spec, in the version in which it was read."""
+    version = found["apiVersion"].rpartition("/")[2]
+    status, written = await api("PUT", path_in(version, found["metadata"]["name"]), {**found, "spec": {**found["spec"], **members}})
+    assert status == 200, written
+    return written
 
 
-@pytest.mark.parametrize("door", [DASHBOARDS, BETA, ALPHA], ids=["v2alpha1", "v1beta1", "v0alpha1"])
-async def test_a_layout_is_a_stub_in_older_versions(api: Api, door: str) -> None:
-    """Whatever version it came in, read alone or in a list; the status names the version that has it whole."""
-    status, created = await make(api, LAYOUT, door)
-    assert (status, created["spec"]) == (201, LAYOUT if door == DASHBOARDS else STUB)
-    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["spec"] == LAYOUT
-    for path in (BETA, ALPHA):
-        _, one = await api("GET", f"{path}/d")
-        _, listing = await api("GET", path)
-        for found in (one, *listing["items"]):
-            assert found["spec"] == STUB
+async def test_a_dashboard_is_readable_in_every_version(api: Api) -> None:
+    """A dashboard is returned as sent in its version, and converted in all others. The status names the stored version."""
+    classic = {"title": "T", "panels": [{"id": 1, "type": "text", "title": "One"}], "schemaVersion": 41}
+    assert (await make(api, classic, ALPHA, "classic"))[0] == 201
+    assert (await make(api, TABS, path_in("v2beta1"), "tabs"))[0] == 201
+    for name, stored, spec in (("classic", "v0alpha1", classic), ("tabs", "v2beta1", TABS)):
+        for version in VERSIONS:
+            found = await read(api, version, name)
+            if version == stored:
+                assert (found["spec"], found["status"]) == (spec, {})
+                continue
             conversion = found["status"]["conversion"]
-            assert (conversion["failed"], conversion["storedVersion"], bool(conversion["error"])) == (True, "v2alpha1", True)
+            assert (conversion["failed"], conversion["storedVersion"]) == (False, stored), conversion
+            titles = [
+                *(panel["title"] for panel in found["spec"].get("panels", ()) if panel["type"] != "row"),
+                *(element["spec"]["title"] for element in found["spec"].get("elements", {}).values()),
+            ]
+            assert titles == (["One"] if name == "classic" else ["One", "Two"])
+            assert ("panels" in found["spec"]) is (version in CLASSIC)
 
 
-async def test_a_watch_shows_the_stub_too(api: Api) -> None:
-    """Initial events and changes show the stub."""
-    await make(api, LAYOUT)
+async def test_lists_and_watches_show_the_requested_version(api: Api) -> None:
+    """Initial events, changes and lists show the spec and the status that a single read shows."""
+    await make(api, TABS, path_in("v2"))
     async with api.session.get(f"{BETA}?watch=true", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
-        lines = [await asyncio.wait_for(response.content.readline(), 30)]
-        await make(api, LAYOUT, name="e")
-        lines.append(await asyncio.wait_for(response.content.readline(), 30))
-    assert all(b'"schemaVersion":9999' in line and b'"storedVersion":"v2alpha1"' in line for line in lines)
+        events = [await asyncio.wait_for(response.content.readline(), 30)]
+        await make(api, TABS, path_in("v2"), name="e")
+        events.append(await asyncio.wait_for(response.content.readline(), 30))
+    found = await read(api, "v1beta1")
+    _, listing = await api("GET", BETA)
+    for shown in (*(orjson.loads(event)["object"] for event in events), *listing["items"]):
+        assert (shown["spec"], shown["status"]) == (found["spec"], found["status"])
 
 
-async def test_labels_are_changed_through_a_stub(api: Api) -> None:
-    """The body and its generation are kept; any other spec of that schema version is refused."""
-    await make(api, LAYOUT)
-    _, found = await api("GET", f"{BETA}/d")
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version != "v2beta1"])
+async def test_writing_back_what_was_read_changes_nothing(api: Api, version: str) -> None:
+    """The generation, the stored version and the stored spec are kept."""
+    await make(api, TABS, path_in("v2beta1"))
+    written = await write(api, await read(api, version))
+    assert written["metadata"]["generation"] == 1
+    assert (await read(api, "v2beta1"))["spec"] == TABS
+
+
+@pytest.mark.parametrize("version", CLASSIC)
+async def test_an_edit_in_a_classic_version_keeps_the_tabs(api: Api, version: str) -> None:
+    """Members that the classic version cannot express are named in the status, and come back in the version of the dashboard."""
+    await make(api, TABS, path_in("v2beta1"))
+    found = await read(api, version)
+    assert "layout" in found["status"]["conversion"]["preserved"]
+    written = await write(api, found, title="New", tags=["b"])
+    assert (written["spec"]["title"], written["status"], written["metadata"]["generation"]) == ("New", {}, 2)
+    restored = await read(api, "v2beta1")
+    assert restored["spec"] == TABS | {"title": "New", "tags": ["b"]}
+    assert restored["status"]["conversion"]["storedVersion"] == version
+    # Once more from the other side.
+    await write(api, restored, title="Newest")
+    assert (await read(api, "v2beta1"))["spec"] == TABS | {"title": "Newest", "tags": ["b"]}
+    assert (await read(api, version))["spec"]["title"] == "Newest"
+
+
+@pytest.mark.parametrize("version", ["v2alpha1", "v2beta1", "v2"])
+async def test_an_edit_with_elements_keeps_unknown_members(api: Api, version: str) -> None:
+    """Members that only the classic form has are kept while clients edit the dashboard in the other form."""
+    classic = {
+        "title": "T",
+        "panels": [{"id": 1, "type": "text", "title": "One", "gridPos": {"x": 0, "y": 0, "w": 12, "h": 8}, "ours": {"a": 1}}],
+        "schemaVersion": 42,
+        "ours": [1, 2],
+    }
+    await make(api, classic, path_in("v1"))
+    await write(api, await read(api, version), title="New")
+    assert (await read(api, "v1"))["spec"] == classic | {"title": "New"}
+
+
+async def test_an_edit_in_another_version_with_elements_keeps_its_members(api: Api) -> None:
+    """Versions with elements differ in details, such as the shift of a time range, and none of them is lost."""
+    element = panel(1, "One")
+    element["spec"]["data"]["spec"]["queryOptions"] = {"timeCompare": "1d"}
+    spec = {**TABS, "elements": {"first": element}, "layout": grid("first")}
+    await make(api, spec, path_in("v2"))
+    await write(api, await read(api, "v2alpha1"), title="New")
+    assert (await read(api, "v2"))["spec"] == {**spec, "title": "New"}
+
+
+async def test_each_form_of_a_dashboard_is_kept(api: Api) -> None:
+    """After edits in versions of both forms, each form still has the members that only it can express."""
+    await make(api, TABS, path_in("v2"))
+    await write(api, await read(api, "v0alpha1"), ours={"a": 1})
+    await write(api, await read(api, "v2alpha1"), title="New")
+    assert (await read(api, "v2"))["spec"] == TABS | {"title": "New"}
+    classic = (await read(api, "v0alpha1"))["spec"]
+    assert (classic["title"], classic["ours"]) == ("New", {"a": 1})
+
+
+async def test_the_classic_api_reads_and_saves_dashboards_with_elements(api: Api) -> None:
+    """A client of the classic API gets panels. What it saves keeps the tabs."""
+    await make(api, TABS, path_in("v2beta1"))
+    _, found = await api("GET", "/api/dashboards/uid/d")
+    assert [panel["title"] for panel in found["dashboard"]["panels"] if panel["type"] != "row"] == ["One", "Two"]
+    saved = {"dashboard": {**found["dashboard"], "title": "New"}, "overwrite": True}
+    assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
+    assert (await read(api, "v2beta1"))["spec"] == TABS | {"title": "New"}
+
+
+async def test_a_dashboard_that_cannot_be_converted_has_a_placeholder(api: Api) -> None:
+    """The status has the reason and the stored spec. Labels can be changed through the placeholder, its spec cannot."""
+    await make(api, BROKEN)
+    for version in CLASSIC:
+        found = await read(api, version)
+        conversion = found["status"]["conversion"]
+        assert (found["spec"], conversion["failed"], conversion["storedVersion"], conversion["source"]) == (STUB, True, "v2alpha1", BROKEN)
+        assert "missing" in conversion["error"]
     found["metadata"]["labels"]["team"] = "a"
-    status, body = await api("PUT", f"{BETA}/d", found)
-    assert (status, body["spec"], body["metadata"]["labels"]["team"], body["metadata"]["generation"]) == (200, STUB, "a", 1)
-    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["spec"] == LAYOUT
+    written = await write(api, found)
+    assert (written["spec"], written["metadata"]["labels"]["team"], written["metadata"]["generation"]) == (STUB, "a", 1)
+    assert (await read(api, "v2alpha1"))["spec"] == BROKEN
     for spec in ({**STUB, "title": "New"}, {**STUB, "panels": []}):
         status, error = await api("PUT", f"{BETA}/d", {"metadata": {"name": "d"}, "spec": spec})
         assert (status, error["details"]["causes"][0]["field"]) == (422, "spec.schemaVersion")
@@ -91,44 +225,85 @@ async def test_labels_are_changed_through_a_stub(api: Api) -> None:
 
 @pytest.mark.parametrize("kind", ["merge-patch", "strategic-merge-patch"])
 async def test_a_patch_applies_to_the_requested_version(api: Api, kind: str) -> None:
-    """A patch of a stub changes the metadata and not the spec."""
-    await make(api, LAYOUT)
+    """A patch changes members of the requested version; one of a placeholder changes the metadata only."""
     headers = {"Content-Type": f"application/{kind}+json"}
+    await make(api, TABS, path_in("v2beta1"), "tabs")
+    status, found = await api("PATCH", f"{BETA}/tabs", {"spec": {"title": "New"}}, headers=headers)
+    assert (status, found["spec"]["title"]) == (200, "New")
+    assert (await read(api, "v2beta1", "tabs"))["spec"] == TABS | {"title": "New"}
+    await make(api, BROKEN)
     status, found = await api("PATCH", f"{BETA}/d", {"metadata": {"labels": {"team": "a"}}}, headers=headers)
     assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, STUB, "a", 1)
     assert (await api("PATCH", f"{BETA}/d", {"spec": {"title": "New"}}, headers=headers))[0] == 422
     status, found = await api("PATCH", f"{DASHBOARDS}/d", {"spec": {"title": "New"}}, headers=headers)
-    assert (status, found["spec"]) == (200, LAYOUT | {"title": "New"})
+    assert (status, found["spec"]) == (200, BROKEN | {"title": "New"})
 
 
-async def test_labels_are_applied_through_a_stub(api: Api) -> None:
-    """An apply may have the stub's spec or none, but not another spec of that schema version."""
-    await make(api, LAYOUT)
+async def test_labels_are_applied_through_a_placeholder(api: Api) -> None:
+    """An apply may have the placeholder's spec or none, but not another spec of that schema version."""
+    await make(api, BROKEN)
     headers = {"Content-Type": "application/apply-patch+yaml"}
     for spec in ({}, {"spec": STUB}):
         body = {"metadata": {"labels": {"team": "a"}}, **spec}
         status, found = await api("PATCH", f"{BETA}/d?fieldManager=m", body, headers=headers)
         assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, STUB, "a", 1)
     assert (await api("PATCH", f"{BETA}/d?fieldManager=m&force=true", {"spec": STUB | {"panels": []}}, headers=headers))[0] == 422
-    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["spec"] == LAYOUT
+    assert (await read(api, "v2alpha1"))["spec"] == BROKEN
 
 
-async def test_a_layout_may_be_replaced_by_a_classic_spec(api: Api) -> None:
-    """A layout is replaced by a complete classic spec in an older version, and the other way round."""
-    await make(api, LAYOUT)
-    assert (await api("PUT", f"{BETA}/d", {"metadata": {"name": "d"}, "spec": {"title": "T", "panels": []}}))[0] == 200
-    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["spec"] == {"title": "T", "panels": []}
-    assert (await api("PUT", f"{BETA}/d", {"metadata": {"name": "d"}, "spec": LAYOUT}))[1]["spec"] == STUB
+async def test_fields_are_applied_in_another_version(api: Api) -> None:
+    """A server-side apply in a classic version changes the dashboard as other writes in that version do."""
+    await make(api, TABS, path_in("v2beta1"))
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    status, found = await api("PATCH", f"{path_in('v1', 'd')}?fieldManager=m&force=true", {"spec": {"title": "New"}}, headers=headers)
+    assert (status, found["spec"]["title"]) == (200, "New"), found
+    assert (await read(api, "v2beta1"))["spec"] == TABS | {"title": "New"}
 
 
-async def test_only_v1beta1_checks_the_classic_schema(api: Api) -> None:
-    """422 with a cause for each member; the same body is fine elsewhere."""
+@pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1"])
+async def test_typed_classic_versions_check_the_schema(api: Api, version: str) -> None:
+    """422 with a cause for each member; the same body is fine in the versions of free form."""
     spec = {"title": "T", "schemaVersion": 41, "editable": "elephant", "time": 9000}
-    status, refused = await make(api, spec, BETA)
+    status, refused = await make(api, spec, path_in(version))
     assert (status, refused["reason"]) == (422, "Invalid")
     assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.editable", "spec.time"]
     assert (await make(api, spec, ALPHA))[0] == 201
     assert (await make(api, spec, DASHBOARDS, "e"))[0] == 201
+
+
+async def test_data_sources_and_library_panels_of_the_organization_are_known(api: Api) -> None:
+    """A reference by uid gets the type of the data source, and a library panel its repetition."""
+    source = {"name": "Metrics", "type": "prometheus", "uid": "metrics", "url": "http://127.0.0.1:9", "access": "proxy"}
+    assert (await api("POST", "/api/datasources", source))[0] == 200
+    element = {"uid": "lib", "name": "Shared", "kind": 1, "model": {"type": "text", "title": "Shared", "repeat": "host", "maxPerRow": 3}}
+    assert (await api("POST", "/api/library-elements", element))[0] == 200
+    panels = [
+        {"id": 1, "type": "timeseries", "datasource": {"uid": "metrics"}, "targets": [{"refId": "A", "datasource": {"uid": "metrics"}}]},
+        {"id": 2, "libraryPanel": {"uid": "lib", "name": "Shared"}},
+    ]
+    await make(api, {"title": "T", "panels": panels, "schemaVersion": 42}, path_in("v1"))
+    spec = (await read(api, "v2beta1"))["spec"]
+    [query] = spec["elements"]["panel-1"]["spec"]["data"]["spec"]["queries"]
+    assert query["spec"]["query"]["group"] == "prometheus"
+    repeats = [item["spec"].get("repeat") for item in spec["layout"]["spec"]["items"]]
+    assert repeats == [None, {"mode": "variable", "value": "host", "maxPerRow": 3}]
+
+
+@pytest.mark.parametrize(
+    ("version", "members", "field"),
+    [
+        ("v2alpha1", {"elements": 5}, "spec.elements"),
+        ("v2beta1", {"elements": 5}, "spec.elements"),
+        ("v2", {"layout": grid("missing")}, "spec.layout.spec.items[0].spec.element"),
+        ("v2", {"tags": "a"}, "spec.tags"),
+    ],
+)
+async def test_elements_and_layouts_are_checked(api: Api, version: str, members: dict[str, Any], field: str) -> None:
+    """422 with a cause for each fault, and nothing is stored."""
+    status, refused = await make(api, TABS | members, path_in(version))
+    assert (status, refused["reason"]) == (422, "Invalid")
+    assert [cause["field"] for cause in refused["details"]["causes"] if cause["field"].startswith(field)]
+    assert (await api("GET", path_in(version, "d")))[0] == 404
 
 
 async def test_unknown_versions(api: Api) -> None:

@@ -8,7 +8,7 @@ from tests.contract.api.conftest import ADMIN, Api
 
 from dashwright.common.identity import Role
 
-DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards"
 
 
 async def save(api: Api, name: str, *titles: str, **spec: Any) -> None:
@@ -28,7 +28,7 @@ async def test_versions_are_listed_newest_first(api: Api) -> None:
     """Each with its number, the one before, when, by whom and why."""
     await save(api, "d", "one", "two")
     status, found = await api("GET", f"{DASHBOARDS}/d/versions")
-    assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardVersionList", "dashboard.grafana.app/v2alpha1")
+    assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardVersionList", "dashboard.grafana.app/v0alpha1")
     assert [(item["version"], item["createdBy"], item["message"]) for item in found["items"]] == [
         (2, "user:1", "to two"),
         (1, "user:1", "to one"),
@@ -122,17 +122,16 @@ async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:
     assert (await api("GET", f"{folders}?{asked}&fieldSelector=metadata.name%3Df"))[0] == 400
 
 
-async def test_an_old_layout_is_a_stub_in_older_versions(api: Api) -> None:
-    """Each read of an old version with a layout returns a stub with that version's title."""
+async def test_old_versions_are_converted(api: Api) -> None:
+    """Each read of a version of the dashboard returns it in the requested API version."""
     await save(api, "d", "one", layout={})
     await save(api, "d", "two")
-    stub = {"title": "one", "schemaVersion": 9999}
-    older = DASHBOARDS.replace("v2alpha1", "v1beta1")
-    _, found = await api("GET", f"{older}/d/versions/1")
-    assert (found["spec"], found["status"]["conversion"]["storedVersion"]) == (stub, "v2alpha1")
-    _, listing = await api("GET", history("d").replace("v2alpha1", "v1beta1"))
-    assert [item["spec"]["title"] for item in listing["items"]] == ["two", "one"]
-    assert listing["items"][1]["spec"] == stub
+    for version, member in (("v1beta1", "schemaVersion"), ("v2alpha1", "layout")):
+        _, found = await api("GET", f"{DASHBOARDS.replace('v0alpha1', version)}/d/versions/1")
+        assert member in found["spec"]
+        _, listing = await api("GET", history("d").replace("v0alpha1", version))
+        assert [item["spec"]["title"] for item in listing["items"]] == ["two", "one"]
+        assert listing["items"][1]["spec"] == found["spec"]
 
 
 async def test_versions_need_read_access(api: Api) -> None:

@@ -18,8 +18,10 @@ from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.delivery_result import DeliveryResult
 from dashwright.common.messaging.message import Delivery, Message
 
+# Databases of one template have equal ids of relations, and pg_locks lists the locks of all databases.
 _BLOCKED_SESSION = """select pg_terminate_backend(pid) from pg_locks
-    where relation = 'dead_letter'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid()"""
+    where relation = 'dead_letter'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid()
+      and database = (select oid from pg_database where datname = current_database())"""
 
 
 class CountingBroker(AmqpBroker):

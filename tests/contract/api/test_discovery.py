@@ -19,31 +19,38 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
             ("dashboards", "Dashboard", STORED, ["dash"]),
             ("dashboards/dto", "DashboardWithAccessInfo", ["get"], None),
             ("dashboards/versions", "DashboardVersionList", ["get"], None),
-            ("librarypanels", "LibraryPanel", STORED, ["libpanel"]),
+            *([("librarypanels", "LibraryPanel", STORED, ["libpanel"])] if version in ("v2alpha1", "v1beta1", "v0alpha1") else []),
         ]
-        for version in ("v2alpha1", "v1beta1", "v0alpha1")
+        for version in ("v2alpha1", "v2", "v2beta1", "v1", "v1beta1", "v1alpha1", "v0alpha1")
     },
-    "folder.grafana.app/v0alpha1": [
-        ("folders", "Folder", STORED, ["fold"]),
-        ("folders/parents", "FolderInfoList", ["get"], None),
-        ("folders/counts", "DescendantCounts", ["get"], None),
-    ],
-    "provisioning.grafana.app/v0alpha1": [
-        ("repositories", "Repository", STORED, ["repo"]),
-        ("repositories/status", "Repository", ["get", "patch", "update"], None),
-        ("repositories/sync", "Job", ["create"], None),
-        ("repositories/export", "Job", ["create"], None),
-        ("repositories/jobs", "Job", ["create"], None),
-        ("repositories/test", "TestResults", ["create"], None),
-        ("repositories/resources", "ResourceList", ["get"], None),
-        ("repositories/files", "FileList", ["get"], None),
-        ("repositories/refs", "RefList", ["get"], None),
-        ("repositories/history", "HistoryList", ["get"], None),
-        ("repositories/rollback", "Job", ["create"], None),
-        ("repositories/revisions", "RevisionList", ["get"], None),
-        ("jobs", "Job", ["create", "delete", "deletecollection", "get", "list", "watch"], None),
-        ("jobs/status", "Job", ["get"], None),
-    ],
+    **{
+        f"folder.grafana.app/{version}": [
+            ("folders", "Folder", STORED, ["fold"]),
+            ("folders/parents", "FolderInfoList", ["get"], None),
+            ("folders/counts", "DescendantCounts", ["get"], None),
+            ("folders/access", "FolderAccessInfo", ["get"], None),
+        ]
+        for version in ("v0alpha1", "v1", "v1beta1", "v1alpha1")
+    },
+    **{
+        f"provisioning.grafana.app/{version}": [
+            ("repositories", "Repository", STORED, ["repo"]),
+            ("repositories/status", "Repository", ["get", "patch", "update"], None),
+            ("repositories/sync", "Job", ["create"], None),
+            ("repositories/export", "Job", ["create"], None),
+            ("repositories/jobs", "Job", ["create"], None),
+            ("repositories/test", "TestResults", ["create"], None),
+            ("repositories/resources", "ResourceList", ["get"], None),
+            ("repositories/files", "FileList", ["get"], None),
+            ("repositories/refs", "RefList", ["get"], None),
+            ("repositories/history", "HistoryList", ["get"], None),
+            ("repositories/rollback", "Job", ["create"], None),
+            ("repositories/revisions", "RevisionList", ["get"], None),
+            ("jobs", "Job", ["create", "delete", "deletecollection", "get", "list", "watch"], None),
+            ("jobs/status", "Job", ["get"], None),
+        ]
+        for version in ("v0alpha1", "v1", "v1beta1")
+    },
     "expressions.dashwright.io/v0alpha1": [
         ("evaluations", "Evaluation", ["create", "delete", "deletecollection", "get", "list", "watch"], None),
         ("evaluations/status", "Evaluation", ["get"], None),
@@ -60,11 +67,22 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
         ("deadletters/status", "DeadLetter", ["get"], None),
         ("deadletters/replay", "DeadLetter", ["create"], None),
     ],
+    **{f"playlist.grafana.app/{version}": [("playlists", "Playlist", STORED, None)] for version in ("v1", "v0alpha1")},
+    "iam.grafana.app/v0alpha1": [
+        ("users", "User", ["get", "list"], None),
+        ("users/status", "User", ["get"], None),
+        ("teams", "Team", ["get", "list"], None),
+    ],
+    "preferences.grafana.app/v1alpha1": [("preferences", "Preferences", ["get", "list"], None)],
 }
 
 
+# A list of a category would fail for callers who may not read one of its kinds.
+WITHOUT_CATEGORY = ("batches", "deadletters", "users", "teams", "preferences")
+
+
 async def test_groups_and_versions(api: Api) -> None:
-    """Five groups; dashboards prefer v2alpha1. With a trailing slash as without."""
+    """Eight groups; dashboards prefer v2alpha1. With a trailing slash as without."""
     status, found = await api("GET", "/apis/")
     assert (status, found["kind"]) == (200, "APIGroupList")
     versions = [f"{group['name']}/{version['version']}" for group in found["groups"] for version in group["versions"]]
@@ -85,7 +103,7 @@ async def test_resources_of_a_version(api: Api, group_version: str) -> None:
         is_whole = "/" not in item["name"]
         assert item["namespaced"] is True
         assert item["singularName"] == (next(kind.singular for kind in KINDS if kind.plural == item["name"]) if is_whole else "")
-        assert item.get("categories") == (["grafana"] if is_whole and item["name"] not in ("batches", "deadletters") else None)
+        assert item.get("categories") == (["grafana"] if is_whole and item["name"] not in WITHOUT_CATEGORY else None)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +167,7 @@ async def test_an_unchanged_document_is_304(api: Api, path: str) -> None:
             assert response.headers["ETag"] != tag
 
 
-@pytest.mark.parametrize("path", ["/apis/apps", "/apis/folder.grafana.app/v1", "/apis/apps/v1"])
+@pytest.mark.parametrize("path", ["/apis/apps", "/apis/folder.grafana.app/v9", "/apis/apps/v1"])
 async def test_unknown_groups_are_404(api: Api, path: str) -> None:
     """An unknown group or version is 404 with a Status that says where to look."""
     status, found = await api("GET", path)

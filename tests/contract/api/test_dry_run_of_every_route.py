@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.deliveries import PUSH, SECRET, create_hooked_repository
+from tests.contract.api.preferred_versions import in_preferred_versions
 from tests.contract.api.repositories import REPOSITORIES
 from tests.contract.api.test_audit_of_every_route import (
     ASKS,
@@ -147,7 +148,9 @@ async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_
 def tried(routes: list[Route]) -> dict[str, Route]:
     """Everything in the resource API that is not only read."""
     return {
-        f"{route.method} {route.path}": route for route in routes if route.method not in READING and route.error_shape is ErrorShape.STATUS
+        f"{route.method} {route.path}": route
+        for route in in_preferred_versions(routes)
+        if route.method not in READING and route.error_shape is ErrorShape.STATUS
     }
 
 

@@ -93,14 +93,14 @@ async def test_items_of_a_set_have_owners(api: Api) -> None:
     assert owned(created)["b"] == {"f:spec": {"f:targets": {'v:{"refId":"B"}': {}}}}
 
 
-async def test_a_write_through_a_stub_keeps_the_owners(api: Api) -> None:
-    """A label set through a stub keeps the owners of the dashboard's fields."""
+async def test_a_label_set_in_another_version_keeps_the_owners(api: Api) -> None:
+    """A label set in a version that converts the dashboard keeps the owners of the dashboard's fields."""
     layouts = DASHBOARDS.replace("v1beta1", "v2alpha1")
     _, created = await api("POST", f"{layouts}?fieldManager=a", dashboard(elements={}, layout={"kind": "GridLayout"}))
-    _, stub = await api("GET", f"{DASHBOARDS}/d")
-    assert stub["spec"]["schemaVersion"] == 9999
-    stub["metadata"]["labels"] = {"team": "a"}
-    status, _ = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", stub)
+    _, converted = await api("GET", f"{DASHBOARDS}/d")
+    assert "layout" not in converted["spec"]
+    converted["metadata"]["labels"] = {"team": "a"}
+    status, _ = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", converted)
     assert status == 200
     _, found = await api("GET", f"{layouts}/d")
     assert owned(found) == owned(created) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}

@@ -126,9 +126,42 @@ async def test_parents_and_counts_of_a_folder(api: Api) -> None:
         {"group": "folder.grafana.app", "resource": "folders", "count": 2},
     ]
     assert await api("GET", "/api/folders/b/counts") == (200, {"folder": 1, "dashboard": 1, "librarypanel": 1, "alertrule": 0})
-    for path in ("parents", "counts"):
+    for path in ("parents", "counts", "access"):
         assert (await api("GET", f"{FOLDERS}/none/{path}"))[0] == 404
     assert (await api("GET", "/api/folders/none/counts"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("role", "level", "expected"),
+    [
+        (Role.VIEWER, 1, (False, False, False)),
+        (Role.VIEWER, 2, (True, False, True)),
+        (Role.VIEWER, 4, (True, True, True)),
+        (Role.EDITOR, None, (True, False, True)),
+        (Role.ADMIN, None, (True, True, True)),
+    ],
+)
+async def test_access_names_the_rights_of_the_caller(api: Api, role: Role, level: int | None, expected: tuple[bool, bool, bool]) -> None:
+    """Role and access rules decide on saving, on access rules and on deleting; nothing but reading is left if a repository manages it."""
+    member = await api.person("member", role)
+    await create_chain(api, "a", "b")
+    if level is not None:
+        await allow(api, "folders/a", {"userId": await number_of(api, "member"), "permission": level})
+    status, info = await api("GET", f"{FOLDERS}/b/access", auth=member)
+    assert (status, info["kind"]) == (200, "FolderAccessInfo")
+    assert (info["canSave"], info["canAdmin"], info["canDelete"]) == expected
+    assert info["canEdit"] == info["canSave"]
+    await managed(api, "folders", "b")
+    _, info = await api("GET", f"{FOLDERS}/b/access", auth=member)
+    assert (info["canSave"], info["canEdit"], info["canAdmin"], info["canDelete"]) == (False, False, expected[1], False)
+
+
+async def test_access_to_an_unreadable_folder_is_forbidden(api: Api) -> None:
+    """A caller learns nothing of the rights on a folder that they may not read."""
+    vic = await api.person("vic", Role.VIEWER)
+    await create_chain(api, "secret")
+    await allow(api, "folders/secret", {"userId": 1, "permission": 4})
+    assert (await api("GET", f"{FOLDERS}/secret/access", auth=vic))[0] == 403
 
 
 async def test_names_of_unreadable_folders_are_hidden(api: Api) -> None:

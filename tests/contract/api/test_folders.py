@@ -52,6 +52,14 @@ async def test_invalid_folders_are_refused(api: Api, body: dict[str, object], st
     assert response.get("status") == ("version-mismatch" if status == 412 else None)
 
 
+async def test_a_resource_has_a_description(api: Api) -> None:
+    """A folder of the classic API has a description as a resource, which is empty if none was sent, and then missing in the classic API."""
+    assert (await api("POST", "/api/folders", {"uid": "f", "title": "F"}))[0] == 200
+    status, stored = await api("GET", "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders/f")
+    assert (status, stored["spec"]) == (200, {"title": "F", "description": ""})
+    assert "description" not in (await api("GET", "/api/folders/f"))[1]
+
+
 async def test_an_update_needs_the_current_version(api: Api) -> None:
     """An update with another version is 412 unless it overwrites; a new title makes a version, and the same title does not."""
     await folder(api, "f")

@@ -22,7 +22,7 @@ from dashwright.standalone.importing.source import open_source
 
 WHEN = "2024-03-01 10:00:00"
 LATER = "2024-04-01 10:00:00"
-DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{}/dashboards"
+DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/{}/dashboards"
 TOKEN = key_material.new_token()
 SECRET, CHECKSUM = TOKEN.split("_")[1:]
 Rows = dict[str, list[dict[str, Any]]]

@@ -4,11 +4,11 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from tests.acceptance.polling import until
 from tests.contract.api.conftest import PASSWORD, Api
 from tests.contract.api.repositories import make_local_repository
@@ -25,6 +25,7 @@ from dashwright.standalone.jobs.following import show_until_end
 from dashwright.standalone.remote.client import ServerClient
 from dashwright.standalone.remote.collection import Collection, Document
 from dashwright.standalone.remote.login import Login, ServerOptions
+from dashwright.standalone.remote.output import Output
 
 pytestmark = pytest.mark.usefixtures("silent_log")
 
@@ -77,7 +78,7 @@ async def test_the_progress_of_a_job_is_printed(api: Api, server: JobsClient) ->
     """Each change of the progress is one line without repetitions; control characters are escaped."""
     await insert_job(api, "j")
     out = io.StringIO()
-    shown = asyncio.create_task(show_until_end(Console(file=out, width=200), server, ["j"]))
+    shown = asyncio.create_task(show_until_end(output_to(out), server, ["j"]))
     for status, line in (
         ('{"state": "working", "message": "reading \\u001b[2J", "progress": 10.4}', "j working: reading \\x1b[2J 10 %"),
         ('{"state": "working", "message": "storing", "progress": 60}', "j working: storing 60 %"),
@@ -92,14 +93,27 @@ async def test_the_progress_of_a_job_is_printed(api: Api, server: JobsClient) ->
     assert len(lines) == len(set(lines))
 
 
+class TerminalStream(io.StringIO):
+    """A terminal whose content is kept."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def output_to(stream: io.StringIO) -> Output:
+    """Return an output whose lines are written to a stream."""
+    with redirect_stdout(stream):
+        return Output(as_json=False)
+
+
 async def has_line(out: io.StringIO, line: str) -> bool:
     return line in out.getvalue().splitlines()
 
 
 async def test_a_terminal_shows_a_bar_and_then_the_end(api: Api, server: JobsClient) -> None:
     await insert_job(api, "j", '{"state": "success", "message": "done", "progress": 100}')
-    out = io.StringIO()
-    await show_until_end(Console(file=out, width=100, force_terminal=True), server, ["j"])
+    out = TerminalStream()
+    await show_until_end(output_to(out), server, ["j"])
     assert "j success: done" in out.getvalue()
     assert "\x1b[" in out.getvalue()
 

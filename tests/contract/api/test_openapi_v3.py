@@ -14,13 +14,15 @@ async def test_the_index_lists_every_document(api: Api) -> None:
     status, index = await api("GET", "/openapi/v3", auth=None)
     assert status == 200
     assert list(index["paths"]) == [
-        "apis/dashboard.grafana.app/v2alpha1",
-        "apis/dashboard.grafana.app/v1beta1",
-        "apis/dashboard.grafana.app/v0alpha1",
-        "apis/folder.grafana.app/v0alpha1",
-        "apis/provisioning.grafana.app/v0alpha1",
+        *(f"apis/dashboard.grafana.app/{version}" for version in ("v2alpha1", "v2", "v2beta1", "v1", "v1beta1", "v1alpha1", "v0alpha1")),
+        *(f"apis/folder.grafana.app/{version}" for version in ("v0alpha1", "v1", "v1beta1", "v1alpha1")),
+        *(f"apis/provisioning.grafana.app/{version}" for version in ("v0alpha1", "v1", "v1beta1")),
         "apis/expressions.dashwright.io/v0alpha1",
         "apis/jobs.dashwright.io/v0alpha1",
+        "apis/playlist.grafana.app/v1",
+        "apis/playlist.grafana.app/v0alpha1",
+        "apis/iam.grafana.app/v0alpha1",
+        "apis/preferences.grafana.app/v1alpha1",
     ]
     for path, told in index["paths"].items():
         address = told["serverRelativeURL"]
@@ -60,7 +62,7 @@ async def test_kubectl_finds_field_validation_and_dry_runs(api: Api) -> None:
     assert document["components"]["schemas"]["LibraryPanelSpec"]["properties"]["targets"]["x-kubernetes-list-type"] == "set"
 
 
-@pytest.mark.parametrize("path", ["/openapi/v3/apis/apps/v1", "/openapi/v3/api/v1", "/openapi/v3/apis/folder.grafana.app/v1"])
+@pytest.mark.parametrize("path", ["/openapi/v3/apis/apps/v1", "/openapi/v3/api/v1", "/openapi/v3/apis/folder.grafana.app/v9"])
 async def test_an_unknown_document_is_404(api: Api, path: str) -> None:
     """An unknown document is 404 as a Status."""
     status, found = await api("GET", path)

@@ -159,7 +159,7 @@ async def test_a_dry_run_of_a_patch_writes_nothing(api: Api) -> None:
 
 async def test_a_patch_of_a_stub_keeps_the_spec(api: Api) -> None:
     """The labels of a dashboard can be changed through its stub; another spec is rejected."""
-    spec = {"title": "T", "elements": {}, "layout": {"kind": "GridLayout", "spec": {"items": []}}}
+    spec = {"title": "T", "elements": {}, "layout": {"kind": "Unknown", "spec": {"items": []}}}
     await create_object(api, {"metadata": {"name": "d"}, "spec": spec})
     old = DASHBOARDS.replace("v2alpha1", "v0alpha1")
     status, response = await patch(api, {"metadata": {"labels": {"a": "b"}}}, path=f"{old}/d")

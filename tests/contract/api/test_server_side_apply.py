@@ -259,7 +259,7 @@ async def test_the_message_of_an_apply_is_stored(api: Api) -> None:
 async def test_an_apply_through_a_stub_keeps_the_spec(api: Api) -> None:
     """An apply through a version that shows a stub keeps the dashboard's spec and changes other fields."""
     layouts = DASHBOARDS.replace("v0alpha1", "v2alpha1")
-    body = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "GridLayout"}}
+    body = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "Unknown"}}
     await apply(api, body, path=f"{layouts}/d")
     _, stub = await api("GET", f"{DASHBOARDS}/d")
     status, _ = await apply(api, stub["spec"], "b", labels={"team": "a"})

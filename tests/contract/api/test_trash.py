@@ -149,7 +149,7 @@ async def test_the_trash_needs_the_right_to_read(api: Api) -> None:
 
 async def test_a_layout_in_the_trash_is_a_stub_in_older_versions(api: Api) -> None:
     """The stub of a deleted layout cannot be restored in an older version."""
-    body = {"metadata": {"name": "d"}, "spec": {"title": "T", "layout": {}}}
+    body = {"metadata": {"name": "d"}, "spec": {"title": "T", "layout": {"kind": "Unknown"}}}
     assert (await api("POST", DASHBOARDS, body))[0] == 201
     await delete(api, "d")
     older = TRASH.replace("v2alpha1", "v1beta1")

@@ -147,11 +147,11 @@ def tree_of(body: bytes | Any) -> Any:
 
 def test_an_object_keeps_its_digits() -> None:
     """Numbers of a spec have the stored digits in JSON and YAML."""
-    response = formats.object_response(JSON, DASHBOARD, "v1beta1", STORED, 201, {"Warning": "x"})
+    response = formats.object_response(JSON, DASHBOARD, "v0alpha1", STORED, 201, {"Warning": "x"})
     assert (response.status, response.content_type) == (201, "application/json")
     assert dict(response.headers) == {"Vary": "Accept", "Warning": "x"}
-    assert response.body == STORED.encode("v1beta1")
-    in_yaml = formats.object_response(YAML, DASHBOARD, "v1beta1", STORED)
+    assert response.body == STORED.encode("v0alpha1")
+    in_yaml = formats.object_response(YAML, DASHBOARD, "v0alpha1", STORED)
     assert in_yaml.content_type == "application/yaml"
     assert b"rate: 1.10\n" in cast("bytes", in_yaml.body)
     assert read_yaml(cast("bytes", in_yaml.body).decode()) == tree_of(response.body)

@@ -23,6 +23,7 @@ _FORMS: Final = {
 _OPTIONS: Final = ("sync", "pull", "export", "push", "pr")
 _SYNC: Final = {"action": "sync", "repository": "r", "sync": {}}
 _JOB: Final = "provisioning.grafana.app/v0alpha1"
+_OTHER_JOB: Final = "provisioning.grafana.app/v1"
 _EVALUATION: Final = "expressions.dashwright.io/v0alpha1"
 
 
@@ -145,7 +146,7 @@ def _objects(kind: str, api_version: str, usual_specs: st.SearchStrategy[Any], o
         {},
         optional={
             "kind": st.sampled_from([kind, kind, "Pod"]),
-            "apiVersion": st.sampled_from([_JOB, _EVALUATION, "v9"]),
+            "apiVersion": st.sampled_from([_JOB, _OTHER_JOB, _EVALUATION, "v9"]),
             "metadata": _ODD_METADATA,
             "spec": st.sampled_from([usual_specs, odd_specs]).flatmap(lambda specs: specs),
             "status": st.sampled_from([{}, {"state": "pending"}]),

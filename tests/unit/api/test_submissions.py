@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from dashwright.api.domain import job_rules, submissions
 from dashwright.api.domain.submissions import NO_METADATA, JobSubmission, parse_json, read_jobs, read_submission
 from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.kinds.registry import JOB
 from dashwright.common.models.causes import causes_of
 from dashwright.common.models.provisioning import Action, JobSpec
 
@@ -35,6 +36,17 @@ def test_a_spec_a_list_and_an_object_are_read() -> None:
         {"kind": "Job", "apiVersion": "provisioning.grafana.app/v0alpha1", "metadata": {"namespace": "default"}, "spec": SYNC}
     )
     assert (complete.is_list, complete.specs[0].repository) == (False, "r")
+
+
+def test_a_job_has_the_version_of_its_path() -> None:
+    """Through the queue, which has no version, a Job is accepted in every served one."""
+    for version in JOB.versions:
+        assert submit({"kind": "Job", "apiVersion": JOB.api_version(version), "spec": SYNC}) == submit({"spec": SYNC})
+    assert submit({"apiVersion": JOB.api_version("v1"), "spec": SYNC}, version="v1") == submit({"spec": SYNC}, version="v1")
+    with pytest.raises(BadRequest, match=r"known: Job of provisioning\.grafana\.app/v1$"):
+        submit({"apiVersion": JOB.api_version("v1beta1"), "spec": SYNC}, version="v1")
+    with pytest.raises(BadRequest, match=r"v0alpha1, .*/v1, .*/v1beta1; Evaluation of "):
+        submit({"apiVersion": "provisioning.grafana.app/v9", "spec": SYNC})
 
 
 def test_the_later_words_are_understood() -> None:

@@ -13,6 +13,24 @@ from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
 
 LAYOUT = '{"title":"T","elements":{},"layout":{"kind":"GridLayout"}}'
+#: A dashboard whose layout refers to an element that does not exist.
+BROKEN = orjson.dumps(
+    {
+        "title": "T",
+        "elements": {},
+        "layout": {
+            "kind": "GridLayout",
+            "spec": {
+                "items": [
+                    {
+                        "kind": "GridLayoutItem",
+                        "spec": {"x": 0, "y": 0, "width": 6, "height": 3, "element": {"kind": "ElementReference", "name": "missing"}},
+                    }
+                ]
+            },
+        },
+    }
+).decode()
 
 
 def admitted(spec: dict[str, Any], *, version: str = "v2alpha1", old: dict[str, Any] | None = None, shortest: float = 10) -> list[str]:
@@ -23,8 +41,10 @@ def admitted(spec: dict[str, Any], *, version: str = "v2alpha1", old: dict[str, 
     return [cause.field for cause in draft.causes]
 
 
-def stored(spec: str, *, layout: bool = False) -> Body:
-    return Body("d", "T", "", "v0alpha1", layout, spec, None)
+def stored(spec: str, *, version: str = "") -> Body:
+    """Return a stored body, by default of the version in which its form is stored if a client sent it in an old version."""
+    layout = DASHBOARD.extract(orjson.loads(spec)).layout
+    return Body("d", "default", "T", "", version or ("v2alpha1" if layout else "v0alpha1"), layout, spec, None)
 
 
 @pytest.mark.parametrize("refresh", ["10s", "30s", "auto", "", False, None, "1m", "1h30m", "1d", "10000ms", "1.5m"])
@@ -83,29 +103,29 @@ def test_the_classic_schema_is_checked_in_v1beta1_only(spec: dict[str, Any], fie
     assert admitted(spec, version="v0alpha1") == admitted(spec, version="v2alpha1") == []
 
 
-def test_a_classic_body_keeps_its_text_in_every_version() -> None:
-    """Shown as it was sent, in v1beta1 with defaults behind it."""
-    for version in DASHBOARD.versions:
-        spec = rendering.render(DASHBOARD, stored('{"title":"T"}'), version).spec
-        assert spec.startswith('{"title":"T","annotations"' if version == "v1beta1" else '{"title":"T"}')
-    assert orjson.loads(rendering.render(DASHBOARD, stored("{}"), "v1beta1").spec)["time"] == {"from": "now-6h", "to": "now"}
+def test_a_body_keeps_its_text_in_its_stored_version() -> None:
+    """Shown as it was sent, with the digits of its numbers."""
+    assert rendering.render(DASHBOARD, stored('{"title":"T","n":1.10}'), "v0alpha1") == ('{"title":"T","n":1.10}', "{}", None)
+    assert rendering.render(DASHBOARD, stored(LAYOUT, version="v2"), "v2") == (LAYOUT, "{}", None)
+    assert rendering.render(DASHBOARD, stored('{"title":"T","n":1.10}', version="v1"), "v1beta1").spec == '{"title":"T","n":1.10}'
 
 
-@pytest.mark.parametrize("version", ["v0alpha1", "v1beta1"])
-def test_a_layout_is_a_stub_in_older_versions(version: str) -> None:
-    """The stub has the title and a schema version of no real dashboard; the status has the version that shows the dashboard."""
-    spec, status, _ = rendering.render(DASHBOARD, stored(LAYOUT, layout=True), version)
+@pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v1"])
+def test_a_broken_layout_has_a_placeholder_in_classic_versions(version: str) -> None:
+    """The placeholder has the title and a schema version of no real dashboard; the status has the reason and the stored spec."""
+    spec, status, _ = rendering.render(DASHBOARD, stored(BROKEN), version)
     assert orjson.loads(spec) == {"title": "T", "schemaVersion": 9999}
     conversion = orjson.loads(status or "")["conversion"]
-    assert (conversion["failed"], conversion["storedVersion"], version in conversion["error"]) == (True, "v2alpha1", True)
-    assert rendering.render(DASHBOARD, stored(LAYOUT, layout=True), "v2alpha1") == (LAYOUT, "{}", None)
+    assert (conversion["failed"], conversion["storedVersion"], conversion["source"]) == (True, "v2alpha1", orjson.loads(BROKEN))
+    assert "missing" in conversion["error"]
+    assert rendering.render(DASHBOARD, stored(BROKEN), "v2alpha1") == (BROKEN, "{}", None)
 
 
 def test_a_stub_sent_back_keeps_the_body() -> None:
     """A stub sent back in its version keeps the stored spec; other specs of that schema version are rejected."""
-    old = stored(LAYOUT, layout=True)
+    old = stored(BROKEN)
     stub = {"schemaVersion": 9999, "title": "T"}
-    assert rendering.body_of(DASHBOARD, old, "v1beta1", stub) == orjson.loads(LAYOUT)
+    assert rendering.body_of(DASHBOARD, old, "v1beta1", stub) == orjson.loads(BROKEN)
     changed = rendering.body_of(DASHBOARD, old, "v1beta1", stub | {"title": "New"})
     assert admitted(changed) == ["spec.schemaVersion"]
     assert rendering.body_of(DASHBOARD, old, "v2alpha1", stub) == stub

@@ -17,7 +17,7 @@ CLASSIC = '{"type":"text","title":"T","gridPos":{"h":1.10},"id":7,"datasource":"
 
 
 def stored(spec: str, *, title: str = "T", subtype: str = "text") -> Body:
-    return Body("p", title, subtype, "v0alpha1", False, spec, None)
+    return Body("p", "default", title, subtype, "v0alpha1", False, spec, None)
 
 
 def rendered(body: Body) -> tuple[Any, Any]:

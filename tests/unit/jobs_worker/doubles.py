@@ -60,6 +60,9 @@ class Tree:
     async def entries(self) -> Sequence[Entry]:
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(body), len(body)) for path, body in self.files.items()]
 
+    async def entries_at(self, paths: Collection[str]) -> Sequence[Entry]:
+        return [Entry(path, _checksum(self.files[path]), len(self.files[path])) for path in paths if path in self.files]
+
     async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
         return None
 

@@ -70,6 +70,7 @@ ROWS = {
     ),
     "a dashboard with comments": Row({"a.json": b'{"title": "T", "panels": [] /* none */}'}, errors=["not valid JSON"]),
     "no title": Row({"a.json": b'{"uid": "a", "panels": []}', "g.json": classic("g")}, {"g.json": "g"}, errors=["title cannot be empty"]),
+    "a namespace of Grafana Cloud": Row({"a.json": native({"name": "n", "namespace": "stacks-42"})}, {"a.json": "n"}),
     "the namespace of another": Row({"a.json": native({"name": "n", "namespace": "org-9"})}, errors=["org-9"]),
     **{f"the name {part!r}": named(f"{part}/{part}.json") for part in ["%20", *"()&+',#=;@![]{}~%<>:\"|?*`$^"]},
     "a space, two dots, emoji": named("a b/v1..2 \N{ROCKET}\N{WOMAN}\u200d\N{PERSONAL COMPUTER}.json"),
@@ -94,7 +95,9 @@ ROWS = {
     "generateName": by_path("a.json", native({"generateName": "cpu-"})),
     "schema version 8 with rows": Row({"old.json": OLD}, {"old.json": "old"}),
     "exported, and a request": Row({"e.json": EXPORTED, "w.json": WRAPPED}, {"e.json": "exported", "w.json": "wrapped"}),
-    "several dashboards in a file": Row({"two.yaml": DASHBOARDS}, errors=["more than one document"]),
+    "several dashboards in a file": Row(
+        {"two.yaml": DASHBOARDS}, errors=["document 1 at line 1: uid is missing.*document 2 at line 4: uid is missing"]
+    ),
     "odd uids": Row(
         {"a.json": classic("u" * 57), "b.json": classic("a uid"), "c.json": classic("a/b")},
         errors=["'u{31}-[0-9a-f]{8}' is valid", "'a-uid' is valid", "'a-b' is valid"],
@@ -102,7 +105,7 @@ ROWS = {
     "the annotation of a missing folder": Row(
         {"a.json": native({"name": "n", "annotations": {"grafana.app/folder": "none"}})}, {"a.json": "n"}
     ),
-    "a folder": Row({"f.yaml": FOLDER}, errors=["folders come from directories"]),
+    "a folder": Row({"f.yaml": FOLDER}, warnings=["folders come from directories and their _folder.json"], ignored=1),
     "kinds of others": Row({"p.yaml": PLAYLIST, "d.yaml": DEPLOYMENT}, warnings=["Playlist of playlist.grafana.app/v0alpha1"], ignored=2),
     "what another repository manages": Row({"t.json": classic("theirs")}, errors=["managed by repo 'others'"]),
 }

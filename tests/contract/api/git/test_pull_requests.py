@@ -1,6 +1,7 @@
 """A worker reviews pull requests and comments on them at the git host; the commits are real."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -88,6 +89,17 @@ async def test_a_pull_request_without_dashboards_has_no_comment(proposals: Propo
     number = proposals.propose({"README.md": "# new"})
     assert (await proposals.review(number))["message"] == "no files to process"
     assert (proposals.comments(number), proposals.statuses()[-1][0]) == ([], "success")
+
+
+async def test_a_review_reports_folder_files(proposals: Proposals) -> None:
+    """The comment has the folder that a ``_folder.json`` creates; a file that is invalid fails the commit."""
+    body = {"apiVersion": "folder.grafana.app/v1", "kind": "Folder", "metadata": {"name": "web"}, "spec": {"title": "The Web"}}
+    number = proposals.propose({"web/_folder.json": json.dumps(body)})
+    await proposals.review(number)
+    assert "| web/ | The Web | created |" in proposals.comments(number)[0]
+    proposals.push({"web/_folder.json": "{"}, "change", after="change")
+    assert (await proposals.review(number))["message"] == "1 refused"
+    assert "has no effect on the folder: not valid JSON" in proposals.comments(number)[0]
 
 
 async def test_a_review_covers_only_the_directory(proposals: Proposals) -> None:

@@ -18,10 +18,12 @@ from pydantic import SecretStr, ValidationError, field_validator, model_validato
 from pydantic_settings import SettingsConfigDict
 
 from dashwright.common.allowed_hosts import AllowedHosts
+from dashwright.common.dashboard_settings import DashboardSettingsFields
 from dashwright.common.models.quotas import QuotaRules, read_defaults
 from dashwright.common.password_policy import PasswordPolicy
 from dashwright.common.result_settings import ResultSettingsFields
 from dashwright.common.settings_fields import DEFAULT_PASSWORD, SettingsFields
+from dashwright.common.small_object_settings import SmallObjectSettingsFields
 from dashwright.common.storage_location import StorageLocation
 
 PREFIX = "DASHWRIGHT_"
@@ -42,7 +44,7 @@ class SettingsError(Exception):
     """Invalid settings. The message names each invalid setting and says what is valid."""
 
 
-class Settings(ResultSettingsFields, SettingsFields):
+class Settings(DashboardSettingsFields, SmallObjectSettingsFields, ResultSettingsFields, SettingsFields):
     """Validated settings of all services. Each service reads those that it needs."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore")

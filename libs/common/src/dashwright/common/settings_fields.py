@@ -1,5 +1,7 @@
-"""Declaration of the settings (those of batch results: ``result_settings``): type, default, meaning, unit, and programs that read them.
+"""Declaration of the settings: type, default, meaning, unit, and programs that read them.
 
+Those of batch results, dashboards, and snapshots and the like are in ``result_settings``, ``dashboard_settings`` and
+``small_object_settings``.
 ``make docs`` writes docs/reference/settings.md from this module.
 """
 
@@ -378,8 +380,9 @@ class SettingsFields(BaseSettings):
     )
     public_url: str = setting(
         "",
-        "address under which users and git hosts reach this service, such as `https://dashboards.example.com`. It is used for links in "
-        "pull requests, for the webhooks that are created on git hosts, and as the origin of this service's pages in browsers",
+        "address under which users and git hosts reach this service, such as `https://dashboards.example.com`. It is used for links to "
+        "snapshots and in pull requests, for the webhooks that are created on git hosts, and as the origin of this service's pages in "
+        "browsers",
         "jobs-worker, api",
         displayed_default="from `HTTP_HOST` and `HTTP_PORT`",
     )

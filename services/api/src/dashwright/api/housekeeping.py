@@ -1,21 +1,25 @@
-"""Chores of a gateway: writing last-use times in batches, and deleting expired tokens and old audit events."""
+"""Chores of a gateway: writing last-use times in batches, and deleting what has expired."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import structlog
 
-from dashwright.api.stores import audit
+from dashwright.api.stores import audit, query_history, short_urls, snapshots
 from dashwright.api.stores import keys as key_store
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import CallerType, Identity
+from dashwright.common.settings import Settings
 
 log = structlog.get_logger()
 
 CLEAN_INTERVAL_SECONDS: Final = 3600.0
 _BATCH_SIZE: Final = 1000
 """Limit on the rows that one transaction deletes."""
+_SNAPSHOTS_BATCH_SIZE: Final = 100
 _MAX_BUFFERED: Final = 10_000
 """Limit on the buffered times of keys, and on those of users."""
 
@@ -60,42 +64,69 @@ class LastUseTimes:
 
 
 class Cleaner:
-    """The cleaner of expired tokens and old audit events. Only one gateway cleans at a time."""
+    """The cleaner of what has expired: tokens, audit events, snapshots, short URLs, query histories. Only one gateway cleans at a time."""
 
-    def __init__(self, database: Database, clock: Clock, *, expired_token_days: int, audit_days: int) -> None:
-        """Create the cleaner. It keeps expired tokens and audit events for these numbers of days; 0 keeps them permanently."""
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        expired_token_days: int = 0,
+        audit_days: int = 0,
+        short_url_days: int = 0,
+        query_history_days: int = 0,
+    ) -> None:
+        """Create the cleaner. Each number of days is the time for which rows are kept; 0 keeps them permanently.
+
+        It begins with the expiry of a token, an audit event, the last use of a short URL, and an entry of a query history.
+        """
         self._database = database
         self._clock = clock
         self._expired_token_days = expired_token_days
         self._audit_days = audit_days
+        self._short_url_days = short_url_days
+        self._query_history_days = query_history_days
 
     async def clean(self) -> None:
-        """Delete the tokens and events that are old enough, in transactions of bounded length."""
+        """Delete the rows that have expired, in transactions of bounded length."""
         now = self._clock.now()
         if self._expired_token_days:
             expired_before = int((now - timedelta(days=self._expired_token_days)).timestamp())
-            while await self._delete_tokens(expired_before) == _BATCH_SIZE:
-                pass
+            await self._delete("tokens", "expired_tokens_dropped", partial(key_store.delete_expired_tokens, before=expired_before))
         if self._audit_days:
-            older_than = now - timedelta(days=self._audit_days)
-            while await self._delete_events(older_than) == _BATCH_SIZE:
-                pass
+            await self._delete(
+                "events", "audit_events_dropped", partial(audit.delete_old, older_than=now - timedelta(days=self._audit_days))
+            )
+        await self._delete(
+            "snapshots", "expired_snapshots_dropped", partial(snapshots.delete_expired, now=now), limit=_SNAPSHOTS_BATCH_SIZE
+        )
+        if self._short_url_days:
+            unused_since = now - timedelta(days=self._short_url_days)
+            await self._delete("short_urls", "unused_short_urls_dropped", partial(short_urls.delete_unused, before=unused_since))
+        if self._query_history_days:
+            older_than = now - timedelta(days=self._query_history_days)
+            await self._delete("entries", "query_history_dropped", partial(query_history.delete_old, before=older_than))
 
-    async def _delete_tokens(self, expired_before: int) -> int:
-        # Each transaction takes the lock again: if this gateway stops between two transactions, another gateway continues.
-        async with self._database.transaction() as connection:
-            if not await key_store.lock_cleanup(connection):
-                return 0
-            count = await key_store.delete_expired_tokens(connection, before=expired_before, limit=_BATCH_SIZE)
-        if count:
-            log.info("expired_tokens_dropped", tokens=count)
-        return count
+    async def _delete(self, rows: str, event: str, delete: Callable[..., Awaitable[int]], *, limit: int = _BATCH_SIZE) -> None:
+        """Delete all rows that ``delete`` finds. The log ``event`` has the number of deleted rows in the field ``rows``."""
+        count = limit
+        while count == limit:
+            # Each transaction takes the lock again: if this gateway stops between two transactions, another gateway continues.
+            async with self._database.transaction() as connection:
+                if not await key_store.lock_cleanup(connection):
+                    return
+                count = await delete(connection, limit=limit)
+            if count:
+                log.info(event, **{rows: count})
 
-    async def _delete_events(self, older_than: datetime) -> int:
-        async with self._database.transaction() as connection:
-            if not await key_store.lock_cleanup(connection):
-                return 0
-            count = await audit.delete_old(connection, older_than, limit=_BATCH_SIZE)
-        if count:
-            log.info("audit_events_dropped", events=count)
-        return count
+
+def create_cleaner(settings: Settings, database: Database, clock: Clock) -> Cleaner:
+    """Return the cleaner with the times of the settings."""
+    return Cleaner(
+        database,
+        clock,
+        expired_token_days=settings.expired_token_days,
+        audit_days=settings.audit_days,
+        short_url_days=settings.short_url_days,
+        query_history_days=settings.query_history_days,
+    )

@@ -20,14 +20,16 @@ from dashwright.api.auth.token_life import LifeLimits
 from dashwright.api.batches.group_additions import GroupAdditions
 from dashwright.api.batches.open_batch import ItemLimits
 from dashwright.api.changes.feed import Feed
+from dashwright.api.classic import small_objects
 from dashwright.api.classic.annotations import Annotations
 from dashwright.api.classic.dashboards import Dashboards
 from dashwright.api.classic.folders import Folders
+from dashwright.api.classic.imports import Imports
 from dashwright.api.classic.library_elements import LibraryElements
-from dashwright.api.classic.routes import access_rules, annotations, dashboards, folders, home, library_elements, search, versions
+from dashwright.api.classic.routes import access_rules, annotations, dashboards, folders, home, imports, library_elements, search, versions
 from dashwright.api.data_sources import DataSources
 from dashwright.api.dead_letters.parts import DeadLetterParts
-from dashwright.api.housekeeping import CLEAN_INTERVAL_SECONDS, Cleaner
+from dashwright.api.housekeeping import CLEAN_INTERVAL_SECONDS, create_cleaner
 from dashwright.api.http.addresses import TrustedProxies
 from dashwright.api.http.origins import OriginPolicy
 from dashwright.api.http.response import SAFE_HEADERS
@@ -45,7 +47,9 @@ from dashwright.api.repositories.routes import asyncapi, inspection, overview, p
 from dashwright.api.repositories.routes import files as repository_files
 from dashwright.api.repositories.routes import jobs as repository_jobs
 from dashwright.api.repositories.routes import pictures as repository_pictures
+from dashwright.api.repositories.routes.versions import in_each_version
 from dashwright.api.repositories.webhooks import DeliveryTimes, Webhooks
+from dashwright.api.resources.discovery import prefer_version
 from dashwright.api.resources.services import Services, create_services
 from dashwright.api.resources.writing.sealing import TokenSealer
 from dashwright.api.retained_memory import limit_retained_memory
@@ -54,6 +58,7 @@ from dashwright.api.routes import (
     access_review,
     admin_server,
     admin_users,
+    alerting,
     audit,
     auth_keys,
     data_source_health,
@@ -64,9 +69,11 @@ from dashwright.api.routes import (
     org_users,
     orgs,
     panels,
+    plugins,
     preferences,
     query,
     quotas,
+    resource_search,
     service_account_tokens,
     service_accounts,
     start_page,
@@ -89,7 +96,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.database.shares import set_connection_holder
 from dashwright.common.identity import Identity
-from dashwright.common.kinds.registry import KINDS
+from dashwright.common.kinds.registry import DASHBOARD, KINDS
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
@@ -124,7 +131,7 @@ class Gateway:
         self._rpc = RpcClient(broker, signer)
         self._wakeups = WakeupPublisher(broker)
         health_client = RepositoryHealthClient(broker, self._rpc, clock)
-        cleaner = Cleaner(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
+        cleaner = create_cleaner(settings, database, clock)
         delivery_times = DeliveryTimes(database)
         flushes = {"last_used": self.authentication.last_use_times.flush, "refusals": refusals.flush, "last_events": delivery_times.flush}
         self._chores = [
@@ -265,10 +272,11 @@ def _routes(
     probes.add(health.DATABASE_CHECK, database.check)
     probes.add("broker", broker.check)
     query_client = query.QueryClient(broker, rpc, seconds=settings.query_seconds)
-    dashboard_use_cases = Dashboards(database, services.policy, services.writer)
+    dashboard_use_cases = Dashboards(database, services.policy, services.writer, services.conversion_contexts)
+    element_use_cases = LibraryElements(database, services.policy, services.writer)
     served_routes = [
         *health.routes(probes, reported_version=settings.reported_version, metrics_token=settings.metrics_token),
-        *discovery.routes(KINDS),
+        *discovery.routes(prefer_version(KINDS, DASHBOARD.group, settings.preferred_dashboard_version)),
         *access_review.routes(KINDS, database, services.policy, authentication.authenticator),
         *resource_routes.routes(services),
         *repository_routes,
@@ -283,18 +291,23 @@ def _routes(
         *_key_routes(settings, database, authentication, clock),
         *quotas.routes(database, settings.quota_rules),
         *audit.routes(database),
+        *alerting.routes(),
+        *plugins.routes(reported_version=settings.reported_version),
         *teams.routes(database, RightsTransactions(database, authentication.identity_cache)),
         *preferences.routes(database),
         *start_page.routes(database, services.policy),
         *search.routes(database, services.policy, trash_days=settings.trash_days),
+        *resource_search.routes(database, services.policy),
         *home.routes(database, services.policy),
         *search.tag_routes(database, services.policy),
         *access_rules.routes(Permissions(database, services.policy)),
         *folders.routes(database, services.policy, Folders(database, services.policy, services.writer)),
         *dashboards.routes(database, services.policy, dashboard_use_cases),
         *versions.routes(database, dashboard_use_cases),
-        *library_elements.routes(database, services.policy, LibraryElements(database, services.policy, services.writer)),
+        *library_elements.routes(database, services.policy, element_use_cases),
+        *imports.routes(dashboard_use_cases, Imports(database, dashboard_use_cases, element_use_cases)),
         *annotations.routes(Annotations(database, services.policy, clock)),
+        *small_objects.routes(services),
         *asyncapi.routes(version=health.PRODUCT_VERSION),
     ]
     return [*served_routes, *description.routes(served_routes, version=health.PRODUCT_VERSION)]
@@ -310,16 +323,16 @@ def _repository_routes(
 ) -> list[Route]:
     database = services.database
     files = Files(database, services.policy, jobs_worker, services.clock)
-    return [
+    versioned_routes = [
         *repository_jobs.routes(services.jobs, jobs_worker),
         *rollback.routes(services.jobs, database, jobs_worker),
         *overview.routes(database),
         *inspection.routes(ConfigurationReader(database, sealing, services.admission), jobs_worker, health_client),
         *repository_files.routes(files),
-        *preview.routes(files, pictures),
         *webhooks.routes(webhook_receiver),
         *repository_pictures.routes(database),
     ]
+    return [*in_each_version(versioned_routes), *preview.routes(files, pictures)]
 
 
 def _account_routes(

@@ -1,14 +1,33 @@
-"""Return of heap memory to the operating system after large requests."""
+"""Return of heap memory to the operating system during and after large requests."""
 
 import asyncio
 import ctypes
 from typing import Final
+
+#: Parameters of ``mallopt``, as in ``malloc.h`` of glibc.
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+
+#: Blocks of this size have a mapping of their own, which is returned when they are freed. By default, glibc raises this size to up to
+#: 32 MB, and keeps freed blocks between blocks in use. With 1 MB, page faults cost a third more processor time.
+_MIN_MAPPED_BYTES: Final = 8 * 1024 * 1024
+
+#: Free bytes at the end of the heap that are kept. If the size above is set, the default is 128 KB, which causes page faults as well.
+_MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
 
 #: Bytes of a request after which the heap is trimmed; smaller amounts are soon used again.
 _MIN_PEAK_BYTES: Final = 8 * 1024 * 1024
 
 #: Seconds until the results of the request are discarded. Requests that end within this time share one trim.
 _DELAY_SECONDS: Final = 0.5
+
+
+def map_large_blocks() -> None:
+    """Let the C library return the memory of each large block when it is freed. It does nothing if the library is not glibc."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        set_option(_M_MMAP_THRESHOLD, _MIN_MAPPED_BYTES)
+        set_option(_M_TRIM_THRESHOLD, _MAX_KEPT_BYTES)
 
 
 class HeapTrimmer:

@@ -23,6 +23,7 @@ from dashwright.common.work.consumer import JobConsumer
 from dashwright.common.work.wakeups import WakeupPublisher
 from dashwright.common.worker_process import run_worker
 from dashwright.expressions.consumer import QueryConsumer, query_settings
+from dashwright.expressions.heap_trimmer import map_large_blocks
 from dashwright.expressions.jobs import EvaluationRunner
 from dashwright.expressions.pictures.consumer import PictureConsumer
 from dashwright.expressions.sources.http_client import HttpClient
@@ -39,7 +40,7 @@ SERVICE = "dashwright-expressions"
 
 #: The time after which a thread that evaluates lets the event loop run. The default of 5 ms adds up to a noticeable delay for small
 #: requests, since each of them waits several times.
-_SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS = 0.0001
 
 #: Threads that parse large responses. They share the interpreter lock, so more of them need memory and are not faster.
 _PARSING_THREADS = 2
@@ -84,6 +85,7 @@ class ExpressionsWorker:
     async def start(self) -> None:
         """Start to consume requests of queries and pictures, and jobs."""
         sys.setswitchinterval(_SWITCH_SECONDS)
+        map_large_blocks()
         # Not awaited, because only SQL statements need the child processes; the first statement waits for one.
         self._warm_up_task = asyncio.create_task(self._warm_up(), name="sql-warm-up")
         await self._queries.start()

@@ -51,6 +51,10 @@ class Checkout(Protocol):
         """
         ...
 
+    async def entries_at(self, paths: Collection[str]) -> Sequence[Entry]:
+        """Return the existing files among ``paths``, without listing all files."""
+        ...
+
     async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
         """Return the difference from an earlier commit. It also contains the ``extra_paths``, changed or not.
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from dashwright.common.json_documents import format_json, write_json
 from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.domain.lint.issue import Issue
-from dashwright.standalone.terminal import printable_line
+from dashwright.standalone.terminal import printable_line, with_plural
 
 #: Characters of a line of output that is not sent to a terminal.
 _PIPED_WIDTH: Final = 1000
@@ -164,16 +164,12 @@ def _line_number(node: yaml.Node | None, pointer: str) -> int:
 
 def _print_totals(console: Console, reports: Iterable[FileReport], dashboard_count: int) -> None:
     counts = Counter(issue.severity for report in reports for issue in report.issues)
-    errors, warnings = (_with_plural(counts[severity], severity.value) for severity in (LintSeverity.ERROR, LintSeverity.WARNING))
-    console.print(f"{errors}, {warnings} in {_with_plural(dashboard_count, 'dashboard')}")
+    errors, warnings = (with_plural(counts[severity], severity.value) for severity in (LintSeverity.ERROR, LintSeverity.WARNING))
+    console.print(f"{errors}, {warnings} in {with_plural(dashboard_count, 'dashboard')}")
 
 
 def _console() -> Console:
     return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False, soft_wrap=True)
-
-
-def _with_plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _escape_message(message: str) -> str:

@@ -1,9 +1,14 @@
-"""Text for a terminal: untrusted strings and errors, on one line and without control characters."""
+"""Text for a terminal: untrusted strings and errors on one line and without control characters, and numbers with nouns."""
 
 
 def printable_line(value: str) -> str:
     """Return the string on one line, with control characters escaped."""
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in value)
+
+
+def with_plural(count: int, noun: str) -> str:
+    """Return a number with a noun, as in ``1 item`` and ``2 items``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def error_line(error: Exception) -> str:

@@ -24,6 +24,8 @@ _IDENTITY_TABLES: Final = (
 _MIGRATIONS_TABLE: Final = "schema_migrations"
 _AUDIT_TABLE: Final = "audit_event"
 _DEAD_LETTER_TABLE: Final = "dead_letter"
+#: Only the gateway uses these tables.
+_GATEWAY_TABLES: Final = (_AUDIT_TABLE, _DEAD_LETTER_TABLE, "dashboard_snapshot", "short_url", "query_history")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class Rights:
 RIGHTS_BY_ROLE: Final[Mapping[str, Rights]] = {
     "dashwright_api": Rights(read_only=(_MIGRATIONS_TABLE,)),
     # The worker counts members and keys against quotas, and reads the names of authors.
-    "dashwright_jobs_worker": Rights(read_only=(_MIGRATIONS_TABLE, *_IDENTITY_TABLES), inaccessible=(_AUDIT_TABLE, _DEAD_LETTER_TABLE)),
-    "dashwright_expressions": Rights(read_only=(_MIGRATIONS_TABLE,), inaccessible=(*_IDENTITY_TABLES, _AUDIT_TABLE, _DEAD_LETTER_TABLE)),
+    "dashwright_jobs_worker": Rights(read_only=(_MIGRATIONS_TABLE, *_IDENTITY_TABLES), inaccessible=_GATEWAY_TABLES),
+    "dashwright_expressions": Rights(read_only=(_MIGRATIONS_TABLE,), inaccessible=(*_IDENTITY_TABLES, *_GATEWAY_TABLES)),
 }
 
 

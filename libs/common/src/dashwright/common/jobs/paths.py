@@ -16,6 +16,8 @@ MAX_PATH_LENGTH = 1024
 MAX_WALK_DEPTH = 64
 #: File that keeps an otherwise empty directory in git.
 KEEP_FILE = ".keep"
+#: File with the name and title of the folder of its directory.
+FOLDER_FILE = "_folder.json"
 RESOURCE_SUFFIXES = (".json", ".yaml", ".yml")
 
 #: A path with only these characters is accepted without a check of each one.
@@ -76,7 +78,12 @@ def is_directory(path: str) -> bool:
 
 def is_resource(path: str) -> bool:
     """Return whether a file of this name contains a resource. The suffix is case-sensitive."""
-    return path.endswith(RESOURCE_SUFFIXES)
+    return path.endswith(RESOURCE_SUFFIXES) and path != FOLDER_FILE and not is_folder_file(path)
+
+
+def is_folder_file(path: str) -> bool:
+    """Return whether the file describes the folder of its directory. The root of a repository has no such file."""
+    return path.endswith(f"/{FOLDER_FILE}")
 
 
 def is_markdown(path: str) -> bool:

@@ -22,7 +22,7 @@ class Effect(StrEnum):
     DELETE = "delete"
     NOOP = "noop"
     IGNORED = "ignored"  #: File without a resource.
-    UNCOUNTED = "uncounted"  #: Result that appears in no summary.
+    UNCOUNTED = "uncounted"  #: Result that no summary counts; its warning is reported.
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,12 @@ class JobProgress:
     def record(self, result: Result, times: int = 1) -> None:
         """Count a result ``times`` times."""
         self.done += times
-        if result.effect is Effect.UNCOUNTED:
+        if result.effect is Effect.UNCOUNTED and not result.warning:
             return
         counts = self._counts.setdefault((result.group, result.resource), _EffectCounts())
         if result.error:
             self._record_error(counts, result)
-        else:
+        elif result.effect is not Effect.UNCOUNTED:
             # The value of each effect that is counted is the name of a field.
             setattr(counts, result.effect.value, getattr(counts, result.effect.value) + times)
         if result.warning:

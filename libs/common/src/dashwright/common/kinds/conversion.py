@@ -1,75 +1,200 @@
-"""Conversion of dashboards between versions.
+"""Dashboards in the versions of the API.
 
-A classic body is the same in all versions. The older versions show a body with elements and a layout only as a stub.
+A dashboard is stored in the version in which it was last written. Other versions show it converted. What a version cannot express
+is kept: an *origin* of a dashboard is its spec before a client wrote it in a version that loses a part of it.
 """
 
-from functools import cache
-from typing import Final
+from collections.abc import Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 import orjson
 
-from dashwright.common.kinds.kind import Body, Kind, RenderedBody
+from dashwright.common.conversion.context import ConversionContext
+from dashwright.common.conversion.merge import lost_members, merge
+from dashwright.common.conversion.scope import ConvertedSpec, current_scope
+from dashwright.common.conversion.versions import ALIASES, CLASSIC_VERSIONS, ConversionFailed, convert
+from dashwright.common.kinds.kind import Body, Extract, Kind, RenderedBody, Versioning
 from dashwright.common.models.dashboard import ConversionStatus, DashboardStatus
 
-#: The ``schemaVersion`` of a stub. No real dashboard has it.
+#: The ``schemaVersion`` of the placeholder for a dashboard that a classic version cannot show. No real dashboard has it.
 STUB_SCHEMA: Final = 9999
 
-#: The version whose reads add the default of each member that a classic body lacks.
-_FILLED_VERSION: Final = "v1beta1"
-
-#: The built-in query of a dashboard's own annotations.
-_OWN_ANNOTATIONS: Final = {
-    "builtIn": 1,
-    "datasource": {"type": "grafana", "uid": "-- Grafana --"},
-    "enable": True,
-    "hide": True,
-    "iconColor": "rgba(0, 211, 255, 1)",
-    "name": "Annotations & Alerts",
-    "type": "dashboard",
-}
-
-_DEFAULTS: Final = {
-    "annotations": {"list": [_OWN_ANNOTATIONS]},
-    "editable": True,
-    "fiscalYearStartMonth": 0,
-    "graphTooltip": 0,
-    "links": [],
-    "refresh": "",
-    "templating": {"list": []},
-    "time": {"from": "now-6h", "to": "now"},
-    "timepicker": {},
-    "timezone": "",
-    "weekStart": "",
-}
-#: JSON of each default member, such as ``"links":[]``, by its name.
-_DEFAULT_MEMBERS: Final = {name: orjson.dumps({name: value})[1:-1].decode() for name, value in _DEFAULTS.items()}
+#: Versions that accept elements and a layout only. ``v2alpha1`` accepts classic specs, too, as the specification has it.
+CHECKED_ELEMENT_VERSIONS: Final = ("v2beta1", "v2")
+_FIRST_ELEMENT_VERSION: Final = "v2alpha1"
+#: The classic version without free-form content, in which classic documents are compared.
+_MIGRATED_VERSION: Final = "v1"
+#: The version of classic specs that were stored in ``v2alpha1``.
+_FREE_FORM_VERSION: Final = "v0alpha1"
+#: Conversions number rows and the positions below them differently, which loses nothing.
+_RENUMBERED: Final = ("].gridPos.y", "].id")
+#: Limit on the named members of a status.
+_MAX_PRESERVED: Final = 20
 
 
-def render_dashboard(kind: Kind, body: Body, version: str) -> RenderedBody:
+class _Document(NamedTuple):
+    """A spec and its version, which never is ``v2alpha1`` for a classic spec."""
+
+    spec: Mapping[str, Any]
+    version: str
+
+    @property
+    def is_classic(self) -> bool:
+        """True if the spec has panels and no elements."""
+        return self.version in CLASSIC_VERSIONS
+
+    def has_form_of(self, version: str) -> bool:
+        """Return whether specs are the same in a version and in that of the document."""
+        return ALIASES.get(self.version, self.version) == ALIASES.get(version, version)
+
+    def to(self, version: str, context: ConversionContext) -> "_Document":
+        """Return the document in another version. Raises ConversionFailed."""
+        return _Document(convert(self.spec, self.version, version, context), version)
+
+    def comparable(self, context: ConversionContext) -> "_Document":
+        """Return the document in a version in which documents of its form can be compared. Raises ConversionFailed."""
+        return self.to(_MIGRATED_VERSION, context) if self.is_classic else self
+
+
+def render_dashboard(_kind: Kind, body: Body, version: str) -> RenderedBody:
     """Return a body in the form that a version shows.
 
-    A version that cannot show the body gets a stub with the title, whose status names the version to read instead.
+    A version that cannot show the body gets a placeholder with the title. Its status has the reason, and the stored spec if that
+    has elements and a layout.
     """
-    if not body.layout:
-        spec = _with_defaults(body.spec) if version == _FILLED_VERSION else body.spec
-        return RenderedBody(spec, _status(body.stored_version, version))
-    if version == kind.version:
-        return RenderedBody(body.spec, _status(version, version))
-    error = f"a dashboard with elements and a layout has no form in {version}; read it in {kind.version}"
-    status = DashboardStatus(conversion=ConversionStatus(failed=True, stored_version=kind.version, error=error))
-    return RenderedBody(orjson.dumps({"title": body.title, "schemaVersion": STUB_SCHEMA}).decode(), status.to_json().decode())
+    if version == body.stored_version:
+        return RenderedBody(body.spec, _STORED_STATUS)
+    scope = current_scope()
+    context = scope.context_of(body.namespace)
+    sources = (version, body.stored_version, str(body.layout), body.title, context.fingerprint, body.status or "", body.spec)
+    return RenderedBody(*scope.cache.find_or_add(sources, partial(_render_converted, body, version, context)))
 
 
-@cache
-def _status(stored_version: str, version: str) -> str:
-    """Return the conversion status of a complete body. It names the stored version if that differs from the requested one."""
-    is_converted = stored_version != version
-    conversion = ConversionStatus(failed=False, stored_version=stored_version) if is_converted else None
-    return DashboardStatus(conversion=conversion).to_json().decode()
+def is_placeholder(spec: Mapping[str, Any]) -> bool:
+    """Return whether a spec is the placeholder that a classic version shows for a dashboard which it cannot show."""
+    return spec.get("schemaVersion") == STUB_SCHEMA
 
 
-def _with_defaults(spec: str) -> str:
-    """Return a classic body with the defaults of its missing members appended. The stored members are not reformatted."""
-    present_names = orjson.loads(spec).keys()
-    missing_members = [member for name, member in _DEFAULT_MEMBERS.items() if name not in present_names]
-    return f"{spec[:-1]}{',' if present_names and missing_members else ''}{','.join(missing_members)}}}"
+def _stored_version(version: str, extract: Extract) -> str:
+    """Return the version to store a spec in that was sent in ``version``: a spec with elements and a layout is never classic."""
+    return _FIRST_ELEMENT_VERSION if extract.layout and version in CLASSIC_VERSIONS else version
+
+
+def _preserve_origins(old: Body, version: str, extract: Extract) -> str:
+    """Return the status to store with a dashboard that a client wrote in ``version`` in place of ``old``: its origins.
+
+    There is at most one of each form. The old spec becomes one if the new version cannot express all of it.
+    """
+    context = current_scope().context_of(old.namespace)
+    document, origins = _document_of(old), _origins_of(old)
+    version = _document_version(version, extract.layout)
+    if not document.has_form_of(version) and _is_lost(document, version, context):
+        origins[document.is_classic] = document
+    # The new spec expresses all that an origin of its own form has.
+    kept = [{"version": origin.version, "spec": origin.spec} for origin in origins.values() if not origin.has_form_of(version)]
+    return orjson.dumps({_ORIGINS: kept}).decode() if kept else _NO_ORIGINS
+
+
+def _is_lost(document: _Document, version: str, context: ConversionContext) -> bool:
+    """Return whether a version loses a part of a document. A spec that cannot be converted is replaced as a whole."""
+    try:
+        return document.to(version, context).to(document.version, context).spec != document.spec
+    except ConversionFailed:
+        return False
+
+
+def _convert(body: Body, version: str) -> str:
+    """Return the spec of a dashboard in a version. Raises ConversionFailed."""
+    context, stored = current_scope().context_of(body.namespace), _document_of(body)
+    return orjson.dumps(_restored(body, stored, version, context).to(version, context).spec).decode()
+
+
+DASHBOARD_VERSIONING: Final = Versioning(_stored_version, _preserve_origins, _convert)
+
+_ORIGINS: Final = "origins"
+#: Status of a dashboard without origins.
+_NO_ORIGINS: Final = "{}"
+
+
+def _origins_of(body: Body) -> dict[bool, _Document]:
+    """Return the origins of a stored dashboard, by whether they are classic."""
+    if body.status is None or body.status == _NO_ORIGINS:
+        return {}
+    origins = [_Document(origin["spec"], origin["version"]) for origin in orjson.loads(body.status).get(_ORIGINS, ())]
+    return {origin.is_classic: origin for origin in origins}
+
+
+def _document_of(body: Body) -> _Document:
+    return _Document(orjson.loads(body.spec), _document_version(body.stored_version, body.layout))
+
+
+def _document_version(stored_version: str, layout: bool) -> str:
+    """Return the version of a stored spec. Classic specs that were sent in ``v2alpha1`` are of the free-form version."""
+    if stored_version in CHECKED_ELEMENT_VERSIONS:
+        return stored_version
+    if layout:
+        return _FIRST_ELEMENT_VERSION
+    return stored_version if stored_version in CLASSIC_VERSIONS else _FREE_FORM_VERSION
+
+
+def _render_converted(body: Body, version: str, context: ConversionContext) -> ConvertedSpec:
+    stored = _document_of(body)
+    try:
+        document = _restored(body, stored, version, context)
+        converted = document.to(version, context)
+        preserved = _lost_members(document, converted, context)
+    except ConversionFailed as failure:
+        return _placeholder(body, version, failure.message)
+    # A spec that is the same in both versions keeps the digits of its numbers.
+    spec = body.spec if converted.spec is stored.spec else orjson.dumps(converted.spec).decode()
+    conversion = ConversionStatus(failed=False, stored_version=body.stored_version, preserved=preserved or None)
+    return ConvertedSpec(spec, DashboardStatus(conversion=conversion).to_json().decode())
+
+
+def _restored(body: Body, document: _Document, version: str, context: ConversionContext) -> _Document:
+    """Return the document to convert to ``version``: the stored one, or its origin with the changes that clients have made since.
+
+    Raises ConversionFailed.
+    """
+    origin = _origins_of(body).get(version in CLASSIC_VERSIONS)
+    if origin is None or document.has_form_of(version):
+        return document
+    comparable = origin.comparable(context)
+    base = comparable.to(document.version, context).to(comparable.version, context)
+    changed = document.to(comparable.version, context)
+    if changed.spec == base.spec:
+        return origin
+    merged = comparable._replace(spec=merge(base.spec, comparable.spec, changed.spec))
+    # The origin in its own, older form, with the changes only: small commits are easy to review. Both forms must mean the same.
+    changed_origin = origin._replace(spec=merge(comparable.spec, origin.spec, merged.spec))
+    return changed_origin if changed_origin.to(merged.version, context).spec == merged.spec else merged
+
+
+def _lost_members(document: _Document, converted: _Document, context: ConversionContext) -> list[str]:
+    """Return the paths of the members of a document that its converted form lost; at most ``_MAX_PRESERVED``.
+
+    Classic versions differ in defaults and outdated members only, so nothing is lost between them.
+    """
+    if document.is_classic and converted.is_classic:
+        return []
+    try:
+        comparable = document.comparable(context)
+        paths = lost_members(comparable.spec, converted.to(comparable.version, context).spec)
+    except ConversionFailed:
+        # The dashboard can be shown, although the way back fails.
+        return []
+    return list(islice((path for path in paths if not path.endswith(_RENUMBERED)), _MAX_PRESERVED))
+
+
+def _placeholder(body: Body, version: str, error: str) -> ConvertedSpec:
+    is_classic = _document_version(body.stored_version, body.layout) in CLASSIC_VERSIONS
+    source = None if is_classic else orjson.loads(body.spec)
+    conversion = ConversionStatus(failed=True, stored_version=body.stored_version, error=error, source=source)
+    spec = {"title": body.title, "schemaVersion": STUB_SCHEMA} if version in CLASSIC_VERSIONS else {"title": body.title, **_EMPTY_GRID}
+    return ConvertedSpec(orjson.dumps(spec).decode(), DashboardStatus(conversion=conversion).to_json().decode())
+
+
+_EMPTY_GRID: Final = {"elements": {}, "layout": {"kind": "GridLayout", "spec": {"items": []}}}
+_STORED_STATUS: Final = DashboardStatus().to_json().decode()

@@ -6,11 +6,12 @@ The spec of a dashboard is any JSON object. Classic dashboards and those with el
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from dashwright.common.conversion.elements_schema import check_elements
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import list_of, member_at, object_at, objects_of
 from dashwright.common.kinds.annotations import MESSAGE
 from dashwright.common.kinds.classic_schema import check_classic
-from dashwright.common.kinds.conversion import STUB_SCHEMA
+from dashwright.common.kinds.conversion import CHECKED_ELEMENT_VERSIONS, STUB_SCHEMA, is_placeholder
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, extract_title
 from dashwright.common.kinds.naming import check_dashboard_name, is_dashboard_name
@@ -23,8 +24,8 @@ MAX_MESSAGE_LENGTH = 500
 #: Name by which clients refer to the root as a folder.
 ROOT_FOLDER: Final = "general"
 
-#: The version in which the members of a classic dashboard are checked.
-_CHECKED_VERSION: Final = "v1beta1"
+#: The versions in which the members of a classic dashboard are checked.
+_CHECKED_VERSIONS: Final = ("v1", "v1beta1", "v1alpha1")
 #: Members that only a dashboard with elements and a layout has.
 _LAYOUT_MARKS: Final = frozenset({"elements", "layout"})
 
@@ -61,10 +62,21 @@ def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
     refresh = refresh_of(draft.spec)
     if draft.old_spec is None or refresh != refresh_of(draft.old_spec):
         check_refresh(refresh, min_seconds=settings.min_refresh_seconds)
-    if draft.spec.get("schemaVersion") == STUB_SCHEMA:
-        draft.invalid("spec.schemaVersion", STUB_SCHEMA, "it marks a placeholder for a dashboard; read the dashboard in v2alpha1")
-    if draft.version == _CHECKED_VERSION and _LAYOUT_MARKS.isdisjoint(draft.spec):
+    if is_placeholder(draft.spec):
+        draft.invalid("spec.schemaVersion", STUB_SCHEMA, "it marks a placeholder for a dashboard; read the dashboard in its stored version")
+    if draft.version in _CHECKED_VERSIONS and _LAYOUT_MARKS.isdisjoint(draft.spec):
         check_classic(draft)
+    elif draft.version in CHECKED_ELEMENT_VERSIONS and draft.spec != draft.old_spec:
+        draft.causes += check_elements(draft.spec, draft.version).faults
+    else:
+        _check_form(draft)
+
+
+def _check_form(draft: Draft) -> None:
+    """Add a cause for elements and a layout that no version can read. Other faults of ``v2alpha1`` fail in conversions only."""
+    for name in sorted(_LAYOUT_MARKS.intersection(draft.spec)):
+        if not isinstance(draft.spec[name], dict):
+            draft.invalid(f"spec.{name}", draft.spec[name], "it must be an object")
 
 
 def admit_folder(draft: Draft, _settings: AdmissionSettings) -> None:

@@ -23,6 +23,7 @@ class Storage(Enum):
     RESOURCES = "resources"  #: Objects with generations, a history and a trash.
     JOBS = "jobs"  #: Jobs: created once, changed only by their worker.
     DEAD_LETTERS = "dead_letters"  #: Dead letters: created by the gateway from the queue, changed only by a replay.
+    RECORDS = "records"  #: Users, teams and preferences: changed by the classic API, and only read by the resource API.
 
 
 class Extract(NamedTuple):
@@ -71,6 +72,7 @@ class Body:
     """Stored body together with the columns stored next to it. ``spec`` and ``status`` are JSON strings."""
 
     name: str
+    namespace: str
     title: str
     subtype: str
     stored_version: str
@@ -89,6 +91,19 @@ class RenderedBody(NamedTuple):
 
 #: Function that returns a stored body in the form that a version of its kind shows.
 Render = Callable[["Kind", Body, str], RenderedBody]
+
+
+@dataclass(frozen=True, slots=True)
+class Versioning:
+    """The rules of a kind whose versions have different forms. An object is stored in the version in which it was last written."""
+
+    #: Returns the version to store a spec in, made from the version in which it was sent.
+    stored_version: Callable[[str, Extract], str]
+    #: Returns the status to store with a spec that replaces the old body, made from that body, the version in which the spec was sent
+    #: and its extract. The status has what that version cannot express.
+    preserve: Callable[[Body, str, Extract], str]
+    #: Returns the spec of a body in a version. Raises Invalid if that version cannot express it.
+    convert: Callable[[Body, str], str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +142,7 @@ class Kind:
     has_access_rules: bool = False
     subresources: tuple[SubResource, ...] = ()
     render: Render | None = None  #: None: every version shows the stored form.
+    versioning: Versioning | None = None  #: None: all versions have the same form.
     rendered_spec: type[BaseModel] | None = None  #: Model of the rendered spec, if it differs from ``spec``.
     #: Model of the rendered status, if it differs from ``status``.
     rendered_status: type[BaseModel] | None = None

@@ -5,11 +5,13 @@ from types import MappingProxyType
 
 from dashwright.common.identity import Role
 from dashwright.common.kinds.batch import admit_batch
-from dashwright.common.kinds.conversion import render_dashboard
+from dashwright.common.kinds.conversion import DASHBOARD_VERSIONING, render_dashboard
 from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
 from dashwright.common.kinds.kind import Column, Kind, Storage, SubResource
 from dashwright.common.kinds.library_panel import admit_library_panel, extract_library_panel, merge_library_panel, render_library_panel
 from dashwright.common.kinds.notifications import render_batch
+from dashwright.common.kinds.playlist import admit_playlist, render_playlist
+from dashwright.common.kinds.records import RECORD_KINDS
 from dashwright.common.kinds.repository import FINALIZERS, SERVER_FINALIZERS, admit_repository, render_repository
 from dashwright.common.models.batch import BatchItemList, BatchItemResult, BatchRetry, BatchSecure, BatchSpec, BatchStatus
 from dashwright.common.models.dashboard import DashboardStatus
@@ -17,8 +19,9 @@ from dashwright.common.models.dashboard_access import DashboardWithAccessInfo
 from dashwright.common.models.dashboard_versions import DashboardVersionList, VersionsQueryOptions
 from dashwright.common.models.dead_letter import DeadLetterSpec, DeadLetterStatus
 from dashwright.common.models.evaluation import EvaluationSpec
-from dashwright.common.models.folder import DescendantCounts, FolderInfoList, FolderSpec
+from dashwright.common.models.folder import DescendantCounts, FolderAccessInfo, FolderInfoList, FolderSpec
 from dashwright.common.models.library_panel import LibraryPanelSpec, LibraryPanelStatus
+from dashwright.common.models.playlist import PlaylistSpec, PlaylistStatus
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySecure, RepositorySpec, RepositoryStatus
 from dashwright.common.models.repository_views import FileList, HistoryList, RefList, ResourceList, RevisionList, TestResults
 
@@ -27,6 +30,7 @@ _TITLE = Column("Title", ("spec", "title"), description="The title that people s
 _CREATED = Column("Created At", ("metadata", "creationTimestamp"), type="date", description="When the object was created", source="created")
 
 _STORED_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
+_PROVISIONING_VERSIONS = ("v0alpha1", "v1", "v1beta1")
 _JOB_VERBS = frozenset({"get", "list", "watch", "create", "delete", "deletecollection"})
 
 
@@ -52,13 +56,13 @@ def _roles(area: str, *, read: Role, create: Role, delete: Role, write: Role | N
 
 
 def _folder_roles(area: str) -> Mapping[str, Role]:
-    """Return the roles for kinds in folders, which Viewers can read and Editors can change."""
+    """Return the roles for kinds that Viewers can read and Editors can change, such as those in folders."""
     return _roles(area, read=Role.VIEWER, create=Role.EDITOR, write=Role.EDITOR, delete=Role.EDITOR)
 
 
 DASHBOARD = Kind(
     group="dashboard.grafana.app",
-    versions=("v2alpha1", "v1beta1", "v0alpha1"),
+    versions=("v2alpha1", "v2", "v2beta1", "v1", "v1beta1", "v1alpha1", "v0alpha1"),
     kind="Dashboard",
     description="Panels on a page. A saved body is kept as it was sent",
     plural="dashboards",
@@ -69,6 +73,7 @@ DASHBOARD = Kind(
     admit=admit_dashboard,
     extract=extract_dashboard,
     render=render_dashboard,
+    versioning=DASHBOARD_VERSIONING,
     rendered_status=DashboardStatus,
     short_names=("dash",),
     in_folder=True,
@@ -84,7 +89,7 @@ DASHBOARD = Kind(
 
 FOLDER = Kind(
     group="folder.grafana.app",
-    versions=("v0alpha1",),
+    versions=("v0alpha1", "v1", "v1beta1", "v1alpha1"),
     kind="Folder",
     description="A container of dashboards, library panels and folders, which determines the access to them",
     plural="folders",
@@ -103,6 +108,7 @@ FOLDER = Kind(
     subresources=(
         SubResource("parents", "FolderInfoList", "folders:read", model=FolderInfoList),
         SubResource("counts", "DescendantCounts", "folders:read", model=DescendantCounts),
+        SubResource("access", "FolderAccessInfo", "folders:read", model=FolderAccessInfo),
     ),
 )
 
@@ -131,7 +137,7 @@ LIBRARY_PANEL = Kind(
 
 REPOSITORY = Kind(
     group="provisioning.grafana.app",
-    versions=("v0alpha1",),
+    versions=_PROVISIONING_VERSIONS,
     kind="Repository",
     description="A source of files from which dashboards and folders are synced",
     plural="repositories",
@@ -165,7 +171,7 @@ REPOSITORY = Kind(
 
 JOB = Kind(
     group="provisioning.grafana.app",
-    versions=("v0alpha1",),
+    versions=_PROVISIONING_VERSIONS,
     kind="Job",
     description="Work on a repository: a sync, an export, or the preview of a pull request",
     plural="jobs",
@@ -257,7 +263,24 @@ DEAD_LETTER = Kind(
     subresources=(SubResource("replay", "DeadLetter", _DEAD_LETTER_WRITE, verbs=("create",)),),
 )
 
-KINDS: tuple[Kind, ...] = (DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY, JOB, EVALUATION, BATCH, DEAD_LETTER)
+PLAYLIST = Kind(
+    group="playlist.grafana.app",
+    versions=("v1", "v0alpha1"),
+    kind="Playlist",
+    description="A sequence of dashboards that a screen shows one after the other",
+    plural="playlists",
+    singular="playlist",
+    verbs=_STORED_VERBS,
+    actions=_actions("playlists"),
+    roles=_folder_roles("playlists"),
+    spec=PlaylistSpec,
+    columns=(_NAME, _TITLE, Column("Interval", ("spec", "interval")), _CREATED),
+    admit=admit_playlist,
+    render=render_playlist,
+    rendered_status=PlaylistStatus,
+)
+
+KINDS: tuple[Kind, ...] = (DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY, JOB, EVALUATION, BATCH, DEAD_LETTER, PLAYLIST, *RECORD_KINDS)
 
 
 def find(group: str, plural: str) -> Kind | None:

@@ -1,7 +1,7 @@
 """Conversion between stored bodies and the specs of the API."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -9,6 +9,9 @@ from dashwright.common.errors import Cause
 from dashwright.common.json_documents import canonical_json, json_equal, read_json, write_json
 from dashwright.common.kinds.kind import Body, Extract, Kind, RenderedBody
 from dashwright.common.models.causes import causes_of
+
+#: Status of an object about which nothing is preserved.
+EMPTY_STATUS: Final = "{}"
 
 
 def render(kind: Kind, body: Body, version: str) -> RenderedBody:
@@ -56,5 +59,15 @@ def _duplicates(tree: Any, path: tuple[str, ...]) -> Iterator[Cause]:
 
 
 def stored_version(kind: Kind, version: str, extract: Extract) -> str:
-    """Return the version in which to store a body: the newest for a dashboard with elements and a layout, else ``version``."""
-    return kind.version if extract.layout else version
+    """Return the version in which to store a body that was sent in ``version``."""
+    return version if kind.versioning is None else kind.versioning.stored_version(version, extract)
+
+
+def preserved_status(kind: Kind, old: Body, version: str, extract: Extract) -> str | None:
+    """Return the status to store with a body that was sent in ``version`` and replaces ``old``; None if the status is kept."""
+    return None if kind.versioning is None else kind.versioning.preserve(old, version, extract)
+
+
+def reset_status(kind: Kind) -> str | None:
+    """Return the status to store with a body that replaces all that was stored before; None if the status is kept."""
+    return None if kind.versioning is None else EMPTY_STATUS

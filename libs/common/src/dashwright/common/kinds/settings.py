@@ -13,3 +13,4 @@ class AdmissionSettings:
     min_refresh_seconds: float = 5  #: Shortest refresh interval of a dashboard, in seconds.
     folder_depth: int = 8  #: Limit on the levels of nested folders.
     allowed_hosts: AllowedHosts = field(default_factory=AllowedHosts)  #: Hosts that webhooks may have beside public ones.
+    playlists: int = 1000  #: Limit on the playlists of one organization.

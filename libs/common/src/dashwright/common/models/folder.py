@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from dashwright.common.models.api_model import ApiModel
-from dashwright.common.models.meta import ListEnvelope
+from dashwright.common.models.meta import ListEnvelope, TypeMeta
 
 
 class FolderSpec(ApiModel):
@@ -39,3 +39,12 @@ class DescendantCounts(ListEnvelope):
     """Numbers of objects of each kind in a folder, at any depth."""
 
     counts: list[DescendantCount] = Field(description="The counts, by kind")
+
+
+class FolderAccessInfo(TypeMeta):
+    """Permissions of the caller on a folder."""
+
+    can_save: bool = Field(description="Whether the caller may change the folder and save objects in it")
+    can_edit: bool = Field(description="As canSave")
+    can_admin: bool = Field(description="Whether the caller may change the access rules of the folder")
+    can_delete: bool = Field(description="Whether the caller may delete the folder")

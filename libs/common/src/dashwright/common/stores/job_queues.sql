@@ -1,8 +1,9 @@
 -- name: waiting
 -- The numbers of jobs that are ready to run, of those namespaces that have any. Triggers keep the counters of queues.
+-- PostgreSQL would plan the statement again for each submission if it knew the number of namespaces: "unnest" hides it.
 select namespace, sum(ready) as waiting
 from job_queue
-where namespace = any($1::text[]) and ready > 0
+where namespace = any(array(select unnest($1::text[]))) and ready > 0
 group by namespace
 
 -- name: lock_empty

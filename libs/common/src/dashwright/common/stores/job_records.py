@@ -71,10 +71,10 @@ class StoredJob:
     wake_key: str  #: Routing key of the wake-up.
     trace: str | None  #: Trace of the submission, as a W3C traceparent.
 
-    def encode(self) -> bytes:
-        """Return the job as JSON, in the preferred version of its kind."""
+    def encode(self, version: str | None = None) -> bytes:
+        """Return the job as JSON in an API version, by default the preferred one of its kind."""
         return (
-            f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version()}",'
+            f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}",'
             f'"metadata":{self.metadata_json()},"spec":{self.spec},"status":{self.status}}}'
         ).encode()
 

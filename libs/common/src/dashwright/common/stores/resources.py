@@ -6,7 +6,7 @@ Specs are JSON strings from the request to the response: an object is assembled 
 import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NewType
 
@@ -24,7 +24,7 @@ from dashwright.common.kinds.kind import Body, Extract, Kind
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
 _STAGING_COLUMNS = (
     *("position", "uid", "generation", "api_group", "resource", "name", "stored_version", "title", "layout", "tags", "subtype", "refs"),
-    *("labels", "annotations", "finalizers", "owner_references", "managed_fields", "content_hash", "number", "spec"),
+    *("labels", "annotations", "finalizers", "owner_references", "managed_fields", "content_hash", "number", "status", "spec"),
 )
 
 _sql = queries.load(__package__, "resources.sql")
@@ -62,7 +62,7 @@ class StoredObject:
     @property
     def body(self) -> Body:
         """Part of the object that rendering needs."""
-        return Body(self.name, self.title, self.subtype, self.stored_version, self.layout, self.spec, self.status)
+        return Body(self.name, self.namespace, self.title, self.subtype, self.stored_version, self.layout, self.spec, self.status)
 
     def with_spec(self, spec: str) -> "StoredObject":
         """Return a copy of the object with another ``spec``."""
@@ -125,6 +125,8 @@ class Write:
     restored_from: int | None = None  #: Generation from which ``spec`` was copied.
     uid: uuid.UUID | None = None  #: Uid of a deleted object to create again. None: a new uid.
     generation: int = 1  #: Generation of a new object, which is above 1 for a deleted object that is created again.
+    #: Status to store, as JSON. None: the stored status is kept, and that of a new object is the default of its kind.
+    status: str | None = None
 
     def staging_row(self, position: int) -> tuple[Any, ...]:
         """Return a row of the staging table. Rows are written in the order of ``position``."""
@@ -147,6 +149,7 @@ class Write:
             orjson.dumps(list(self.managed_fields)).decode(),
             digest.digest(),
             self.number,
+            self.status,
             self.spec,
         )
 
@@ -178,19 +181,17 @@ async def create(
     kind = write.kind
     if await connection.fetchval(_sql.exists, namespace, kind.group, kind.plural, write.name):
         raise AlreadyExists(f'{kind.key} "{write.name}" already exists', details=kind.details(write.name))
-    created = await _write(connection, namespace, write, actor=actor, now=now, status=status)
+    created = await _write(connection, namespace, replace(write, status=status), actor=actor, now=now)
     assert created is not None, "a new object is always written"
     return created
 
 
 async def put(connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime) -> StoredObject | None:
     """Create or replace an object and return it. Return None without a write if the object would not change."""
-    return await _write(connection, namespace, write, actor=actor, now=now, status=None)
+    return await _write(connection, namespace, write, actor=actor, now=now)
 
 
-async def _write(
-    connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None
-) -> StoredObject | None:
+async def _write(connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime) -> StoredObject | None:
     values = dict(zip(_STAGING_COLUMNS, write.staging_row(0), strict=True))
     message = write.annotations.get(MESSAGE)
     query = _sql.bind(
@@ -199,7 +200,6 @@ async def _write(
         actor=actor,
         now=now,
         message=message,
-        status=status,
         restored_from=write.restored_from,
         **values,
     )
@@ -253,9 +253,7 @@ class StagedWrites:
         ``message`` becomes the message of their new generations.
         """
         await self._connection.execute(_sql.extend_statement)
-        query = _sql.bind(
-            "write_staged", namespace=namespace, actor=actor, now=now, message=message or None, status=None, restored_from=None
-        )
+        query = _sql.bind("write_staged", namespace=namespace, actor=actor, now=now, message=message or None, restored_from=None)
         return int(await self._connection.fetchval(*query, timeout=_WRITE_TIMEOUT_SECONDS))
 
     async def count_created(self, kind: Kind) -> int:

@@ -15,7 +15,7 @@ select exists (select from resource where namespace = $1 and api_group = $2 and 
 create temporary table staged (
     position bigint, uid uuid, generation bigint, api_group text, resource text, name text, stored_version text, title text,
     layout boolean, tags text[], subtype text, refs text[], labels text, annotations text, finalizers text[],
-    owner_references text, managed_fields text, content_hash bytea, number bigint, spec text
+    owner_references text, managed_fields text, content_hash bytea, number bigint, status text, spec text
 ) on commit drop;
 -- The compression is that of the history, so that a spec is compressed only here and copied as it is. Servers without lz4 use
 -- their default compression.
@@ -42,7 +42,7 @@ written as (
     )
     select uid, api_group, resource, :namespace, name, 0, generation, stored_version, title, layout, tags, subtype,
            refs, labels::jsonb, annotations::jsonb, finalizers, owner_references::jsonb, managed_fields::jsonb, :now, :actor,
-           content_hash, :status, '', number, :message
+           content_hash, status, '', number, :message
     from input order by position
     on conflict (namespace, api_group, resource, name) do update set
         generation = resource.generation + ({is_new_content})::integer,
@@ -52,7 +52,8 @@ written as (
         stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout, tags = excluded.tags,
         subtype = excluded.subtype, refs = excluded.refs, labels = excluded.labels, annotations = excluded.annotations,
         finalizers = excluded.finalizers, owner_references = excluded.owner_references,
-        managed_fields = excluded.managed_fields, content_hash = excluded.content_hash
+        managed_fields = excluded.managed_fields, content_hash = excluded.content_hash,
+        status = coalesce(excluded.status, resource.status)
     where (resource.content_hash, resource.stored_version, resource.title, resource.labels, resource.annotations,
            resource.finalizers, resource.owner_references, resource.managed_fields)
         is distinct from
@@ -77,7 +78,7 @@ with input as (
         :resource as resource, :name as name, :stored_version as stored_version, :title as title, :layout::boolean as layout,
         :tags::text[] as tags, :subtype as subtype, :refs::text[] as refs, :labels as labels, :annotations as annotations,
         :finalizers::text[] as finalizers, :owner_references as owner_references, :managed_fields as managed_fields,
-        :content_hash::bytea as content_hash, :number::bigint as number, :spec as spec
+        :content_hash::bytea as content_hash, :number::bigint as number, :status as status, :spec as spec
 ), {write}
 select w.uid, w.name, w.namespace, w.resource_version, w.generation, w.stored_version, w.number, w.title, w.folder, w.layout,
     w.subtype, w.metadata, i.spec, w.status

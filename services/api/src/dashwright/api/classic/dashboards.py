@@ -11,6 +11,7 @@ from dashwright.api.classic.common import VersionMismatch
 from dashwright.api.domain.access.view import deleted_by_filter
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.errors import permission_denied
+from dashwright.api.resources.conversion_contexts import ConversionContexts
 from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.writing.desired_object import DesiredObject, Preconditions, WriteContext
 from dashwright.api.resources.writing.writer import Writer
@@ -63,13 +64,15 @@ class Dashboards:
     that identifies the object in histories.
     """
 
-    def __init__(self, database: Database, policy: AccessPolicy, writer: Writer) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, writer: Writer, conversion_contexts: ConversionContexts) -> None:
         self._database = database
         self._policy = policy
         self._writer = writer
+        self._conversion_contexts = conversion_contexts
 
     async def get(self, caller: Identity, uid: str) -> StoredObject:
         """Return a dashboard. Raises NotFound, and Forbidden if the caller may not read it."""
+        await self._conversion_contexts.enter(caller.namespace)
         async with self._database.connection() as connection:
             matches = await resources.get_many(connection, DASHBOARD, caller.namespace, [uid])
         if not matches:
@@ -104,6 +107,7 @@ class Dashboards:
         Forbidden without permission, or if the repository that manages the dashboard allows no edits.
         """
         caller, context = context.identity, replace(context, event=SAVE)
+        await self._conversion_contexts.enter(caller.namespace)
         async with self._database.connection() as connection:
             folder = await common.find_folder(connection, caller.org_id, request.folder_uid, request.folder_id) or ""
             name = request.uid or None

@@ -92,7 +92,8 @@ class Folders:
         used uid.
         """
         _check_title(title)
-        spec = {"title": title} | ({"description": description} if description else {})
+        # As in Grafana, also an empty description is stored: its clients expect the member in the resource.
+        spec = {"title": title, "description": description}
         desired = common.new_object(FOLDER, uid or common.new_uid(), FOLDER.version, spec, folder=_stored_parent(parent))
         try:
             return await self._writer.create(desired, context)

@@ -25,6 +25,9 @@ MAX_JOBS = 1000
 MAX_BODY_BYTES = 2 * 1024 * 1024
 """Limit on the bytes of one submission."""
 
+#: The API versions of the objects that the queue accepts, the preferred one first.
+_KNOWN_API_VERSIONS: Final = {kind: [kind.api_version(version) for version in kind.versions] for kind in (JOB, EVALUATION)}
+
 _ESCAPED_NUL: Final = b"\\u0000"
 
 _MAX_UNKNOWN_FIELDS: Final = 1000
@@ -84,13 +87,15 @@ def read_submission(body: bytes, namespace: str) -> Submission:
     return read_jobs(value, namespace)
 
 
-def read_jobs(value: Any, namespace: str, repository: str | None = None) -> JobSubmission:
+def read_jobs(value: Any, namespace: str, repository: str | None = None, version: str | None = None) -> JobSubmission:
     """Return the submitted jobs. ``repository`` is the name in the path; it replaces the repository of every job.
+
+    ``version`` is the API version in the path, which a complete Job must have. By default, every version is accepted.
 
     Raises Invalid with the causes of every invalid item of a list as ``[i].field``, including unknown fields.
     """
     if not isinstance(value, list):
-        submission = read_job(value, namespace, repository)
+        submission = read_job(value, namespace, repository, version)
         if submission.unknown_fields:
             raise invalid_error(unknown_fields.causes(submission.unknown_fields))
         return submission
@@ -105,13 +110,16 @@ def read_jobs(value: Any, namespace: str, repository: str | None = None) -> JobS
     return JobSubmission([job for _, job in checked_jobs if job is not None], is_list=True)
 
 
-def read_job(value: Any, namespace: str, repository: str | None = None) -> JobSubmission:
-    """Return one submitted job from a JobSpec or a complete Job. Raises Invalid for invalid values, not for unknown fields."""
+def read_job(value: Any, namespace: str, repository: str | None = None, version: str | None = None) -> JobSubmission:
+    """Return one submitted job from a JobSpec or a complete Job. Raises Invalid for invalid values, not for unknown fields.
+
+    ``repository`` and ``version`` are as for ``read_jobs``.
+    """
     metadata = NO_METADATA
     spec = value
     fields = unknown_fields.find_in_value(JobSpec, value, "spec")
     if isinstance(value, dict) and value.keys() & {"kind", "spec"}:
-        metadata = _checked_metadata({"kind": JOB.kind, **value}, JOB, namespace)
+        metadata = _checked_metadata({"kind": JOB.kind, **value}, JOB, namespace, version)
         spec, fields = value.get("spec"), unknown_fields.find_in_object(value, JOB)
     causes, job = _checked_job(spec, repository, "spec.")
     if job is None:
@@ -160,12 +168,13 @@ def invalid_error(causes: Sequence[Cause], kind: Kind = JOB, name: str = "") -> 
     )
 
 
-def _checked_metadata(value: dict[str, Any], kind: Kind, namespace: str) -> Metadata:
+def _checked_metadata(value: dict[str, Any], kind: Kind, namespace: str, version: str | None = None) -> Metadata:
     """Return the metadata of a complete object. Raises BadRequest if its top level or metadata are invalid."""
-    if value["kind"] != kind.kind or value.get("apiVersion", kind.api_version()) != kind.api_version():
+    known = _KNOWN_API_VERSIONS if version is None else {kind: [kind.api_version(version)]}
+    if value["kind"] != kind.kind or value.get("apiVersion", known[kind][0]) not in known[kind]:
         api_version = f" of {value['apiVersion']!r:.80}" if "apiVersion" in value else ""
-        message = f"kind {value['kind']!r:.80}{api_version} is not submitted here"
-        raise BadRequest(f"{message}; known: Job of {JOB.api_version()}, Evaluation of {EVALUATION.api_version()}")
+        known_text = "; ".join(f"{known_kind.kind} of {', '.join(api_versions)}" for known_kind, api_versions in known.items())
+        raise BadRequest(f"kind {value['kind']!r:.80}{api_version} is not submitted here; known: {known_text}")
     metadata = value.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise BadRequest("metadata must be an object")

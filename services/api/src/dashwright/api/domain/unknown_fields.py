@@ -21,6 +21,7 @@ _JOB_METADATA_FIELDS: Final = _IDENTITY_FIELDS | _LIFECYCLE_FIELDS | {"labels", 
 _METADATA_FIELDS: Final[Mapping[Storage, frozenset[str]]] = {
     Storage.JOBS: _JOB_METADATA_FIELDS,
     Storage.DEAD_LETTERS: _JOB_METADATA_FIELDS,
+    Storage.RECORDS: _JOB_METADATA_FIELDS,
     Storage.RESOURCES: _JOB_METADATA_FIELDS | {"ownerReferences", "finalizers"},
 }
 _DEFAULT_ADVICE: Final = "leave it out"

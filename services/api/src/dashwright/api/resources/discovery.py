@@ -1,6 +1,7 @@
 """Discovery documents of the resource API: groups, their versions, and the resources of each version."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dashwright.common.kinds.kind import Kind, SubResource
@@ -16,6 +17,16 @@ def groups_of(kinds: Sequence[Kind]) -> list[str]:
 def versions_of(kinds: Sequence[Kind], group: str) -> list[str]:
     """Return the versions of a group, the preferred one first."""
     return list(dict.fromkeys(version for kind in kinds if kind.group == group for version in kind.versions))
+
+
+def prefer_version(kinds: Sequence[Kind], group: str, version: str) -> list[Kind]:
+    """Return the kinds, those of ``group`` with ``version`` as their preferred version if they have it."""
+    return [
+        replace(kind, versions=(version, *(other for other in kind.versions if other != version)))
+        if kind.group == group and version in kind.versions
+        else kind
+        for kind in kinds
+    ]
 
 
 def kinds_in(kinds: Sequence[Kind], group: str, version: str) -> list[Kind]:

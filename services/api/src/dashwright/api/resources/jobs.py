@@ -11,6 +11,7 @@ from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.jobs import Jobs
 from dashwright.api.resources.options import DeleteRequest, FieldValidation
+from dashwright.api.resources.request import Target
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.identity import Identity
 from dashwright.common.json_documents import check_strings
@@ -19,7 +20,9 @@ from dashwright.common.kinds.registry import EVALUATION, JOB
 from dashwright.common.stores.job_records import StoredJob
 
 
-def read_submission(tree: Any, kind: Kind, namespace: str, validation: FieldValidation) -> tuple[submissions.Submission, tuple[str, ...]]:
+def read_submission(
+    tree: Any, target: Target, namespace: str, validation: FieldValidation
+) -> tuple[submissions.Submission, tuple[str, ...]]:
     """Return the submitted job or evaluation, and the warnings about its unknown fields.
 
     Raises BadRequest for a malformed body or rejected unknown fields, and Invalid for an invalid spec.
@@ -29,9 +32,13 @@ def read_submission(tree: Any, kind: Kind, namespace: str, validation: FieldVali
     except Invalid as error:
         raise BadRequest(error.message) from error
     # Only a message in the queue, and the path of a repository's jobs, accept a list of jobs.
-    if isinstance(tree, list) and kind is JOB:
+    if isinstance(tree, list) and target.kind is JOB:
         raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
-    submission = submissions.read_evaluation(tree, namespace) if kind is EVALUATION else submissions.read_job(tree, namespace)
+    submission = (
+        submissions.read_evaluation(tree, namespace)
+        if target.kind is EVALUATION
+        else submissions.read_job(tree, namespace, version=target.version)
+    )
     return submission, validation.warnings_for(submission.unknown_fields)
 
 
@@ -75,12 +82,12 @@ def labels_of(job: StoredJob) -> dict[str, str]:
     return labels
 
 
-def encode_submitted(jobs: Sequence[StoredJob], *, is_list: bool) -> bytes:
-    """Return the response body of a submission: a JobList if a list was submitted, or else a Job."""
-    return encode_job_list(jobs) if is_list else jobs[0].encode()
+def encode_submitted(jobs: Sequence[StoredJob], version: str | None = None, *, is_list: bool) -> bytes:
+    """Return the response body of a submission: a JobList if a list was submitted, or else a Job. None: the preferred version."""
+    return encode_job_list(jobs, version) if is_list else jobs[0].encode(version)
 
 
-def encode_job_list(jobs: Sequence[StoredJob]) -> bytes:
-    """Return jobs as a JobList."""
-    json_before_items = f'{{"kind":"{JOB.kind}List","apiVersion":"{JOB.api_version()}","metadata":{{}},"items":['
-    return json_before_items.encode() + b",".join(job.encode() for job in jobs) + b"]}"
+def encode_job_list(jobs: Sequence[StoredJob], version: str | None = None) -> bytes:
+    """Return jobs as a JobList in an API version, by default the preferred one."""
+    json_before_items = f'{{"kind":"{JOB.kind}List","apiVersion":"{JOB.api_version(version)}","metadata":{{}},"items":['
+    return json_before_items.encode() + b",".join(job.encode(version) for job in jobs) + b"]}"

@@ -31,8 +31,8 @@ MAX_PAGE_BYTES: Final = 64 * 1024 * 1024
 _BATCH_SIZE: Final = 500
 """Number of objects that are read in one batch if the client requests the complete list."""
 
-_YAML_THREAD_BYTES: Final = 64 * 1024
-"""Minimum bytes of bodies for a conversion to YAML in a thread."""
+_THREAD_BYTES: Final = 64 * 1024
+"""Minimum bytes of bodies for a conversion in a thread, to YAML or to another version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ async def list_response(
 class _ListWriter:
     def __init__(self, target: Target, response_format: Format, database: Database) -> None:
         self._encoder = ListEncoder(response_format, target.kind, target.version)
-        self._is_yaml = response_format.is_yaml
+        self._converts = response_format.is_yaml or target.kind.versioning is not None
         self._database = database
 
     async def chunks(self, page: ListPage, source: ListSource | None) -> AsyncIterator[bytes]:
@@ -133,7 +133,7 @@ class _ListWriter:
         items_with_bodies = await _with_bodies(items, sizes, self._database)
         chunks: deque[bytes] = deque()
         for start, end in batches(sizes, CHUNK_BYTES):
-            if self._is_yaml and sum(sizes[start:end]) > _YAML_THREAD_BYTES:
+            if self._converts and sum(sizes[start:end]) > _THREAD_BYTES:
                 chunks.append(await asyncio.to_thread(self._encoder.items, items_with_bodies[start:end]))
             else:
                 chunks.append(self._encoder.items(items_with_bodies[start:end]))

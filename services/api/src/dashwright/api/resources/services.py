@@ -11,6 +11,7 @@ from dashwright.api.changes.feed import Feed
 from dashwright.api.dead_letters.letters import DeadLetters
 from dashwright.api.job_repositories import JobRepositories
 from dashwright.api.jobs import Jobs
+from dashwright.api.resources.conversion_contexts import ConversionContexts
 from dashwright.api.resources.watching.lines import EventLines
 from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.object_sealing import ObjectSealer
@@ -42,6 +43,7 @@ class Services:
     policy: AccessPolicy
     event_lines: EventLines
     writer: Writer
+    conversion_contexts: ConversionContexts
 
 
 def create_services(
@@ -60,7 +62,7 @@ def create_services(
     """Return the components of a gateway over those that other parts of it use, too."""
     local_paths = tuple(str(path) for path in settings.local_paths)
     allowed_hosts = AllowedHosts.parse(settings.allowed_hosts)
-    admission = AdmissionSettings(local_paths, settings.min_refresh, settings.folder_depth, allowed_hosts)
+    admission = AdmissionSettings(local_paths, settings.min_refresh, settings.folder_depth, allowed_hosts, settings.playlists)
     return Services(
         settings,
         database,
@@ -75,4 +77,5 @@ def create_services(
         policy,
         EventLines(database),
         Writer(database, clock, admission, settings.quota_rules, policy, ObjectSealer(cipher), Edits(database, jobs_worker, clock)),
+        ConversionContexts(database, settings.conversion_cache_bytes),
     )

@@ -9,7 +9,7 @@ from dashwright.api.domain import submissions
 from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.http.call import Call
-from dashwright.api.resources import dead_letters, formats, jobs, objects, options, sources
+from dashwright.api.resources import dead_letters, formats, jobs, objects, options, records, sources
 from dashwright.api.resources.formats import Format, Item
 from dashwright.api.resources.listing import CHUNK_BYTES, ListSource
 from dashwright.api.resources.options import DeleteRequest
@@ -17,6 +17,7 @@ from dashwright.api.resources.pages import ListOptions
 from dashwright.api.resources.request import Target, read_object
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.threads import run_in_thread_if_large
+from dashwright.api.stores import records as stored_records
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import MethodNotAllowed
 from dashwright.common.kinds.kind import Kind, Storage
@@ -160,7 +161,7 @@ class _StoredJobs:
         context = options.write_context(call)
         validation = options.validation_of(call)
         submissions.check_size(await call.body())
-        submission, warnings = jobs.read_submission(await formats.read_body(call), target.kind, namespace, validation)
+        submission, warnings = jobs.read_submission(await formats.read_body(call), target, namespace, validation)
         job = await jobs.create(services.jobs, submission, namespace, call.actor, call.identity, dry_run=context.dry_run)
         return job, warnings
 
@@ -216,9 +217,48 @@ class _StoredDeadLetters:
         raise MethodNotAllowed(f"{kind.plural} cannot be watched; list them")
 
 
+class _StoredRecords:
+    """Users, teams and preferences, which only the classic API changes."""
+
+    created_status = 201
+    spans_namespaces = False
+
+    async def get(self, kind: Kind, services: Services, call: Call) -> Item:
+        async with services.database.connection() as connection:
+            return await stored_records.get(connection, kind, records.reader_of(call), call.parameters["name"])
+
+    async def create(self, target: Target, services: Services, call: Call) -> tuple[Item, Sequence[str]]:
+        raise _read_only_error(target.kind)
+
+    async def delete(self, kind: Kind, services: Services, call: Call, request: DeleteRequest) -> Removal:
+        raise _read_only_error(kind)
+
+    async def delete_collection(self, kind: Kind, services: Services, call: Call, selection: Selection, request: DeleteRequest) -> None:
+        raise _read_only_error(kind)
+
+    async def list_source(
+        self, kind: Kind, services: Services, call: Call, response_format: Format, list_options: ListOptions, selection: Selection
+    ) -> ListSource:
+        return records.RecordSource(services.database, kind, records.reader_of(call), selection, list_options)
+
+    def initial_source(
+        self, kind: Kind, database: Database, namespace: str, selection: Selection, response_format: Format, view: AccessView
+    ) -> ListSource:
+        raise MethodNotAllowed(f"{kind.plural} cannot be watched; list them")
+
+
+def _read_only_error(kind: Kind) -> MethodNotAllowed:
+    return MethodNotAllowed(f"{kind.plural} are only read here; change them by the classic API")
+
+
 # A new storage needs one more class here.
 _STORAGES: Final[Mapping[Storage, KindStorage]] = MappingProxyType(
-    {Storage.RESOURCES: _StoredObjects(), Storage.JOBS: _StoredJobs(), Storage.DEAD_LETTERS: _StoredDeadLetters()}
+    {
+        Storage.RESOURCES: _StoredObjects(),
+        Storage.JOBS: _StoredJobs(),
+        Storage.DEAD_LETTERS: _StoredDeadLetters(),
+        Storage.RECORDS: _StoredRecords(),
+    }
 )
 
 

@@ -55,7 +55,7 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, orga
         if spec.get("resourceAttributes") is None:
             return "only resourceAttributes can be reviewed"
         attributes = _ResourceAttributes(spec["resourceAttributes"])
-        matching_kinds = [kind for kind in kinds if attributes.group in (_ANY, kind.group) and attributes.resource in (_ANY, kind.plural)]
+        matching_kinds = _matching_kinds(kinds, attributes)
         if not matching_kinds:
             return f'there is no resource "{attributes.resource}" in the group "{attributes.group}"'
         org_id = org_of(attributes.namespace) if attributes.namespace else caller.org_id
@@ -94,6 +94,13 @@ class _ResourceAttributes:
         self.resource = _string_attribute(attributes, "resource")
         self.subresource = _string_attribute(attributes, "subresource")
         self.name = _string_attribute(attributes, "name")
+
+
+def _matching_kinds(kinds: Sequence[Kind], attributes: _ResourceAttributes) -> list[Kind]:
+    """Return the kinds that the group and the resource name. A star for all resources stands for those that have the verb."""
+    matching_kinds = [kind for kind in kinds if attributes.group in (_ANY, kind.group) and attributes.resource in (_ANY, kind.plural)]
+    kinds_with_verb = [kind for kind in matching_kinds if attributes.verb in kind.verbs]
+    return kinds_with_verb if attributes.resource == _ANY and kinds_with_verb else matching_kinds
 
 
 def _required_actions(kind: Kind, attributes: _ResourceAttributes) -> list[str | None]:

@@ -8,6 +8,8 @@ from typing import Final
 
 from dashwright.api.domain.batch_items import SUBMIT_VERB
 from dashwright.api.domain.events import event_of
+from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import SIGNED_IN, UNLIMITED_BYTES, Operation, Permission, Route
 from dashwright.api.resources.request import ResourceHandler, Target
 from dashwright.api.resources.services import Services
@@ -65,6 +67,7 @@ _SUBRESOURCE_ENDPOINTS: Final[Mapping[str, tuple[_Endpoint, ...]]] = MappingProx
         "cancel": (_Endpoint("cancel", "POST", "/{name}/cancel", batch.cancel_operation, batch.cancel),),
         "retry": (_Endpoint("retry", "POST", "/{name}/retry", batch.retry_operation, batch.retry),),
         "counts": (_Endpoint("get", "GET", "/{name}/counts", folder.counts_operation, folder.counts),),
+        "access": (_Endpoint("get", "GET", "/{name}/access", folder.access_operation, folder.access),),
         "parents": (_Endpoint("get", "GET", "/{name}/parents", folder.parents_operation, folder.parents),),
         "resources": (_Endpoint("get", "GET", "/{name}/resources", managed.operation, managed.handle),),
         "dto": (_Endpoint("get", "GET", "/{name}/dto", dto.operation, dto.handle),),
@@ -112,12 +115,23 @@ def _endpoints(kind: Kind) -> Iterator[_Endpoint]:
         yield from _STATUS_WRITES if "update" in kind.verbs else ()
 
 
+def _converting(handle: ResourceHandler) -> ResourceHandler:
+    """Return a handler that can convert the objects of a namespace between versions."""
+
+    async def handle_with_context(target: Target, services: Services, call: Call) -> Response:
+        await services.conversion_contexts.enter(call.parameters["namespace"])
+        return await handle(target, services, call)
+
+    return handle_with_context
+
+
 def _route(endpoint: _Endpoint, target: Target, services: Services) -> Route:
     kind = target.kind
+    handle = endpoint.handle if kind.versioning is None else _converting(endpoint.handle)
     return Route(
         endpoint.method,
         f"/apis/{kind.group}/{target.version}/namespaces/{{namespace}}/{kind.plural}{endpoint.path}",
-        functools.partial(endpoint.handle, target, services),
+        functools.partial(handle, target, services),
         Permission(_action(endpoint, target), object_rules_suffice=kind.in_folder),
         endpoint.operation(target),
         body_limit=endpoint.body_limit,

@@ -1,6 +1,6 @@
 """Library panels as the classic API lists them, and the dashboards that use them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -134,3 +134,8 @@ def _element(row: Any) -> ElementRow:
         row["folder_parent"],
         row["dashboard_count"],
     )
+
+
+async def list_repeated(connection: Connection, namespace: str) -> Mapping[str, str]:
+    """Return the bodies of library panels that are repeated by a variable, as JSON by name; at most 1,000."""
+    return {row["name"]: row["spec"] for row in await connection.fetch(_sql.list_repeated, namespace)}

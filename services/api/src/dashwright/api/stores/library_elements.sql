@@ -49,3 +49,13 @@ from resource r
 where r.namespace = :namespace and r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards' and r.refs @> array[:uid::text]
   and {readable}
 order by r.name
+
+-- name: list_repeated
+-- Library panels that are repeated by a variable. The search in the text only avoids to parse all other bodies.
+select r.name, h.spec
+from resource r
+join resource_history h on h.uid = r.uid and h.generation = r.generation
+where r.namespace = $1 and r.api_group = 'dashboard.grafana.app' and r.resource = 'librarypanels'
+  and position('"repeat":"' in h.spec) > 0
+order by r.name
+limit 1000

@@ -1,6 +1,6 @@
 """The search for dashboards and folders by title, tags, numeric id, folder and stars. It reads no specs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -33,6 +33,8 @@ class TitleMatch:
     #: The uid of the containing folder.
     folder: str | None
     folder_title: str | None
+    #: Kind and name of the object's manager; None if it is not managed.
+    manager: tuple[str, str] | None = None
     deleted_at: datetime | None = None
 
 
@@ -81,32 +83,52 @@ class TitleQuery:
     descending: bool = False
     #: Only dashboards deleted by this actor; None: by any.
     deleted_by: str | None = None
+    #: Only dashboards and folders in these scopes, in addition to the readable ones; None: all readable ones.
+    permitted: "PermittedScopes | None" = None
+    #: Only objects in folders that the caller may not read.
+    only_shared: bool = False
+    #: Only dashboards that show the library panel with this name.
+    library_panel: str = ""
+
+
+class PermittedScopes(NamedTuple):
+    """Dashboards and folders on which the caller has a permission."""
+
+    dashboards: ObjectScope
+    folders: ObjectScope
+
+
+class TagCounts(NamedTuple):
+    """The tags of the objects that a search finds."""
+
+    #: The most frequent tags, each with the number of objects that have it.
+    terms: Sequence[tuple[str, int]]
+    #: The number of uses of all tags, including those not in ``terms``.
+    total: int
+    #: The number of objects without tags.
+    untagged: int
 
 
 async def search(connection: Connection, query: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
     """Return a page of matches: folders first, then by title."""
-    statement = _sql.bind(
-        "search",
-        namespace=namespace_of(query.org_id),
-        org_id=query.org_id,
-        user_id=query.user_id,
-        **scope_parameters(query.readable_dashboards),
-        **scope_parameters(query.readable_folders, "container"),
-        include_folders=query.include_folders,
-        containing=query.containing,
-        names=_list_or_none(query.names),
-        numbers=_list_or_none(query.numbers),
-        folders=_list_or_none(query.folders),
-        folder_numbers=_list_or_none(query.folder_numbers),
-        include_numbered_folders=query.include_numbered_folders,
-        tags=_list_or_none(query.tags),
-        only_starred=query.only_starred,
-        descending=query.descending,
-        limit=limit,
-        offset=offset,
-    )
-    rows = await connection.fetch(*statement)
-    return [_title_match(row) for row in rows]
+    conditions, values = _filter(query)
+    statement = _sql.bind("search", conditions=conditions, descending=query.descending, limit=limit, offset=offset, **values)
+    return [_title_match(row) for row in await connection.fetch(*statement)]
+
+
+async def count(connection: Connection, query: TitleQuery) -> int:
+    """Return the number of matches on all pages."""
+    conditions, values = _filter(query)
+    match_count: int = await connection.fetchval(*_sql.bind("count_found", conditions=conditions, **values))
+    return match_count
+
+
+async def count_tags(connection: Connection, query: TitleQuery, *, limit: int) -> TagCounts:
+    """Return the ``limit`` most frequent tags of the matches on all pages."""
+    conditions, values = _filter(query)
+    rows = await connection.fetch(*_sql.bind("tags_of_found", conditions=conditions, limit=limit, **values))
+    untagged: int = await connection.fetchval(*_sql.bind("count_found", conditions=[*conditions, "untagged"], **values))
+    return TagCounts([(row["term"], row["count"]) for row in rows], rows[0]["total"] if rows else 0, untagged)
 
 
 async def search_deleted(connection: Connection, query: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
@@ -168,6 +190,38 @@ def scope_parameters(scope: ObjectScope, prefix: str = "readable") -> dict[str, 
     }
 
 
+def _filter(query: TitleQuery) -> tuple[Sequence[str], Mapping[str, Any]]:
+    """Return the names of the conditions of ``titles.sql`` that matches must meet, and the parameters of statements over the matches."""
+    conditions: list[str] = []
+    values: dict[str, Any] = {}
+    if query.permitted is not None:
+        conditions.append("permitted")
+        values |= scope_parameters(query.permitted.dashboards, "permitted")
+        values |= scope_parameters(query.permitted.folders, "permitted_container")
+    if query.only_shared:
+        conditions.append("shared")
+    if query.library_panel:
+        conditions.append("shows_panel")
+        values["library_panel"] = query.library_panel
+    values |= {
+        "namespace": namespace_of(query.org_id),
+        "org_id": query.org_id,
+        "user_id": query.user_id,
+        **scope_parameters(query.readable_dashboards),
+        **scope_parameters(query.readable_folders, "container"),
+        "include_folders": query.include_folders,
+        "containing": query.containing,
+        "names": _list_or_none(query.names),
+        "numbers": _list_or_none(query.numbers),
+        "folders": _list_or_none(query.folders),
+        "folder_numbers": _list_or_none(query.folder_numbers),
+        "include_numbered_folders": query.include_numbered_folders,
+        "tags": _list_or_none(query.tags),
+        "only_starred": query.only_starred,
+    }
+    return conditions, values
+
+
 def _list_or_none(values: Collection[Any]) -> list[Any] | None:
     return list(values) or None
 
@@ -183,5 +237,6 @@ def _title_match(row: Any, deleted_at: datetime | None = None) -> TitleMatch:
         row["folder_number"],
         row["folder"],
         row["folder_title"],
+        None if row["manager_kind"] is None else (row["manager_kind"], row["manager_id"] or ""),
         deleted_at,
     )

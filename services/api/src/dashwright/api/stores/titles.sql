@@ -13,12 +13,10 @@
 (:container_all or f.folder = any(:container_folders::text[]) or f.folder is null and :container_root and f.name <> all(:container_hidden::text[])
     or f.name = any(:container_names::text[]))
 
--- name: search
--- Dashboards and folders of a namespace: folders first, then by title. The stars of user_id are marked. A folder that the caller may not
--- read is not named, and folders are found only with include_folders. A filter that is null or empty is not applied. In folders '' is the
--- root, and in folder_numbers 0. With include_numbered_folders the folders with these numbers are found, too.
-select r.number, r.name, r.resource, r.title, r.tags, f.number as folder_number, f.name as folder, f.title as folder_title,
-       exists (select from star s where s.user_id = :user_id and s.org_id = :org_id and s.dashboard_uid = r.name) as starred
+-- fragment: found
+-- Dashboards and folders r of a namespace, each with the folder f that contains it. A folder that the caller may not read is null, and
+-- folders are found only with include_folders. A filter that is null or empty is not applied. In folders '' is the root, and in
+-- folder_numbers 0. With include_numbered_folders the folders with these numbers are found, too.
 from resource r
 left join resource f on f.namespace = r.namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = r.folder
     and {readable_parent}
@@ -33,14 +31,55 @@ where r.namespace = :namespace
        or :include_numbered_folders and r.number = any(:folder_numbers))
   and (:tags::text[] is null or r.tags @> :tags)
   and (not :only_starred or r.name in (select s.dashboard_uid from star s where s.user_id = :user_id and s.org_id = :org_id))
+  {conditions}
+
+-- condition: permitted
+-- The caller has a permission on the dashboard or folder in addition to that to read it.
+r.resource = 'dashboards'
+    and (:permitted_all or r.folder = any(:permitted_folders::text[])
+         or r.folder is null and :permitted_root and r.name <> all(:permitted_hidden::text[]) or r.name = any(:permitted_names::text[]))
+or r.resource = 'folders'
+    and (:permitted_container_all or r.folder = any(:permitted_container_folders::text[])
+         or r.folder is null and :permitted_container_root and r.name <> all(:permitted_container_hidden::text[])
+         or r.name = any(:permitted_container_names::text[]))
+
+-- condition: shared
+-- The caller may not read the folder that contains the object.
+r.folder is not null and f.name is null
+
+-- condition: shows_panel
+-- A dashboard that shows a library panel.
+r.resource = 'dashboards' and r.refs @> array[:library_panel::text]
+
+-- condition: untagged
+r.tags = '{}'
+
+-- name: search
+-- Dashboards and folders: folders first, then by title. The stars of user_id are marked.
+select r.number, r.name, r.resource, r.title, r.tags, f.number as folder_number, f.name as folder, f.title as folder_title,
+       r.manager_kind, r.manager_id,
+       exists (select from star s where s.user_id = :user_id and s.org_id = :org_id and s.dashboard_uid = r.name) as starred
+{found}
 order by r.resource <> 'folders', case when :descending then lower(r.title) end desc, case when not :descending then lower(r.title) end, r.name
 limit :limit offset :offset
+
+-- name: count_found
+-- The number of the dashboards and folders that a search finds.
+select count(*) {found}
+
+-- name: tags_of_found
+-- The most frequent tags of what a search finds, and the number of all their uses.
+with term as (
+    select term, count(*) as count
+    from (select r.tags {found}) matches, lateral (select distinct unnest(matches.tags) as term) tag
+    group by term)
+select term, count, (sum(count) over ())::bigint as total from term order by count desc, term limit :limit
 
 -- name: deleted
 -- Deleted dashboards of a namespace that can be restored, by title. Of several with one name only the last can be restored, and only if
 -- no object has the name. A filter that is null or empty is not applied. In folders '' is the root.
 select r.number, r.name, r.resource, r.title, '{}'::text[] as tags, f.number as folder_number, f.name as folder, f.title as folder_title,
-       false as starred, r.deleted_at
+       null as manager_kind, null as manager_id, false as starred, r.deleted_at
 from trash r
 left join resource f on f.namespace = r.namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = r.folder
     and {readable_parent}

@@ -41,8 +41,8 @@ _Faults = list[dict[str, str]]
 class PanelValidationClient:
     """A client of the expressions worker that validates panels.
 
-    Panels of an organization that arrive while others are validated are sent together in the next request. While the worker is
-    unavailable or busy, every panel is accepted; the evaluation itself then reports the same faults.
+    Panels of an organization that arrive while others are validated are sent together in the next request, and equal ones only once.
+    While the worker is unavailable or busy, every panel is accepted; the evaluation itself then reports the same faults.
     """
 
     def __init__(self, broker: Broker, rpc: RpcClient) -> None:
@@ -80,6 +80,11 @@ class PanelValidationClient:
 
     async def _validate(self, org_id: int, bodies: Sequence[bytes]) -> Sequence[_Faults]:
         """Return the faults of each panel, or none if no worker validates them."""
+        distinct = [*dict.fromkeys(bodies)]
+        faults = dict(zip(distinct, await self._validate_distinct(org_id, distinct), strict=True))
+        return [faults[body] for body in bodies]
+
+    async def _validate_distinct(self, org_id: int, bodies: Sequence[bytes]) -> Sequence[_Faults]:
         loop = asyncio.get_running_loop()
         unknown: Sequence[_Faults] = [[] for _ in bodies]
         if loop.time() < self._paused_until:

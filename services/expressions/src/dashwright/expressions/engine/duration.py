@@ -6,6 +6,7 @@ years are whole numbers; a month is a twelfth of a year, and a year 365.25 days.
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 from dashwright.common.errors import BadRequest
 
@@ -31,7 +32,11 @@ _CALENDAR_DURATION = re.compile(r"(\d+)([dwMy])", re.ASCII)
 _COUNT_AND_UNIT = re.compile(r"(\d+\.?\d*|\.\d+)([^\d.]*)", re.ASCII)
 _MAX_LENGTH = 100
 
+#: A query has two or three durations, and most queries have the same ones.
+_MAX_CACHED_DURATIONS = 1_000
 
+
+@lru_cache(maxsize=_MAX_CACHED_DURATIONS)
 def nanoseconds(duration: str) -> int:
     """Return the duration in nanoseconds; it may be negative. Raises BadRequest that describes the fault."""
     if not duration:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dashwright.common.errors import DashwrightError
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.domain.export import may_replace
+from dashwright.jobs_worker.domain.folder_files import FolderFile, read_folder_file
 from dashwright.jobs_worker.domain.objects import Entry, File
 
 
@@ -32,12 +33,38 @@ class BranchFiles:
                 return None
         return self._last_file[1]
 
+    def checksum(self, path: str) -> str | None:
+        """Return the checksum of the file at a path; None if nothing can be read there."""
+        file = self.file(path)
+        return file.checksum if file is not None else None
+
     def is_free(self, path: str, *, name: str, body: bytes) -> bool:
         """Return whether an object of that name may be written to a path without destroying another file."""
         if path not in self.entries:
             return not self.is_blocked(path)
         file = self.file(path)
         return file is not None and (file.body == body or may_replace(file.body, name))
+
+    def has_folder_file(self, path: str, expected: FolderFile) -> bool:
+        """Return whether the ``_folder.json`` at a path has the expected content, in any form."""
+        file = self._folder_file(path)
+        return file is not None and (file.name, file.title, file.description) == (expected.name, expected.title, expected.description)
+
+    def folder_file_fault(self, path: str, expected: FolderFile) -> str:
+        """Return why a ``_folder.json`` cannot be written, or an empty string. A file that names another folder is not replaced."""
+        if path not in self.entries:
+            return ""
+        file = self._folder_file(path)
+        if file is None:
+            return f"{path} exists and is invalid: correct or delete it"
+        return "" if file.name == expected.name else f"{path} names the folder {file.name!r}"
+
+    def _folder_file(self, path: str) -> FolderFile | None:
+        file = self.file(path)
+        try:
+            return read_folder_file(file.body, None) if file is not None else None
+        except DashwrightError:
+            return None
 
     def is_blocked(self, path: str) -> bool:
         """Return whether a directory is at ``path``, or a file is at the path of a directory above ``path``."""

@@ -32,6 +32,7 @@ from dashwright.jobs_worker.domain.export import (
 )
 from dashwright.jobs_worker.domain.file_forms import check_size
 from dashwright.jobs_worker.domain.files.rules import effective_ref
+from dashwright.jobs_worker.domain.folder_files import FolderFile
 from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, Entry, GitIdentity, Key, Repository
 from dashwright.jobs_worker.ports import Checkout, Checkouts, Exports, MirrorDamaged, ProgressReporter, Spool
 
@@ -117,8 +118,10 @@ class _ExportPlan:
 
     results: list[Result] = field(default_factory=list)
     writes: list[_FileWrite] = field(default_factory=list)
-    #: Paths of files that keep empty directories.
-    keep_files: list[str] = field(default_factory=list)
+    #: ``_folder.json`` files, and files that keep empty directories.
+    directory_files: list["_SpooledFile"] = field(default_factory=list)
+    #: Uids of the folders that have no directory of their own.
+    refused_folders: set[str] = field(default_factory=set)
     #: Path of each dashboard's file by uid, including files that need no write.
     paths_by_uid: dict[str, str] = field(default_factory=dict)
 
@@ -149,7 +152,7 @@ async def export(
     progress.uncommitted = 0
     for result in (*export_set.faults, *plan.results):
         progress.record(result)
-    if not plan.writes and not plan.keep_files:
+    if not plan.writes and not plan.directory_files:
         progress.final_message = job_messages.NOTHING_TO_EXPORT
     return progress
 
@@ -254,9 +257,9 @@ async def _write_files(
             raise BadRequest("the repository has no commits yet: export to its own branch first")
         entries = {entry.path: entry for entry in await base_checkout.entries()} if base_checkout is not None else {}
         branch_files = BranchFiles(entries, base_checkout.open_reader() if base_checkout is not None else None)
-        plan = await asyncio.to_thread(_plan_files, export_set, branch_files, spool)
+        plan = await asyncio.to_thread(_plan_files, export_set, branch_files, spool, with_names=bool(job.options.identifier))
         await reporter.report(progress)
-        if not plan.writes and not plan.keep_files:
+        if not plan.writes and not plan.directory_files:
             return base_checkout, plan
         drafts = _drafts(job, plan, spool)
         # The push cannot be undone, so this attempt must still have the lease.
@@ -277,7 +280,7 @@ async def _open_base(checkouts: Checkouts, repository: Repository, ref: str) -> 
         return await checkouts.at(repository, "")
 
 
-def _plan_files(export_set: _ExportSet, branch_files: BranchFiles, spool: Spool) -> _ExportPlan:
+def _plan_files(export_set: _ExportSet, branch_files: BranchFiles, spool: Spool, *, with_names: bool) -> _ExportPlan:
     plan = _ExportPlan()
     used_paths: set[str] = set()
     for item in export_set.dashboards:
@@ -296,7 +299,7 @@ def _plan_files(export_set: _ExportSet, branch_files: BranchFiles, spool: Spool)
             plan.writes.append(_FileWrite(path, new_versions, existing_file.checksum if existing_file else None))
         effect = Effect.CREATE if existing_file is None else Effect.UPDATE if new_versions else Effect.NOOP
         plan.results.append(Result(effect, item.key.group, item.key.resource, path, item.key.name))
-    _plan_folders(export_set, branch_files, plan)
+    _plan_folders(export_set, branch_files, plan, spool, with_names=with_names)
     return plan
 
 
@@ -306,8 +309,8 @@ def _versions_after(versions: Sequence[_SpooledVersion], body: bytes, spool: Spo
     return versions[index_in_git + 1 :]
 
 
-def _plan_folders(export_set: _ExportSet, branch_files: BranchFiles, plan: _ExportPlan) -> None:
-    """Plan a ``.keep`` file for each folder without files: git has no empty directories."""
+def _plan_folders(export_set: _ExportSet, branch_files: BranchFiles, plan: _ExportPlan, spool: Spool, *, with_names: bool) -> None:
+    """Plan a ``_folder.json`` for each folder, or without names a ``.keep`` file for each empty one: git has no empty directories."""
     planned_directories = {directory for path in plan.paths_by_uid.values() for directory in paths.directories(path)}
     for item in sorted(export_set.folders, key=lambda item: -export_set.directories.depth(item.key.name)):
         directory = export_set.directories.path(item.key.name) or ""
@@ -315,13 +318,21 @@ def _plan_folders(export_set: _ExportSet, branch_files: BranchFiles, plan: _Expo
         fault = export_set.fault_at(f"{directory}x.json") or (
             "other files are at its path" if branch_files.is_blocked(f"{directory}x") else ""
         )
+        file_path, writes_file = f"{directory}{paths.FOLDER_FILE}", False
+        if with_names and not fault and not export_set.fault_at(file_path):
+            file = FolderFile(item.key.name, item.title, item.description)
+            fault, writes_file = branch_files.folder_file_fault(file_path, file), not branch_files.has_folder_file(file_path, file)
         if fault:
             plan.results.append(_error_result(item.key, directory, fault))
+            plan.refused_folders.add(item.uid)
             continue
-        if directory not in branch_files.entries and directory not in planned_directories:
-            plan.keep_files.append(f"{directory}{paths.KEEP_FILE}")
+        if writes_file:
+            plan.directory_files.append(_SpooledFile(file_path, spool.put(file.to_bytes()), branch_files.checksum(file_path)))
             planned_directories.update(paths.directories(directory))
-        effect = Effect.NOOP if directory in branch_files.entries else Effect.CREATE
+        elif directory not in branch_files.entries and directory not in planned_directories:
+            plan.directory_files.append(_SpooledFile(f"{directory}{paths.KEEP_FILE}", None))
+            planned_directories.update(paths.directories(directory))
+        effect = Effect.CREATE if directory not in branch_files.entries else Effect.UPDATE if writes_file else Effect.NOOP
         plan.results.append(Result(effect, item.key.group, item.key.resource, directory, item.key.name))
 
 
@@ -352,10 +363,9 @@ class _SpooledEdits:
 
 
 def _drafts(job: ExportJob, plan: _ExportPlan, spool: Spool) -> Sequence[CommitDraft]:
-    keep_files = [_SpooledFile(path, None) for path in plan.keep_files]
     if not job.options.history:
         newest_files = [_SpooledFile(write.path, write.versions[-1].ticket, write.replaced_checksum) for write in plan.writes]
-        return [CommitDraft(_SpooledEdits([*newest_files, *keep_files], spool), job.author, COMMIT_MESSAGE)]
+        return [CommitDraft(_SpooledEdits([*newest_files, *plan.directory_files], spool), job.author, COMMIT_MESSAGE)]
     versions = [(version, write.path) for write in plan.writes for version in write.versions]
     versions.sort(key=lambda version_and_path: version_and_path[0].created_at)
     drafts = [
@@ -363,7 +373,9 @@ def _drafts(job: ExportJob, plan: _ExportPlan, spool: Spool) -> Sequence[CommitD
         CommitDraft(_SpooledEdits([_SpooledFile(path, version.ticket)], spool), version.author, version.message, version.created_at)
         for version, path in versions
     ]
-    return [*drafts, CommitDraft(_SpooledEdits(keep_files, spool), job.author, COMMIT_MESSAGE)] if keep_files else drafts
+    if not plan.directory_files:
+        return drafts
+    return [*drafts, CommitDraft(_SpooledEdits(plan.directory_files, spool), job.author, COMMIT_MESSAGE)]
 
 
 def _adoptions(export_set: _ExportSet, plan: _ExportPlan, entries: Iterable[Entry]) -> Sequence[Sequence[Adoption]]:
@@ -375,8 +387,9 @@ def _adoptions(export_set: _ExportSet, plan: _ExportPlan, entries: Iterable[Entr
     levels: defaultdict[int, list[Adoption]] = defaultdict(list)
     for item in export_set.folders:
         directory = export_set.directories.path(item.key.name) or ""
-        if directory in checksums:
-            adoption = Adoption(item.key, item.uid, item.generation, item.folder, directory.rstrip("/"))
+        if directory in checksums and item.uid not in plan.refused_folders:
+            checksum = checksums.get(directory + paths.FOLDER_FILE, "")
+            adoption = Adoption(item.key, item.uid, item.generation, item.folder, directory.rstrip("/"), checksum)
             levels[export_set.directories.depth(item.key.name)].append(adoption)
     dashboards = [
         Adoption(item.key, item.uid, item.generation, item.folder, path, checksums[path])

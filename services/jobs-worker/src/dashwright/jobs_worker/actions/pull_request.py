@@ -128,9 +128,11 @@ async def _report(
 
 
 def _changed_resource_paths(changed_files: Sequence[ChangedFile], directory: str) -> frozenset[str]:
-    """Return the paths of added, changed and deleted resource files inside the repository's directory."""
+    """Return the paths of added, changed and deleted resource and folder files inside the repository's directory."""
     relative_paths = {paths.relative_to(directory, path) for file in changed_files for path in (file.path, file.previous_path)}
-    return frozenset(path for path in relative_paths if paths.is_resource(path) and not paths.is_hidden(path))
+    return frozenset(
+        path for path in relative_paths if (paths.is_resource(path) or paths.is_folder_file(path)) and not paths.is_hidden(path)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class _Review:
         plan = self.planned_sync.plan
         refused_reports = [
             FileReport(fault.path, PlannedAction.REFUSE, problems=[fault.message])
-            for fault in plan.faults
+            for fault in (*plan.faults, *plan.folder_faults)
             # The fault of an unchanged file may name a changed one, such as a duplicate.
             if fault.path in changed_paths or any(path in fault.message for path in changed_paths)
         ]

@@ -5,35 +5,34 @@ changes writes nothing. Bodies are spooled, so memory contains paths and names b
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 
-from dashwright.common.errors import BadRequest, DashwrightError, Invalid, PreconditionFailed, TooLarge
+from dashwright.common.errors import PreconditionFailed
 from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import ALL_FILES, Selection
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
+from dashwright.jobs_worker.actions.file_batches import quarantined_file, read_batch
+from dashwright.jobs_worker.actions.folder_decision import decide_folders, with_folder_files
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
-from dashwright.jobs_worker.domain.folder_identity import folder_names
 from dashwright.jobs_worker.domain.folders import Folders
-from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, ManagedObject, QuarantinedFile, Removal, Repository, Snapshot
+from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, ManagedObject, Removal, Repository, Snapshot
 from dashwright.jobs_worker.domain.plan import Plan, PreparedFile, keys_to_create, make_plan, write_for
-from dashwright.jobs_worker.domain.recognition import NoResource
 from dashwright.jobs_worker.domain.resource import MAX_FOLDER_DEPTH, Resource, ResourceReader, resource_from_bytes, rules_fingerprint
-from dashwright.jobs_worker.domain.scan import Candidate, Fault, IgnoredFile, Scan, scan_entries
+from dashwright.jobs_worker.domain.scan import Fault, scan_entries
 from dashwright.jobs_worker.ports import Checkout, ObjectStore, ProgressReporter, Spool
 
 Item = TypeVar("Item")
 
 _BATCH_SIZE: Final = 50
 """Items handled by one call in a thread: enough to make the cost of switching threads negligible."""
-
-_MAX_MESSAGE_CHARACTERS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +128,34 @@ async def plan_sync(
 ) -> PlannedSync:
     """Read the files into the spool and plan the sync. Results that need no write are recorded in ``progress``.
 
+    If a directory gets another folder, all files are examined even with a ``difference``, because all objects in the folder change.
+
     Raises Conflict if the root folder belongs to another manager, and what the ports raise.
     """
     folders = Folders(job.repository, job.title, has_root_folder=job.target is SyncTarget.FOLDER)
+    decide = partial(decide_folders, folders, job.namespace, checkout, store, max_folder_depth=tools.max_folder_depth)
+    if difference is not None:
+        difference = await with_folder_files(checkout, difference)
     entries = await checkout.entries() if difference is None else difference.entries
     entry_count = len(entries)
     entries = await asyncio.to_thread(_select_entries, entries, job.selection)
-    managed, folder_names_elsewhere = await _load_managed(job, store, folders, difference)
-    names = await asyncio.to_thread(folder_names, job.repository, entries, managed, folder_names_elsewhere, commit=checkout.commit)
-    folders = replace(folders, names=names)
+    decision = await decide(entries, difference)
+    examines_all = difference is None
+    if difference is not None and decision.is_renamed:
+        examines_all, entries = True, await asyncio.to_thread(_select_entries, await checkout.entries(), job.selection)
+        decision = await decide(entries, None)
+    folders, managed = decision.folders, decision.managed
     fingerprint = rules_fingerprint(tools.admission, tools.max_file_bytes, tools.max_folder_depth)
     quarantined = await store.quarantined()
     known_faults = {(item.path, item.checksum): item for item in quarantined if item.checksum and item.rules_fingerprint == fingerprint}
-    scan = await asyncio.to_thread(scan_entries, entries, managed, folders, known_faults)
-    if difference is not None:
-        scan.directories |= difference.folders
-        scan.requested_directories = difference.folders
+    paths_to_read = {item.path for item in quarantined}
+    scan = await asyncio.to_thread(scan_entries, entries, managed, folders, known_faults, paths_to_read)
+    scan.folder_faults = decision.faults
+    new_directories = difference.folders if difference is not None else frozenset()
+    scan.requested_directories = frozenset(
+        parent for directory in new_directories | decision.directories for parent in paths.directories(directory)
+    )
+    scan.directories |= scan.requested_directories
     del entries  # The list of 50,000 files takes megabytes, and reading the bodies needs memory.
     progress.message = job_messages.READING
     progress.files_to_read = len(scan.candidates)
@@ -152,31 +163,42 @@ async def plan_sync(
     reader = tools.reader(job.namespace, job.repository)
     prepared_files: list[PreparedFile] = []
     for batch in _consume_batches(scan.candidates):
-        prepared_files += await asyncio.to_thread(_read_batch, batch, checkout, reader, tools.spool, scan)
+        prepared_files += await asyncio.to_thread(read_batch, batch, checkout, reader, tools.spool, scan)
         progress.files_read += len(batch)
         await reporter.report(progress)
-    if difference is not None:
+    if not examines_all:
         unexamined_objects = await _unexamined_objects(job, store, managed, prepared_files)
         managed += unexamined_objects
         scan.unchanged += unexamined_objects
     new_keys = await asyncio.to_thread(keys_to_create, scan, prepared_files, managed, folders)
     plan = await asyncio.to_thread(make_plan, scan, prepared_files, managed, await store.managers(job.namespace, new_keys), folders)
     await asyncio.to_thread(_record_unwritten, progress, plan)
-    snapshot = _snapshot(plan, checkout.commit, entry_count, difference, fingerprint)
-    previous_quarantine = {item for item in quarantined if difference is None or item.path in difference.paths}
+    if difference is None and folders.files:
+        _record_missing_folder_files(progress, plan, folders, decision.faults)
+    snapshot = _snapshot(plan, checkout.commit, entry_count, difference, fingerprint, examines_all=examines_all)
+    previous_quarantine = {item for item in quarantined if snapshot.examined_paths is None or item.path in snapshot.examined_paths}
     return PlannedSync(plan, folders, snapshot, difference, previous_quarantine != set(snapshot.quarantined))
 
 
-def _snapshot(plan: Plan, commit: str, entry_count: int, difference: Difference | None, fingerprint: str) -> Snapshot:
-    faults = {fault.path: fault for fault in plan.faults}
-    quarantined = [
-        QuarantinedFile(fault.path, fault.message, fault.name, fault.checksum, fingerprint if fault.is_lasting else "")
-        for fault in faults.values()
-    ]
-    quarantined += [QuarantinedFile(copy.path, copy.message, copy.name, is_copy=True) for copy in plan.copies]
+def _snapshot(
+    plan: Plan, commit: str, entry_count: int, difference: Difference | None, fingerprint: str, *, examines_all: bool
+) -> Snapshot:
+    quarantined = [quarantined_file(faults, fingerprint) for faults in _by_path(plan.faults).values()]
+    faulty_paths = {item.path for item in quarantined}
+    # Neither copies nor invalid ``_folder.json`` files are errors, but the next syncs must examine them again.
+    copies = [fault for fault in (*plan.copies, *plan.folder_faults) if fault.path not in faulty_paths]
+    quarantined += [replace(quarantined_file(faults, ""), checksum="", is_copy=True) for faults in _by_path(copies).values()]
     if difference is None:
         return Snapshot(commit, quarantined=quarantined, entry_count=entry_count)
-    return Snapshot(commit, difference.since, difference.paths, quarantined, difference.growth)
+    return Snapshot(commit, difference.since, None if examines_all else difference.paths, quarantined, difference.growth)
+
+
+def _by_path(faults: Iterable[Fault]) -> Mapping[str, list[Fault]]:
+    """Return the faults by path. The documents of one file may have several."""
+    faults_by_path: defaultdict[str, list[Fault]] = defaultdict(list)
+    for fault in faults:
+        faults_by_path[fault.path].append(fault)
+    return faults_by_path
 
 
 async def apply_plan(
@@ -206,19 +228,6 @@ def _select_entries(entries: Sequence[Entry], selection: Selection) -> Sequence[
     return entries if selection == ALL_FILES else [entry for entry in entries if selection.includes(entry.path)]
 
 
-async def _load_managed(
-    job: SyncJob, store: ObjectStore, folders: Folders, difference: Difference | None
-) -> tuple[list[ManagedObject], set[str]]:
-    """Return the stored objects of the examined paths, and the names of stored folders at other paths."""
-    if difference is None:
-        return list(await store.managed(job.namespace, job.repository)), set()
-    examined_paths = {path.rstrip("/") for path in difference.paths} | {""}
-    keys = [folders.key(path) for path in ("", *difference.paths) if paths.is_directory(path) and folders.name(path)]
-    stored_objects = await store.managed_at(job.namespace, job.repository, difference.paths, keys)
-    managed = [item for item in stored_objects if item.path.rstrip("/") in examined_paths]
-    return managed, {item.key.name for item in stored_objects if item.path.rstrip("/") not in examined_paths}
-
-
 async def _unexamined_objects(
     job: SyncJob, store: ObjectStore, managed: Sequence[ManagedObject], prepared_files: Sequence[PreparedFile]
 ) -> Sequence[ManagedObject]:
@@ -239,60 +248,6 @@ def _consume_batches(items: list[Item]) -> Iterator[Sequence[Item]]:
         batch = items[: -_BATCH_SIZE - 1 : -1]
         del items[-_BATCH_SIZE:]
         yield batch
-
-
-def _read_batch(
-    candidates: Sequence[Candidate], checkout: Checkout, reader: ResourceReader, spool: Spool, scan: Scan
-) -> list[PreparedFile]:
-    """Read each file once and return the files with a resource. Faults and files without a resource are added to ``scan``.
-
-    The last file is read first: in a git pack the later of two similar files is stored completely and the earlier as a delta to it, so
-    the base of the delta is still cached.
-    """
-    prepared_files: list[PreparedFile] = []
-    faults: list[Fault] = []
-    read_file = checkout.open_reader()
-    for candidate in reversed(candidates):
-        checksum = ""
-        try:
-            file = read_file(candidate.path)
-            # Of two equal strings the candidate's is used, so that memory contains only one of them.
-            checksum = candidate.checksum if file.checksum == candidate.checksum else file.checksum
-            resource = reader.read(candidate.path, file.body)
-            prepared_files.append(
-                PreparedFile(candidate.path, checksum, resource.key, candidate.stored_objects, spool.put(resource.to_bytes()))
-            )
-            scan.directories.update(paths.directories(candidate.path))
-        except NoResource as no_resource:
-            if candidate.stored_objects:
-                faults.append(Fault(candidate.path, _emptied_message(no_resource, candidate), candidate.stored_objects))
-            else:
-                scan.ignored.append(IgnoredFile(candidate.path, _printable(no_resource.remark)))
-        except DashwrightError as fault:
-            # A server error ends the job. Any other error is a fault of the file, which its author can fix.
-            if fault.is_server_error:
-                raise
-            is_lasting = isinstance(fault, BadRequest | Invalid | TooLarge)
-            faults.append(
-                Fault(candidate.path, _printable(fault.message), candidate.stored_objects, checksum=checksum, is_lasting=is_lasting)
-            )
-    scan.faults += faults[::-1]
-    return prepared_files[::-1]
-
-
-def _emptied_message(no_resource: NoResource, candidate: Candidate) -> str:
-    """Return the message for a file from which an object is stored but which has no resource now.
-
-    The file may have been truncated by mistake, so the object is kept until the file is deleted.
-    """
-    return _printable(
-        f"{no_resource.message}, but {candidate.stored_objects[0].key.name!r} is stored from it: delete the file to delete the object"
-    )
-
-
-def _printable(message: str) -> str:
-    """Return a message in a form that can be stored: messages may quote any bytes of a file."""
-    return message[:_MAX_MESSAGE_CHARACTERS].encode(errors="backslashreplace").decode().replace("\0", "\\0")
 
 
 async def _changes(
@@ -320,9 +275,20 @@ async def _report_uncommitted(progress: JobProgress, reporter: ProgressReporter)
     await reporter.report(progress)
 
 
+def _record_missing_folder_files(progress: JobProgress, plan: Plan, folders: Folders, faults: Sequence[Fault]) -> None:
+    """Record a warning for each folder without a ``_folder.json``, in a repository that has such files."""
+    stored_directories = (item.path.rstrip("/") + "/" for item in plan.unchanged if item.key.group == FOLDER.group and item.path)
+    described_directories = folders.files.keys() | {paths.parent(fault.path) for fault in faults}
+    for directory in sorted({*plan.directories, *stored_directories} - described_directories - {""}):
+        warning = f"{directory} has no {paths.FOLDER_FILE}: its folder has a generated uid, which another server may generate differently"
+        progress.record(Result(Effect.UNCOUNTED, FOLDER.group, FOLDER.plural, directory, warning=warning))
+        progress.total += 1
+
+
 def _record_unwritten(progress: JobProgress, plan: Plan) -> None:
     """Record the results that need no write: faults, and objects that are up to date."""
-    progress.total = len(plan.unchanged) + len(plan.faults) + len(plan.copies) + len(plan.ignored) + plan.change_count
+    not_counted = len(plan.copies) + len(plan.folder_faults) + len(plan.ignored)
+    progress.total = len(plan.unchanged) + len(plan.faults) + not_counted + plan.change_count
     for (key, is_root_folder), count in Counter((item.key[:2], not item.path) for item in plan.unchanged).items():
         progress.record(Result(_effect_to_count(Effect.NOOP, is_root_folder=is_root_folder), *key, path=""), count)
     for fault in plan.faults:
@@ -333,6 +299,8 @@ def _record_unwritten(progress: JobProgress, plan: Plan) -> None:
         progress.record(
             Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, copied_file.path, copied_file.name, warning=copied_file.message)
         )
+    for fault in plan.folder_faults:
+        progress.record(Result(Effect.UNCOUNTED, FOLDER.group, FOLDER.plural, fault.path, fault.name, warning=fault.message))
     for file in sorted(plan.ignored, key=lambda file: paths.plan_order(file.path)):
         progress.record(Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, file.path, warning=file.remark))
 

@@ -78,6 +78,10 @@ class DirectoryCheckout:
             cancelled.set()
             raise
 
+    async def entries_at(self, paths: Collection[str]) -> Sequence[Entry]:
+        """Return the existing files among ``paths``."""
+        return await asyncio.to_thread(lambda: [entry for path in sorted(paths) for entry in self._entry_at(path)])
+
     async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Return the entries unchanged: the walk has added their sizes already."""
         return entries
@@ -146,7 +150,7 @@ class DirectoryCheckout:
         try:
             if not stat.S_ISREG(status.st_mode):
                 yield Entry(path, fault=_refused_type_message(status.st_mode))
-            elif not paths.is_resource(path) or paths.is_hidden(path):
+            elif not (paths.is_resource(path) or paths.is_folder_file(path)) or paths.is_hidden(path):
                 yield Entry(path, size=status.st_size)
             else:
                 check_size(status.st_size, self.max_file_bytes)
@@ -158,6 +162,17 @@ class DirectoryCheckout:
             yield Entry(path, fault=_fault_message(path, fault))
         except TooLarge as fault:
             yield Entry(path, fault=fault.message)
+
+    def _entry_at(self, path: str) -> Iterator[Entry]:
+        """Yield the file at a path, unless it is missing."""
+        try:
+            file = self._read_file(path)
+        except NotFound:
+            return
+        except (Forbidden, TooLarge) as fault:
+            yield Entry(path, fault=fault.message)
+        else:
+            yield Entry(path, file.checksum, len(file.body))
 
     def _descend(self, descriptor: int, name: str, path: str) -> Iterator[Entry]:
         """Yield a directory and everything below it; hidden and very deep directories are named but not entered."""

@@ -97,7 +97,7 @@ class DatabaseExports:
 
 
 def _export_item(group: str, plural: str, row: exports.ExportRow) -> ExportItem:
-    return ExportItem(Key(group, plural, row.name), str(row.uid), row.generation, row.title, row.folder, row.is_managed)
+    return ExportItem(Key(group, plural, row.name), str(row.uid), row.generation, row.title, row.folder, row.is_managed, row.description)
 
 
 def _version(row: exports.VersionRow) -> HistoryVersion:

@@ -13,6 +13,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.dry_run import transaction_or_dry_run
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Conflict, DashwrightError, NotFound
+from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MANAGER_ALLOWS_EDITS, MANAGER_ID
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY, find
@@ -281,12 +282,14 @@ def _manager(annotations: Mapping[str, str]) -> Manager:
 
 
 def _to_stored_write(write: Write) -> resources.Write:
+    kind = _kind(write.key)
     return resources.Write(
-        _kind(write.key),
+        kind,
         write.key.name,
         write.spec.decode(),
         write.version,
         extract=write.extract,
         labels=write.labels,
         annotations=write.annotations,
+        status=rendering.reset_status(kind),
     )

@@ -41,6 +41,8 @@ class ExportItem:
     folder: str
     #: Only folders can be managed here. A managed folder is not exported.
     is_managed: bool = False
+    #: Description of a folder.
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Adoption:
     folder: str
     #: As in the object's annotations: a directory has no slash at the end.
     path: str
-    #: Checksum of the file, empty for a directory.
+    #: Checksum of the file, or of the ``_folder.json`` of a directory; empty for a directory without one.
     checksum: str = ""
 
 

@@ -3,6 +3,7 @@
 This module imports no kind. The kinds import pydantic and every model of the interface, and ``dashwright lint`` starts faster without them.
 """
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,6 +12,8 @@ from dashwright.common.errors import Invalid, TooLarge
 
 MAX_FILE_BYTES: Final = 5 * 1024 * 1024
 """Default limit on the bytes of a file that is read."""
+
+_CLOUD_NAMESPACE: Final = re.compile(r"stacks-[0-9]+")
 
 _DASHBOARD_KEYS: Final = frozenset({"title", "uid", "schemaVersion", "tags", "rows", "templating", "timepicker"})
 """Members of a dashboard that other files may have, too. A tree without ``panels`` needs two of them to be a dashboard."""
@@ -28,6 +31,17 @@ def decode_text(body: bytes) -> str:
         return body.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as fault:
         raise Invalid(f"not UTF-8 at byte {fault.start}: save the file as UTF-8") from fault
+
+
+def check_namespace(namespace_of_file: str | None, namespace: str) -> None:
+    """Raise Invalid if a file is of another namespace of a server like this one.
+
+    The namespaces of Grafana Cloud (``stacks-N``) do not exist here. Files that were saved there have them, and may be synced.
+    """
+    if namespace_of_file and namespace_of_file != namespace and not _CLOUD_NAMESPACE.fullmatch(namespace_of_file):
+        raise Invalid(
+            f"metadata.namespace is {namespace_of_file!r}, but this repository writes into {namespace!r}: remove it or correct it"
+        )
 
 
 def is_resource(tree: Any) -> bool:

@@ -22,42 +22,76 @@ _Contents = Mapping[str, AbstractSet[_RelativeFile]]
 """All resource files below a directory, by directory."""
 
 
+def stored_folders(managed: Iterable[ManagedObject]) -> list[ManagedObject]:
+    """Return the folders of directories among stored objects, without the root folder.
+
+    If several folders come from one directory, the folder that is named by a ``_folder.json`` is the last one.
+    """
+    folders = [item for item in managed if item.key.group == FOLDER.group and item.path]
+    return sorted(folders, key=lambda item: (item.checksum != "", item.key.name))
+
+
+def present_directories(entries: Sequence[Entry], folders: Iterable[ManagedObject]) -> set[str]:
+    """Return the directories that exist, and those of the stored ``folders`` that may exist below an unreadable directory."""
+    unreadable_directories = {entry.path.rstrip("/") + "/" for entry in entries if entry.fault}
+    present = {directory for entry in entries if _is_valid(entry.path) for directory in paths.directories(entry.path)}
+    stored = {item.path.rstrip("/") + "/" for item in folders} if unreadable_directories else set()
+    return present | {directory for directory in stored if unreadable_directories & set(paths.directories(directory))}
+
+
+def is_renamed(folders: Iterable[ManagedObject], names: Mapping[str, str], present: AbstractSet[str]) -> bool:
+    """Return whether a directory that exists gets another folder than it has. Then all objects in it are in another folder, too."""
+    directories = ((item.path.rstrip("/") + "/", item.key.name) for item in folders)
+    return any(directory in present and names.get(directory, name) != name for directory, name in directories)
+
+
 def folder_names(
-    repository: str, entries: Sequence[Entry], managed: Iterable[ManagedObject], names_elsewhere: AbstractSet[str], *, commit: str
+    repository: str,
+    entries: Sequence[Entry],
+    managed: Sequence[ManagedObject],
+    names_elsewhere: AbstractSet[str],
+    claimed_names: Mapping[str, str],
+    *,
+    commit: str,
 ) -> dict[str, str]:
     """Return the name of each directory's folder.
 
-    ``names_elsewhere`` are folder names of directories that are not among ``entries``. If the folder of a directory moved away and the
-    directory exists again, ``commit`` makes the name of its new folder unique.
+    ``names_elsewhere`` are folder names of directories that are not among ``entries``, and ``claimed_names`` those that ``_folder.json``
+    files have, by directory. If the folder of a directory moved away and the directory exists again, ``commit`` makes the name of its new
+    folder unique.
     """
-    unreadable_directories = {entry.path.rstrip("/") + "/" for entry in entries if entry.fault}
-    present_directories = {directory for entry in entries if _is_valid(entry.path) for directory in paths.directories(entry.path)}
-    stored_names = {item.path.rstrip("/") + "/": item.key.name for item in managed if item.key.group == FOLDER.group and item.path}
-    removed_directories = {
-        directory
-        for directory in stored_names.keys() - present_directories
-        if not unreadable_directories & set(paths.directories(directory))
+    folders = stored_folders(managed)
+    existing_directories = present_directories(entries, folders)
+    directory_of_claim = {name: directory for directory, name in claimed_names.items()}
+    names_before = {item.path.rstrip("/") + "/": item.key.name for item in folders}
+    claimed_moves = {
+        directory_of_claim[name]: directory
+        for directory, name in names_before.items()
+        if name in directory_of_claim and directory not in existing_directories
     }
+    unclaimed_names = {directory: name for directory, name in names_before.items() if name not in directory_of_claim}
+    stored_names = {**unclaimed_names, **claimed_names}
+    removed_directories = stored_names.keys() - existing_directories
     stored_files = [(item.path, item.checksum) for item in managed if item.key.group != FOLDER.group]
     present_files = [
         (entry.path, entry.checksum) for entry in entries if entry.checksum and paths.is_resource(entry.path) and _is_valid(entry.path)
     ]
     # A moved directory keeps the folder, and with it the dashboards' links and the access rules.
     removed_contents = _contents(stored_files, removed_directories)
-    new_contents = _contents(present_files, present_directories - stored_names.keys())
-    moves = _moves(removed_contents, new_contents)
+    new_contents = _contents(present_files, existing_directories - stored_names.keys())
+    moves = _moves(removed_contents, new_contents, claimed_moves)
     names = stored_names | {new_directory: stored_names[former_directory] for new_directory, former_directory in moves.items()}
     used_names = {*names_elsewhere, *names.values()}
-    for directory in shallow_first(present_directories - names.keys()):
+    for directory in shallow_first(existing_directories - names.keys()):
         name, attempt = folder_name(repository, directory), 0
         while name in used_names:
             attempt += 1
             name = folder_name(repository, directory, incarnation=f"{commit}#{attempt}")
         names[directory] = name
         used_names.add(name)
-    present_names = {names[directory] for directory in present_directories & names.keys()}
+    present_names = {names[directory] for directory in existing_directories & names.keys()}
     # A removed directory is left out if a present directory took over its folder.
-    return {directory: name for directory, name in names.items() if directory in present_directories or name not in present_names}
+    return {directory: name for directory, name in names.items() if directory in existing_directories or name not in present_names}
 
 
 def _is_valid(path: str) -> bool:
@@ -77,8 +111,10 @@ def _contents(files: Iterable[tuple[str, str]], directories: AbstractSet[str]) -
     return contents
 
 
-def _moves(removed_contents: _Contents, new_contents: _Contents) -> dict[str, str]:
+def _moves(removed_contents: _Contents, new_contents: _Contents, known_moves: Mapping[str, str]) -> dict[str, str]:
     """Return the removed directory from which each new directory was moved, by new directory.
+
+    ``known_moves`` have the same form. They are not in the result, but the directories below them move along.
 
     Candidates, in this order:
 
@@ -97,6 +133,7 @@ def _moves(removed_contents: _Contents, new_contents: _Contents) -> dict[str, st
         for directory in shallow_first(new_contents)
         if (directories := sources.get(frozenset(new_contents[directory])))
     }
+    parent_moves = {**known_moves, **moves}
     unmatched = {directory: removed_contents[directory] for directories in sources.values() for directory in directories}
     directories_by_file: defaultdict[_RelativeFile, list[str]] = defaultdict(list)
     for directory in shallow_first(unmatched):
@@ -105,14 +142,14 @@ def _moves(removed_contents: _Contents, new_contents: _Contents) -> dict[str, st
     # From the top, so that the move of a parent is known when its children are matched.
     for directory in shallow_first(new_contents.keys() - moves.keys()):
         parent = paths.parent(directory)
-        moved_with_parent = moves[parent] + directory.removeprefix(parent) if parent in moves else ""
+        moved_with_parent = parent_moves[parent] + directory.removeprefix(parent) if parent in parent_moves else ""
         source = (
             moved_with_parent
             if moved_with_parent in unmatched
             else _majority_source(new_contents[directory], unmatched, directories_by_file)
         )
         if source:
-            moves[directory] = source
+            moves[directory] = parent_moves[directory] = source
             del unmatched[source]
     return moves
 

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import folder_name
 from dashwright.common.json_documents import write_json
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import FOLDER
+from dashwright.jobs_worker.domain.folder_files import FolderFile
 from dashwright.jobs_worker.domain.objects import Key, ManagedObject, Write
 from dashwright.jobs_worker.domain.ownership import manager_annotations
+
+_NO_FILE: Final = FolderFile("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class Folders:
     has_root_folder: bool
     #: Folder names by directory, without the root directory.
     names: Mapping[str, str] = field(default_factory=dict)
+    #: Contents of ``_folder.json`` files by directory. The directory need not have the folder name in its file.
+    files: Mapping[str, FolderFile] = field(default_factory=dict)
 
     def name(self, directory: str) -> str:
         """Return the folder name of a directory; for the root directory the name of the root folder, or an empty string without one."""
@@ -37,28 +43,32 @@ class Folders:
 
     def write_for(self, directory: str, *, is_new: bool) -> Write:
         """Return the write that stores the folder of a directory. ``is_new`` is ``True`` if the folder does not exist yet."""
-        title, parent_name = self._title(directory), self._parent_name(directory)
+        title, parent_name, file = self._title(directory), self._parent_name(directory), self.files.get(directory, _NO_FILE)
+        spec = {"title": title} | ({"description": file.description} if file.description else {})
         return Write(
             key=self.key(directory),
             kind=FOLDER.kind,
             version=FOLDER.version,
             extract=Extract(title),
             folder=parent_name,
-            spec=write_json({"title": title}),
+            spec=write_json(spec),
             is_new=is_new,
-            annotations=manager_annotations(self.repository, directory, "", parent_name),
+            annotations=manager_annotations(self.repository, directory, file.checksum, parent_name),
         )
 
     def is_current(self, directory: str, stored_folder: ManagedObject) -> bool:
-        """Return whether the stored folder has the title, parent and path of its directory."""
+        """Return whether the stored folder has the title, parent and path of its directory, and the content of its file."""
         return (
             stored_folder.title == self._title(directory)
             and stored_folder.folder == self._parent_name(directory)
             and stored_folder.path.rstrip("/") == directory.rstrip("/")
+            and stored_folder.checksum == self.files.get(directory, _NO_FILE).checksum
         )
 
     def _title(self, directory: str) -> str:
-        return directory.rstrip("/").rpartition("/")[2] if directory else self.title
+        if not directory:
+            return self.title
+        return self.files.get(directory, _NO_FILE).title or directory.rstrip("/").rpartition("/")[2]
 
     def _parent_name(self, directory: str) -> str:
         return self.name(paths.parent(directory)) if directory else ""

@@ -19,16 +19,21 @@ from dashwright.jobs_worker.domain.scan import Fault, IgnoredFile, Scan
 
 @dataclass(frozen=True, slots=True)
 class PreparedFile:
-    """A file that was read. Its resource is in the spool, because all resources together may not fit into memory."""
+    """A file that was read, or one document of it. Its resource is in the spool, because all resources together may not fit into memory."""
 
     path: str
     #: Checksum of the bytes that were read.
     checksum: str
     key: Key
-    #: Objects that were stored from the path.
+    #: Objects that were stored from the path, and are kept if this resource is refused.
     stored_objects: tuple[ManagedObject, ...]
     #: Ticket of the resource in the spool.
     ticket: int
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        """The identity of the resource among all documents, which may have the same path and key."""
+        return self.path, self.ticket
 
 
 def write_for(path: str, checksum: str, resource: Resource, folders: Folders, *, is_new: bool) -> Write:
@@ -66,6 +71,8 @@ class Plan:
     faults: list[Fault] = field(default_factory=list)
     #: Files with the same bytes as the file from which their object is stored. They are not errors.
     copies: list[Fault] = field(default_factory=list)
+    #: ``_folder.json`` files without effect; not errors.
+    folder_faults: list[Fault] = field(default_factory=list)
     #: Files without a resource; not errors.
     ignored: list[IgnoredFile] = field(default_factory=list)
 
@@ -92,23 +99,35 @@ def make_plan(
     managed_by_key = {item.key: item for item in managed}
     plan = Plan(managed_by_key, frozenset(managed_by_key.keys() | managers.keys()))
     plan.faults, plan.unchanged, plan.ignored = list(scan.faults), list(scan.unchanged), list(scan.ignored)
+    plan.folder_faults = list(scan.folder_faults)
     blocked_directories = _blocked_directories(scan, managed_by_key, managers, folders)
     plan.faults += [Fault(directory, reason, name=folders.name(directory)) for directory, reason in blocked_directories.items()]
-    plan.faults += _foreign_faults(prepared_files, plan.managed, managers, blocked_directories, folders.repository)
-    refused_paths = {fault.path for fault in plan.faults}
+    foreign_faults = _foreign_faults(prepared_files, plan.managed, managers, blocked_directories, folders.repository)
+    plan.faults += foreign_faults.values()
     source_files = {item.key: _SourceFile(item.path, item.checksum) for item in scan.unchanged}
     source_files |= {item.key: _SourceFile(fault.path) for fault in plan.faults for item in fault.stored_objects}
-    duplicates, plan.copies = _refuse_duplicates([file for file in prepared_files if file.path not in refused_paths], source_files)
-    plan.faults += duplicates
-    refused_paths |= {fault.path for fault in (*duplicates, *plan.copies)}
-    plan.writes = [file for file in prepared_files if file.path not in refused_paths]
-    remaining_keys = (
-        source_files.keys() | {item.key for fault in duplicates for item in fault.stored_objects} | {file.key for file in plan.writes}
-    )
+    accepted_files = [file for file in prepared_files if file.identity not in foreign_faults]
+    duplicates, copies = _refuse_duplicates(accepted_files, source_files)
+    plan.faults += _in_plan_order(duplicates)
+    plan.copies = _in_plan_order(copies)
+    chosen_files = [file for file in accepted_files if file.identity not in duplicates and file.identity not in copies]
+    kept_keys = {item.key for fault in duplicates.values() for item in fault.stored_objects}
+    remaining_keys = source_files.keys() | kept_keys | {file.key for file in chosen_files}
+    # A file is read even if it is unchanged, when another of its documents could not be stored.
+    plan.unchanged += [managed_by_key[file.key] for file in chosen_files if _is_stored(file, managed_by_key, folders)]
+    plan.writes = [file for file in chosen_files if not _is_stored(file, managed_by_key, folders)]
     removed_objects = [item for item in managed if item.key.group != FOLDER.group and item.key not in remaining_keys]
     plan.removals = sorted(removed_objects, key=_plan_order)
     _plan_folders(plan, scan, folders, blocked_directories)
     return plan
+
+
+def _is_stored(file: PreparedFile, managed: Mapping[Key, ManagedObject], folders: Folders) -> bool:
+    """Return whether the resource is stored from these bytes in the folder of its directory."""
+    item = managed.get(file.key)
+    if item is None or not file.checksum:
+        return False
+    return (item.path, item.checksum, item.folder) == (file.path, file.checksum, folders.name(paths.parent(file.path)))
 
 
 def _plan_order(item: ManagedObject) -> tuple[int, str]:
@@ -132,7 +151,7 @@ def _blocked_directories(
 
 def _plan_folders(plan: Plan, scan: Scan, folders: Folders, blocked_directories: Mapping[str, str]) -> None:
     """Add the folders to write, and append the folders to delete to the removals."""
-    resources = [item.path for item in scan.unchanged] + [file.path for file in plan.writes]
+    resources = [item.path for item in plan.unchanged] + [file.path for file in plan.writes]
     needed_directories = {directory for path in resources for directory in paths.directories(path)} | scan.requested_directories | {""}
     folder_directories = scan.directories & needed_directories - blocked_directories.keys()
     for directory in shallow_first(folder_directories):
@@ -141,15 +160,23 @@ def _plan_folders(plan: Plan, scan: Scan, folders: Folders, blocked_directories:
             plan.unchanged.append(stored_folder)
         else:
             plan.directories.append(directory)
+    # Objects of refused files are kept where they are, so their folders are kept, too.
+    kept_folders = {item.folder for fault in plan.faults for item in fault.stored_objects}
     remaining_keys = {folders.key(directory) for directory in folder_directories}
     removed_folders = [
         item
         for item in plan.managed.values()
         if item.key.group == FOLDER.group
         and item.key not in remaining_keys
-        and item.path.rstrip("/") + "/" not in scan.existing_directories
+        and not (_has_directory(item, scan, folders) or item.key.name in kept_folders)
     ]
     plan.removals += sorted(removed_folders, key=_plan_order)
+
+
+def _has_directory(folder: ManagedObject, scan: Scan, folders: Folders) -> bool:
+    """Return whether the directory of a stored folder exists and has no other folder."""
+    directory = folder.path.rstrip("/") + "/"
+    return directory in scan.existing_directories and folders.names.get(directory, folder.key.name) == folder.key.name
 
 
 def _foreign_faults(
@@ -158,14 +185,14 @@ def _foreign_faults(
     managers: Mapping[Key, Manager],
     blocked_directories: Mapping[str, str],
     repository: str,
-) -> list[Fault]:
-    """Return a fault for each file whose object has another manager or whose directory cannot have a folder."""
-    faults = []
+) -> dict[tuple[str, int], Fault]:
+    """Return a fault for each file, by identity, whose object has another manager or whose directory cannot have a folder."""
+    faults = {}
     for file in prepared_files:
         reason = write_refusal(file.key, managers.get(file.key), repository) if file.key not in managed else ""
         reason = reason or blocked_directories.get(paths.parent(file.path), "")
         if reason:
-            faults.append(Fault(file.path, reason, file.stored_objects, file.key.name))
+            faults[file.identity] = Fault(file.path, reason, file.stored_objects, file.key.name)
     return faults
 
 
@@ -178,8 +205,10 @@ class _SourceFile:
     checksum: str = ""
 
 
-def _refuse_duplicates(prepared_files: Iterable[PreparedFile], source_files: Mapping[Key, _SourceFile]) -> tuple[list[Fault], list[Fault]]:
-    """Choose one file for each key, and return faults for the duplicates and faults for the copies among the other files.
+def _refuse_duplicates(
+    prepared_files: Iterable[PreparedFile], source_files: Mapping[Key, _SourceFile]
+) -> tuple[dict[tuple[str, int], Fault], dict[tuple[str, int], Fault]]:
+    """Choose one file for each key, and return faults for the duplicates and faults for the copies among the other files, by identity.
 
     The file from which the object is stored is chosen, else the first in plan order. The stored objects of a refused file are kept, so
     other files for these objects are refused, too. ``source_files`` are the files of objects that are kept in any case.
@@ -187,19 +216,21 @@ def _refuse_duplicates(prepared_files: Iterable[PreparedFile], source_files: Map
     files_by_key: dict[Key, list[PreparedFile]] = {}
     for file in prepared_files:
         files_by_key.setdefault(file.key, []).append(file)
-    faults: dict[str, Fault] = {}
-    copies: dict[str, Fault] = {}
+    faults: dict[tuple[str, int], Fault] = {}
+    copies: dict[tuple[str, int], Fault] = {}
     pending = deque(source_files.items())
 
     def refuse(files: Iterable[PreparedFile], source: _SourceFile) -> None:
         """Refuse files for an object that comes from ``source``."""
         for file in files:
-            is_copy = not file.stored_objects and file.checksum != "" and file.checksum == source.checksum
+            is_copy = not file.stored_objects and file.checksum != "" and file.checksum == source.checksum and file.path != source.path
             if is_copy:
-                copies.setdefault(file.path, _copy_fault(file, source.path))
+                copies.setdefault(file.identity, _copy_fault(file, source.path))
                 continue
-            faults.setdefault(file.path, _duplicate_fault(file, source.path))
-            pending.extend((item.key, _SourceFile(file.path)) for item in file.stored_objects)
+            faults.setdefault(file.identity, _duplicate_fault(file, source.path))
+            # Two documents of one file may have the name of one stored object, which then comes from the chosen document.
+            kept_objects = (item for item in file.stored_objects if (item.key, file.path) != (file.key, source.path))
+            pending.extend((item.key, _SourceFile(file.path)) for item in kept_objects)
 
     def refuse_pending() -> None:
         while pending:
@@ -212,12 +243,12 @@ def _refuse_duplicates(prepared_files: Iterable[PreparedFile], source_files: Map
         files_by_key[key] = [chosen_file]
         refuse((file for file in files if file is not chosen_file), _SourceFile(chosen_file.path, chosen_file.checksum))
     refuse_pending()
-    return _in_plan_order(faults), _in_plan_order(copies)
+    return faults, copies
 
 
 def _duplicate_fault(file: PreparedFile, other_path: str) -> Fault:
     public_message = f"duplicate resource name: {file.key.name}"
-    message = f"{public_message}, {file.path} and {other_path}"
+    message = f"{public_message}, twice in {file.path}" if file.path == other_path else f"{public_message}, {file.path} and {other_path}"
     return Fault(file.path, message, file.stored_objects, file.key.name, public_message=public_message)
 
 
@@ -226,5 +257,5 @@ def _copy_fault(file: PreparedFile, other_path: str) -> Fault:
     return Fault(file.path, message, (), file.key.name, public_message="the file is a copy of another one, and only that one is synced")
 
 
-def _in_plan_order(faults: Mapping[str, Fault]) -> list[Fault]:
+def _in_plan_order(faults: Mapping[tuple[str, int], Fault]) -> list[Fault]:
     return sorted(faults.values(), key=lambda fault: paths.plan_order(fault.path))

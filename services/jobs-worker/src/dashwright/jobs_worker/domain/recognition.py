@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dashwright.common.errors import Invalid
+from dashwright.common.jobs import paths
 from dashwright.common.json_documents import read_json
-from dashwright.common.kinds.registry import DASHBOARD, KINDS
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, KINDS, PLAYLIST
 from dashwright.common.yaml import read_documents
 from dashwright.jobs_worker.domain.file_forms import is_resource, looks_like_dashboard, unwrap_dashboard
 
@@ -23,6 +24,8 @@ _TRAILING_COMMA: Final = re.compile(r'("(?:\\.|[^"\\\n])*"?)|,(?=\s*[}\]])', re.
 
 _DASHBOARD_KEY: Final = re.compile(r"""dashboard\.grafana\.app|\b(?:panels|schemaVersion|templating)["']?\s*:""")
 _TEMPLATE: Final = re.compile(r"\{\{|\{%|<%")
+
+_FOLDER_REMARK: Final = f"a folder is not synced from a file of this name: folders come from directories and their {paths.FOLDER_FILE}"
 
 
 class NoResource(Invalid):
@@ -43,6 +46,8 @@ def check_content(tree: Any) -> None:
     if not is_resource(tree):
         if not looks_like_dashboard(tree) and unwrap_dashboard(tree) is None:
             raise NoResource("the file holds no dashboard (title, panels, …) and no resource (apiVersion, kind, metadata, spec)")
+    elif (_group(tree), tree.get("kind")) == (FOLDER.group, FOLDER.kind):
+        raise NoResource(_FOLDER_REMARK, _FOLDER_REMARK)
     elif _is_of_another_kind(tree):
         description = f"{tree.get('kind', 'an object')} of {tree.get('apiVersion', 'no apiVersion')}"
         is_known_group = _group(tree).endswith(_GROUP_SUFFIX)
@@ -70,11 +75,12 @@ def _may_be_resource(tree: Any) -> bool:
 
 
 def _is_of_another_kind(tree: Mapping[str, Any]) -> bool:
-    """Return whether a resource is of a kind that only other programs know. A dashboard with mistakes is not such a resource."""
+    """Return whether a resource is a playlist, or of a kind that only other programs know. A dashboard with mistakes is neither."""
     kind, group = tree.get("kind"), _group(tree)
     if group == DASHBOARD.group or kind == DASHBOARD.kind or looks_like_dashboard(tree):
         return False
-    return not any((known_kind.group, known_kind.kind) == (group, kind) for known_kind in KINDS)
+    known_kinds = (known_kind for known_kind in KINDS if "create" in known_kind.verbs and known_kind is not PLAYLIST)
+    return not any((known_kind.group, known_kind.kind) == (group, kind) for known_kind in known_kinds)
 
 
 def _group(tree: Mapping[str, Any]) -> str:

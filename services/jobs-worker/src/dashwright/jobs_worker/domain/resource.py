@@ -19,7 +19,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.yaml import read_yaml
-from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_size, decode_text, is_resource, unwrap_dashboard
+from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_namespace, check_size, decode_text, is_resource, unwrap_dashboard
 from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.ownership import SYSTEM_ANNOTATIONS
 from dashwright.jobs_worker.domain.recognition import NoResource, check_content, check_unreadable
@@ -85,6 +85,8 @@ class ResourceReader:
     admission: AdmissionSettings
     max_file_bytes: int = MAX_FILE_BYTES
     max_folder_depth: int = MAX_FOLDER_DEPTH
+    #: ``True`` if resources need a name, because the path of their file does not identify them.
+    needs_names: bool = False
 
     def read(self, path: str, body: bytes) -> Resource:
         """Return the resource in a file.
@@ -93,7 +95,10 @@ class ResourceReader:
         says what to change in the file.
         """
         check_size(len(body), self.max_file_bytes)
-        text = decode_text(body)
+        return self.read_text(path, decode_text(body))
+
+    def read_text(self, path: str, text: str) -> Resource:
+        """Return the resource in the text of a file or of one of its documents. Raises what ``read`` raises."""
         if not text.strip():
             raise NoResource("the file is empty")
         try:
@@ -111,7 +116,7 @@ class ResourceReader:
         return _parse(path, decode_text(body))
 
     def _from_classic(self, path: str, spec: dict[str, Any]) -> Resource:
-        name = _optional_string(spec, "uid", "uid") or object_name(self.repository, path)
+        name = _optional_string(spec, "uid", "uid") or self._generated_name(path, "uid")
         return self._admit(CLASSIC_VERSION, name, spec, {}, {}, is_classic=True)
 
     def _from_resource(self, path: str, tree: dict[str, Any]) -> Resource:
@@ -120,15 +125,16 @@ class ResourceReader:
         spec = tree.get("spec")
         if not isinstance(spec, dict):
             raise Invalid("spec is missing: it must be an object that holds the dashboard")
-        namespace = _optional_string(metadata, "namespace", "metadata.namespace")
-        if namespace and namespace != self.namespace:
-            raise Invalid(
-                f"metadata.namespace is {namespace!r}, but this repository writes into {self.namespace!r}: remove it or correct it"
-            )
-        name = _optional_string(metadata, "name", "metadata.name") or object_name(self.repository, path)
+        check_namespace(_optional_string(metadata, "namespace", "metadata.namespace"), self.namespace)
+        name = _optional_string(metadata, "name", "metadata.name") or self._generated_name(path, "metadata.name")
         labels = {key: value for key, value in _string_map(metadata, "labels").items() if key != CLASSIC_ID_LABEL}
         annotations = {key: value for key, value in _string_map(metadata, "annotations").items() if key not in SYSTEM_ANNOTATIONS}
         return self._admit(version, name, spec, labels, annotations)
+
+    def _generated_name(self, path: str, field: str) -> str:
+        if self.needs_names:
+            raise Invalid(f"{field} is missing: each document of a file with several documents needs a name")
+        return object_name(self.repository, path)
 
     def _admit(
         self,

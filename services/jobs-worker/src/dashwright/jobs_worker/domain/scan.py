@@ -4,12 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Final
 
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.objects import Entry, ManagedObject, QuarantinedFile
+
+_ROOT_FILE_REMARK: Final = (
+    f"{paths.FOLDER_FILE} is ignored at the root of a repository: its folder has the name and title of the repository"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,8 @@ class Fault:
     is_lasting: bool = False
     #: Message for callers who may not see other files; empty if ``message`` names no other file.
     public_message: str = ""
+    #: ``True`` if only some documents of the file are refused, and the others are stored.
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,8 @@ class Scan:
     candidates: list[Candidate] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     ignored: list[IgnoredFile] = field(default_factory=list)
+    #: ``_folder.json`` files that have no effect. The directories have folders nevertheless, so these are not errors.
+    folder_faults: list[Fault] = field(default_factory=list)
     #: Directories with a resource in them or below; each becomes a folder.
     directories: set[str] = field(default_factory=set)
     #: Directories that become folders even without a resource.
@@ -70,11 +79,12 @@ def scan_entries(
     managed: Iterable[ManagedObject],
     folders: Folders,
     known_faults: Mapping[tuple[str, str], QuarantinedFile] | None = None,
+    paths_to_read: AbstractSet[str] = frozenset(),
 ) -> Scan:
     """Compare entries with stored objects by checksum and folder, without reading a file.
 
     ``known_faults`` are quarantined files by path and checksum. The rules have not changed since and would refuse the files again, so
-    these files need not be read.
+    these files need not be read. ``paths_to_read`` are files that must be read even if they are unchanged.
 
     Raises Invalid for a stored dashboard without a path.
     """
@@ -83,7 +93,7 @@ def scan_entries(
     for entry in sorted(entries, key=lambda entry: paths.plan_order(entry.path)):
         scan.existing_directories.update(paths.directories(entry.path))
         if not paths.is_hidden(entry.path):
-            _classify(scan, entry, objects_by_path, folders, known_faults or {})
+            _classify(scan, entry, objects_by_path, folders, known_faults or {}, paths_to_read)
     if folders.has_root_folder:
         scan.directories.add("")
     return scan
@@ -122,6 +132,7 @@ def _classify(
     objects_by_path: Mapping[str, Sequence[ManagedObject]],
     folders: Folders,
     known_faults: Mapping[tuple[str, str], QuarantinedFile],
+    paths_to_read: AbstractSet[str],
 ) -> None:
     stored_objects = tuple(objects_by_path.get(entry.path, ()))
     try:
@@ -136,19 +147,47 @@ def _classify(
             stored_objects = (*stored_objects, *objects_by_path.get(_directory_path(entry.path), ()))
         if stored_objects or paths.is_directory(entry.path) or paths.is_resource(entry.path):
             scan.faults.append(Fault(entry.path, entry.fault, stored_objects, is_lasting=True))
+    elif entry.path == paths.FOLDER_FILE:
+        scan.ignored.append(IgnoredFile(entry.path, _ROOT_FILE_REMARK))
     elif paths.is_resource(entry.path):
-        if _is_unchanged(entry, stored_objects, folders):
+        known_fault = known_faults.get((entry.path, entry.checksum))
+        if known_fault is None and entry.path not in paths_to_read and _is_unchanged(entry, stored_objects, folders):
             scan.unchanged.extend(stored_objects)
             scan.directories.update(paths.directories(entry.path))
-        elif known_fault := known_faults.get((entry.path, entry.checksum)):
-            scan.faults.append(
-                Fault(entry.path, known_fault.message, stored_objects, known_fault.name, known_fault.checksum, is_lasting=True)
-            )
+        elif known_fault is not None and not _is_moved(entry, stored_objects, folders):
+            _add_known_fault(scan, entry, stored_objects, known_fault)
         else:
             scan.candidates.append(Candidate(entry.path, entry.checksum, stored_objects))
 
 
+def _add_known_fault(scan: Scan, entry: Entry, stored_objects: tuple[ManagedObject, ...], known_fault: QuarantinedFile) -> None:
+    """Add the fault of an unchanged file. Its valid documents are unchanged, too."""
+    valid_objects = [item for item in stored_objects if item.checksum == entry.checksum]
+    other_objects = tuple(item for item in stored_objects if item.checksum != entry.checksum)
+    if valid_objects:
+        scan.unchanged.extend(valid_objects)
+        scan.directories.update(paths.directories(entry.path))
+    scan.faults.append(
+        Fault(
+            entry.path,
+            known_fault.message,
+            other_objects,
+            known_fault.name,
+            known_fault.checksum,
+            is_lasting=True,
+            is_partial=bool(valid_objects),
+        )
+    )
+
+
 def _is_unchanged(entry: Entry, stored_objects: tuple[ManagedObject, ...], folders: Folders) -> bool:
-    if len(stored_objects) != 1 or not entry.checksum or stored_objects[0].checksum != entry.checksum:
+    if not stored_objects or not entry.checksum or (len(stored_objects) > 1 and entry.path.endswith(".json")):
         return False
-    return stored_objects[0].folder == folders.name(paths.parent(entry.path))
+    folder = folders.name(paths.parent(entry.path))
+    return all(item.checksum == entry.checksum and item.folder == folder for item in stored_objects)
+
+
+def _is_moved(entry: Entry, stored_objects: tuple[ManagedObject, ...], folders: Folders) -> bool:
+    """Return whether a valid document of a file with faults is stored in another folder than that of the file's directory."""
+    folder = folders.name(paths.parent(entry.path))
+    return any(item.checksum == entry.checksum and item.folder != folder for item in stored_objects)

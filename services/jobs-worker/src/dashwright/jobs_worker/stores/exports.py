@@ -24,6 +24,8 @@ class ExportRow:
     folder: str
     #: Managed dashboards are not listed. Managed folders are, because exported dashboards may be in them.
     is_managed: bool
+    #: Description of a folder; None for a dashboard.
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class AdoptionRow:
     generation: int
     #: The path of a folder has no slash at its end.
     path: str
-    #: Checksum of the file, empty for a folder.
+    #: Checksum of the file, or of the ``_folder.json`` of a folder; empty for a folder without one.
     checksum: str
 
 

@@ -1,9 +1,11 @@
 -- name: folders
 -- The folders of the namespace $1, the oldest first, at most $2.
-select uid, name, generation, title, coalesce(folder, '') as folder, manager_kind is not null as is_managed
-from resource
-where namespace = $1 and api_group = 'folder.grafana.app' and resource = 'folders' and deletion_timestamp is null
-order by created_at, name
+select r.uid, r.name, r.generation, r.title, coalesce(r.folder, '') as folder, r.manager_kind is not null as is_managed,
+       h.spec::jsonb ->> 'description' as description
+from resource r
+join resource_history h on h.uid = r.uid and h.generation = r.generation
+where r.namespace = $1 and r.api_group = 'folder.grafana.app' and r.resource = 'folders' and r.deletion_timestamp is null
+order by r.created_at, r.name
 limit $2
 
 -- name: dashboards

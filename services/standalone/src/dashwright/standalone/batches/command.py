@@ -24,7 +24,7 @@ from dashwright.standalone.remote.command import FAILED, report, run_command
 from dashwright.standalone.remote.login import DEFAULT_SERVER, ServerOptions
 from dashwright.standalone.remote.output import AsJson, Output
 from dashwright.standalone.remote.progress import ProgressDisplay
-from dashwright.standalone.terminal import error_line
+from dashwright.standalone.terminal import error_line, with_plural
 
 _PROGRAM: Final = "dashwright batch"
 #: Bytes of a file that are sent in one part.
@@ -59,7 +59,7 @@ def list_(*, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -
         table = Table(*BATCH_COLUMNS, box=None, pad_edge=False)
         for batch in batches:
             table.add_row(*batch_row(batch))
-        output.console.print(table if batches else "no batches")
+        output.print_table(table, empty="no batches")
         return 0
 
     return _run(options, run, as_json=as_json)
@@ -174,8 +174,10 @@ def submit(
 
     async def run(client: BatchesClient, output: Output) -> int:
         values: dict[str, Any] = {"priority": priority, "parallelism": parallelism, "on_failure": on_failure}
-        await client.ensure(name, _spec(attempts, {key: value for key, value in values.items() if value is not None}))
-        refused = await _add(client, output, name, file, close=close)
+        # A batch is not created for a file that cannot be opened.
+        with _opened(file) as source:
+            await client.ensure(name, _spec(attempts, {key: value for key, value in values.items() if value is not None}))
+            refused = await _add(client, output, name, source, close=close)
         if wait:
             return await wait_until_end(client, output, name, timeout_seconds, program=_PROGRAM) or (FAILED if refused else 0)
         output.print_json((await client.batch(name)).document)
@@ -254,7 +256,7 @@ def retry(
 
     async def run(client: BatchesClient, output: Output) -> int:
         retried = await client.retry(name, states)
-        output.print_line(f"{retried} items of {name} are pending again")
+        output.print_line(f"{name}: {with_plural(retried, 'item')} pending again")
         if wait:
             return await wait_until_end(client, output, name, timeout_seconds, program=_PROGRAM)
         output.print_json((await client.batch(name)).document)
@@ -284,7 +286,7 @@ def items(name: str, /, *, state: OneState = None, as_json: AsJson = False, opti
                 _write_line(item.model_dump(mode="json", by_alias=True, exclude_none=True))
             else:
                 table.add_row(*item_row(item))
-        output.console.print(table if table.row_count else "no items")
+        output.print_table(table, empty="no items")
         return 0
 
     return _run(options, run, as_json=as_json)
@@ -335,10 +337,10 @@ def _spec(attempts: int | None, values: dict[str, Any]) -> BatchSpec:
         raise BadRequest(sentence(causes_of(error) or ())) from error
 
 
-async def _add(client: BatchesClient, output: Output, name: str, file: str, *, close: bool) -> int:
+async def _add(client: BatchesClient, output: Output, name: str, source: BinaryIO, *, close: bool) -> int:
     """Send the items of a file, print how many were accepted, and return how many were refused."""
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    with _opened(file) as source, ProgressDisplay(output.console) as display:
+    with ProgressDisplay(output.console) as display:
         # Lines of a log would say nothing that the verdicts do not say.
         shown_progress = display if output.console.is_terminal else None
         async for verdict in client.add(name, _parts(source, shown_progress), close=close):
@@ -347,7 +349,9 @@ async def _add(client: BatchesClient, output: Output, name: str, file: str, *, c
                 report(_PROGRAM, _refusal(verdict))
     if counts["refused"] > _MAX_REPORTED:
         report(_PROGRAM, f"{counts['refused'] - _MAX_REPORTED} more items were refused")
-    output.print_line(f"{name}: {counts['accepted']} items accepted, {counts['duplicate']} known, {counts['refused']} refused")
+    output.print_line(
+        f"{name}: {with_plural(counts['accepted'], 'item')} accepted, {counts['duplicate']} known, {counts['refused']} refused"
+    )
     return counts["refused"]
 
 

@@ -7,6 +7,7 @@ from dashwright.standalone.batches.client import Batch, BatchesClient
 from dashwright.standalone.remote.command import FAILED, NOT_DONE, report
 from dashwright.standalone.remote.output import Output
 from dashwright.standalone.remote.progress import ProgressDisplay
+from dashwright.standalone.terminal import with_plural
 
 
 async def wait_until_end(client: BatchesClient, output: Output, name: str, timeout_seconds: float | None, *, program: str) -> int:
@@ -37,7 +38,7 @@ def print_result(output: Output, batch: Batch) -> None:
     """Print the state, the counts and the first errors of a batch."""
     status, counts = batch.status, batch.status.counts
     numbers = ", ".join(f"{value} {name}" for name, value in counts.model_dump().items() if value and name != "total")
-    output.print_line(f"{batch.name} {status.state.value}: {counts.total} items" + (f" ({numbers})" if numbers else ""))
+    output.print_line(f"{batch.name} {status.state.value}: {with_plural(counts.total, 'item')}" + (f" ({numbers})" if numbers else ""))
     if status.message:
         output.print_line(f"  {status.message}")
     for error in status.errors or ():

@@ -79,7 +79,7 @@ def list_(*, selection: Selection = ALL_LETTERS, as_json: AsJson = False, option
         table = Table(*(name.lower() for name in rows[0]), box=None, pad_edge=False)
         for row in rows[1:]:
             table.add_row(*(Text(printable_line(cell)) for cell in row))
-        output.console.print(table if rows[1:] else _NONE)
+        output.print_table(table, empty=_NONE)
         return 0
 
     return _run(options, run, as_json=as_json)

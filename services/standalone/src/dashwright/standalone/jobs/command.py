@@ -52,7 +52,7 @@ def list_(*, repository: str = "", states: States = None, as_json: AsJson = Fals
         table = Table(*_COLUMNS, box=None, pad_edge=False)
         for job in jobs:
             table.add_row(*_table_row(job))
-        output.console.print(table if jobs else "no jobs")
+        output.print_table(table, empty="no jobs")
         return 0
 
     return _run(options, run, as_json=as_json)
@@ -73,7 +73,7 @@ def get(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAU
     async def run(client: JobsClient, output: Output) -> int:
         job = await client.job(name)
         output.print_json(job.document)
-        print_result(output.console, job)
+        print_result(output, job)
         return 0
 
     return _run(options, run, as_json=as_json)
@@ -257,7 +257,7 @@ async def _wait(client: JobsClient, output: Output, names: Sequence[str], timeou
     names = list(dict.fromkeys(names))
     try:
         async with asyncio.timeout(timeout_seconds):
-            jobs = await show_until_end(output.console, client, names)
+            jobs = await show_until_end(output, client, names)
     except TimeoutError:
         report(_PROGRAM, f"not all jobs have ended within {timeout_seconds:g} seconds; they continue")
         return NOT_DONE

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic.common import FIELD_MANAGER, VersionMismatch
+from dashwright.api.classic.common import CLASSIC_VERSION, FIELD_MANAGER, VersionMismatch
 from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, SaveRequest
 from dashwright.api.classic.routes.exact_json import Int64, parse_exact
 from dashwright.api.classic.routes.provenance import find_provenance
@@ -23,6 +23,7 @@ from dashwright.api.models.classic_objects import (
     DashboardShape,
     SaveRefused,
 )
+from dashwright.api.resources.subresources import dto
 from dashwright.api.resources.subresources.dto import access_of
 from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.writing.desired_object import WriteContext
@@ -33,6 +34,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import CallerType
 from dashwright.common.json_documents import read_json, write_json
+from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY_MANAGER, SOURCE_PATH
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody, Text
@@ -109,6 +111,11 @@ class _Handlers:
         meta = await self._meta(call, dashboard)
         return Response(200, await run_in_thread_if_large(len(dashboard.spec), partial(_encode, meta, dashboard)), may_compress=True)
 
+    async def get_with_access(self, call: Call) -> Response:
+        dashboard = await self._dashboards.get(call.identity, call.parameters["uid"])
+        view = await self._policy.view(call.identity, call.identity.namespace)
+        return await dto.respond_with_access(CLASSIC_VERSION, self._database, call, dashboard, view)
+
     async def delete(self, call: Call) -> Response:
         dashboard = await self._dashboards.delete(write_context(call), call.parameters["uid"])
         title = dashboard.title
@@ -173,6 +180,14 @@ def routes(database: Database, policy: AccessPolicy, dashboards: Dashboards) -> 
         description="A new dashboard needs dashboards:create as well.",
     )
     get = Operation("getDashboardByUID", "one dashboard", _TAG, responses={200: DashboardShape}, errors=(404,))
+    get_with_access = Operation(
+        "getDashboardWithAccessByUID",
+        "one dashboard as a resource, with the permissions of the caller on it",
+        _TAG,
+        responses={200: dto.response_content(DASHBOARD)},
+        query=dto.QUERY,
+        errors=(404, 406),
+    )
     delete = Operation("deleteDashboardByUID", "delete a dashboard", _TAG, responses={200: DashboardDeleted}, errors=(404,))
     restore_deleted = Operation(
         "restoreDeletedDashboardByUID",
@@ -185,6 +200,7 @@ def routes(database: Database, policy: AccessPolicy, dashboards: Dashboards) -> 
     return [
         Route("POST", "/api/dashboards/db", handlers.save, _permission("update"), save, body_limit=MAX_OBJECT_BYTES, audit=SAVE),
         Route("GET", path, handlers.get, _permission("get"), get),
+        Route("GET", f"{path}/dto", handlers.get_with_access, _permission("get"), get_with_access),
         Route("DELETE", path, handlers.delete, _permission("delete"), delete, audit=event_of(DASHBOARD, "delete")),
         Route("PATCH", f"{path}/trash", handlers.restore_deleted, _permission("create"), restore_deleted, audit=RESTORE),
     ]
@@ -220,7 +236,8 @@ def _permission(verb: str) -> Permission:
 
 
 def _encode(meta: DashboardMeta, dashboard: StoredObject) -> bytes:
-    return b'{"meta":' + meta.to_json() + b',"dashboard":' + dashboard_json(dashboard, dashboard.spec, dashboard.generation) + b"}"
+    spec = rendering.render(DASHBOARD, dashboard.body, CLASSIC_VERSION).spec if dashboard.layout else dashboard.spec
+    return b'{"meta":' + meta.to_json() + b',"dashboard":' + dashboard_json(dashboard, spec, dashboard.generation) + b"}"
 
 
 def _parse_save_request(body: bytes) -> SaveRequest:

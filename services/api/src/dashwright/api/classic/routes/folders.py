@@ -140,7 +140,7 @@ class _Handlers:
         response = FolderShape(
             **_common_members(details, folder, provenance, org_id),
             parents=parents or None,
-            description=orjson.loads(folder.spec).get("description"),
+            description=orjson.loads(folder.spec).get("description") or None,
             managed_by=None if repository_of(provenance.annotations) is None else "repo",
             access_control=_access_control(details.view, folder) if call.query_flag("accesscontrol") else None,
         )

@@ -19,9 +19,18 @@ def _kind_actions(role: Role) -> frozenset[str]:
     return frozenset(actions)
 
 
-_VIEWER: Final = _kind_actions(Role.VIEWER) | {"annotations:read", "datasources:query"}
+_VIEWER: Final = _kind_actions(Role.VIEWER) | {"annotations:read", "datasources:query", "shorturls:create", "snapshots:read"}
 _EDITOR: Final = (
-    _VIEWER | _kind_actions(Role.EDITOR) | {"annotations:create", "annotations:write", "annotations:delete", "datasources:explore"}
+    _VIEWER
+    | _kind_actions(Role.EDITOR)
+    | {
+        "annotations:create",
+        "annotations:write",
+        "annotations:delete",
+        "datasources:explore",
+        "snapshots:create",
+        "snapshots:delete",
+    }
 )
 _ADMIN: Final = (
     _EDITOR

@@ -33,7 +33,8 @@ _ACCOUNT: Final = "account"
 _DESCRIPTION: Final = (
     "Programs with an account of the RabbitMQ broker submit jobs and evaluations by publishing messages. "
     "Checks and effects are the same as over HTTP, which `/openapi.json` describes. "
-    "There are no messages about the progress of a job: watch jobs over HTTP."
+    "There are no messages about the progress of a job: watch jobs over HTTP. "
+    "Clients can request the result of each item of a batch, and an event at the end of a batch."
 )
 _IDEMPOTENCY: Final = (
     "The idempotency key: a second message with the same key and body returns the same jobs and creates none. "

@@ -142,7 +142,7 @@ def _object_schema(kind: Kind, required: str, spec: str, metadata: str) -> Schem
         "description": kind.description,
         "type": "object",
         "properties": {
-            "apiVersion": {"type": "string", "const": kind.api_version()},
+            "apiVersion": {"type": "string", "enum": [kind.api_version(version) for version in kind.versions]},
             "kind": {"type": "string", "const": kind.kind},
             "metadata": _reference(metadata),
             "spec": _reference(spec),

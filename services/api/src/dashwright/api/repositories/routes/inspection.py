@@ -7,6 +7,7 @@ from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.repositories.configuration_reader import ConfigurationReader
 from dashwright.api.repositories.routes.repository_path import REPOSITORY_PATH
+from dashwright.api.repositories.routes.versions import version_of
 from dashwright.api.resources import descriptions, formats, options
 from dashwright.api.workers.repository_client import RepositoryClient, deadline_after
 from dashwright.api.workers.repository_health import RepositoryHealthClient
@@ -98,7 +99,7 @@ async def _read_spec(configuration_reader: ConfigurationReader, call: Call, name
     document = await formats.read_body(call) if (await call.body()).strip() else {}
     if document == {}:
         return RepositorySpec.model_validate_json((await configuration_reader.get(namespace, name)).spec)
-    return await configuration_reader.read_spec(document, namespace, name, REPOSITORY.version)
+    return await configuration_reader.read_spec(document, namespace, name, version_of(call))
 
 
 def _results_response(code: int, errors: list[ErrorDetails]) -> Response:

@@ -11,6 +11,7 @@ from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.jobs import Jobs
 from dashwright.api.repositories.routes.repository_path import REPOSITORY_PATH
+from dashwright.api.repositories.routes.versions import version_of
 from dashwright.api.resources import descriptions, options
 from dashwright.api.resources.jobs import encode_job_list, encode_submitted
 from dashwright.api.workers.repository_client import RepositoryClient, deadline_after
@@ -53,7 +54,7 @@ def routes(jobs: Jobs, repository_client: RepositoryClient) -> list[Route]:
 
     async def list_jobs(call: Call) -> Response:
         recent_jobs = await jobs.list_recent(call.parameters["namespace"], call.parameters["name"], limit=_MAX_LISTED_JOBS)
-        return Response(200, encode_job_list(recent_jobs))
+        return Response(200, encode_job_list(recent_jobs, version_of(call)))
 
     async def get_job(call: Call) -> Response:
         uid_parameter = call.parameters["uid"]
@@ -146,7 +147,7 @@ async def _read_job_with_options(call: Call, action: Action) -> submissions.JobS
 
 
 def _read_jobs(call: Call, tree: Any) -> submissions.JobSubmission:
-    return submissions.read_jobs(tree, call.parameters["namespace"], repository=call.parameters["name"])
+    return submissions.read_jobs(tree, call.parameters["namespace"], call.parameters["name"], version_of(call))
 
 
 async def _submit(jobs: Jobs, call: Call, submission: submissions.JobSubmission) -> Response:
@@ -155,4 +156,4 @@ async def _submit(jobs: Jobs, call: Call, submission: submissions.JobSubmission)
     submitted_jobs = await jobs.submit(
         call.actor, call.identity, namespace, submission.specs, metadata=submission.metadata, is_list=submission.is_list, dry_run=dry_run
     )
-    return Response(202, encode_submitted(submitted_jobs, is_list=submission.is_list))
+    return Response(202, encode_submitted(submitted_jobs, version_of(call), is_list=submission.is_list))

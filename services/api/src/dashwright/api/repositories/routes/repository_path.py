@@ -1,4 +1,4 @@
-"""The path template of a repository in the resource API."""
+"""The path template of a repository in the resource API, in the preferred version."""
 
 from typing import Final
 

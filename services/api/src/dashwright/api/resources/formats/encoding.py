@@ -11,6 +11,7 @@ from dashwright.api.http.response import Response
 from dashwright.api.resources.formats.negotiation import Format, IncludeObjectPolicy, Representation, columns_need_body
 from dashwright.api.resources.threads import THREAD_MIN_BYTES
 from dashwright.api.stores.dead_letters import StoredDeadLetter
+from dashwright.api.stores.records import StoredRecord
 from dashwright.common.json_documents import read_json
 from dashwright.common.json_shapes import member_at
 from dashwright.common.kinds.kind import Column, Kind
@@ -18,7 +19,7 @@ from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.yaml import write_yaml
 
-StoredItem: TypeAlias = StoredObject | StoredJob | StoredDeadLetter
+StoredItem: TypeAlias = StoredObject | StoredJob | StoredDeadLetter | StoredRecord
 """An object as its store returns it."""
 
 Item: TypeAlias = StoredItem | bytes
@@ -140,7 +141,7 @@ def encode_object(item: Item, version: str) -> bytes:
     """Return the JSON of a complete object in an API version. Encoded JSON is returned unchanged."""
     if isinstance(item, bytes):
         return item
-    return item.encode(version) if isinstance(item, StoredObject) else item.encode()
+    return item.encode(version) if isinstance(item, StoredObject | StoredJob) else item.encode()
 
 
 def encode_metadata(response_format: Format, item: Item) -> bytes:

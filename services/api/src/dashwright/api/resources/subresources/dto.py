@@ -13,35 +13,46 @@ from dashwright.api.resources import descriptions, formats
 from dashwright.api.resources.request import Target, read_object
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.writing.edits import is_editable
+from dashwright.common.database.pool import Database
 from dashwright.common.identity import CallerType, Identity
+from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import JSON, YAML
 from dashwright.common.models.dashboard_access import AnnotationActions, AnnotationPermission, DashboardAccess, DashboardWithAccessInfo
 from dashwright.common.stores.resources import StoredObject
 
-_QUERY: Final = {"includeAccess": "false: the dashboard alone"}
+QUERY: Final = {"includeAccess": "false: the dashboard alone"}
 _FALSE_VALUES: Final = frozenset({"false", "0", "f", "F", "False", "FALSE"})
 
 
 def operation(target: Target) -> Operation:
     """Return the operation of ``dto``."""
-    content = Content(DashboardWithAccessInfo | descriptions.object_model(target.kind), (JSON, YAML))
-    return descriptions.operation("get", target, id_suffix="Dto", query=_QUERY, responses={200: content}, errors=(404, 406))
+    return descriptions.operation(
+        "get", target, id_suffix="Dto", query=QUERY, responses={200: response_content(target.kind)}, errors=(404, 406)
+    )
+
+
+def response_content(kind: Kind) -> Content:
+    """Return the description of a response: the dashboard with or without the rights."""
+    return Content(DashboardWithAccessInfo | descriptions.object_model(kind), (JSON, YAML))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     """Respond with the dashboard and the caller's rights on it."""
-    kind, response_format = target.kind, formats.format_of(call)
-    stored_object, view = await read_object(kind, services, call)
+    stored_object, view = await read_object(target.kind, services, call)
+    return await respond_with_access(target.version, services.database, call, stored_object, view)
+
+
+async def respond_with_access(version: str, database: Database, call: Call, stored_object: StoredObject, view: AccessView) -> Response:
+    """Respond with a dashboard in a version and the caller's rights on it, or without them if the query has ``includeAccess=false``."""
+    kind, response_format = stored_object.kind, formats.format_of(call)
     if call.query.get("includeAccess") in _FALSE_VALUES:
-        return formats.object_response(response_format, kind, target.version, stored_object)
-    async with services.database.connection() as connection:
+        return formats.object_response(response_format, kind, version, stored_object)
+    async with database.connection() as connection:
         allows_edits = await is_editable(connection, stored_object)
     dashboard_access = access_of(view, call.identity, stored_object, allows_edits=allows_edits)
-    dashboard_json = stored_object.encode(target.version).replace(f'"kind":"{kind.kind}"'.encode(), b'"kind":"DashboardWithAccessInfo"', 1)
+    dashboard_json = stored_object.encode(version).replace(f'"kind":"{kind.kind}"'.encode(), b'"kind":"DashboardWithAccessInfo"', 1)
     json_without_end = dashboard_json.removesuffix(b"}")
-    return formats.object_response(
-        response_format, kind, target.version, json_without_end + b',"access":' + dashboard_access.to_json() + b"}"
-    )
+    return formats.object_response(response_format, kind, version, json_without_end + b',"access":' + dashboard_access.to_json() + b"}")
 
 
 def access_of(view: AccessView, caller: Identity, stored_object: StoredObject, *, allows_edits: bool) -> DashboardAccess:

@@ -1,5 +1,7 @@
 """Get: one object by its name."""
 
+from functools import partial
+
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
@@ -7,6 +9,8 @@ from dashwright.api.resources import descriptions, formats
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.storage import storage_of
+from dashwright.api.resources.threads import run_in_thread_if_large
+from dashwright.common.stores.resources import StoredObject
 
 
 def operation(target: Target) -> Operation:
@@ -22,7 +26,7 @@ def operation(target: Target) -> Operation:
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     """Respond with the object that the path names."""
-    response_format = formats.format_of(call)
-    return formats.object_response(
-        response_format, target.kind, target.version, await storage_of(target.kind).get(target.kind, services, call)
-    )
+    response_format, kind = formats.format_of(call), target.kind
+    item = await storage_of(kind).get(kind, services, call)
+    converted_size = len(item.spec) if kind.versioning is not None and isinstance(item, StoredObject) else 0
+    return await run_in_thread_if_large(converted_size, partial(formats.object_response, response_format, kind, target.version, item))

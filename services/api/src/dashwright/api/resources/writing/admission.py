@@ -80,6 +80,7 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, c
         owner_references=desired.owner_references,
         number=desired.numeric_id,
         restored_from=desired.restored_from or _restored_from(desired),
+        status=None if current is None or unchanged_object else rendering.preserved_status(kind, current.body, version, extract),
     )
     return Admission(write, draft.spec, current_body)
 

@@ -15,7 +15,7 @@ from dashwright.common.identity import Identity
 from dashwright.common.kinds.annotations import CALLER_TOOLS, FOLDER_KEY, FROM_FILE, MANAGED_BY, repository_of
 from dashwright.common.kinds.batch import DEFAULT_ITEM_KIND
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import BATCH, DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
+from dashwright.common.kinds.registry import BATCH, DASHBOARD, FOLDER, LIBRARY_PANEL, PLAYLIST, REPOSITORY
 from dashwright.common.kinds.repository import source_of
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import RepositoryStatus, RepositoryType, SyncTarget
@@ -69,10 +69,12 @@ def check_claims(write: resources.Write, current: StoredObject | None, caller: I
         raise Forbidden(f"metadata.finalizers: only an Admin may add {', '.join(sorted(added_finalizers))[:100]}; leave finalizers out")
 
 
-async def check_quota(connection: Connection, kind: Kind, namespace: str, limits: QuotaRules) -> None:
-    """Raise QuotaReached if the object that this transaction created exceeds the quota of its kind."""
+async def check_quota(connection: Connection, kind: Kind, namespace: str, limits: QuotaRules, settings: AdmissionSettings) -> None:
+    """Raise QuotaReached or Forbidden if the object that this transaction created exceeds the quota or limit of its kind."""
     if kind is DASHBOARD:
         await quotas.check_dashboards(connection, limits, namespace, created=1)
+    if kind is PLAYLIST and await lists.count(connection, kind, namespace) > settings.playlists:
+        raise Forbidden(f"The organization has {settings.playlists} playlists, which is the limit (PLAYLISTS); delete some first")
 
 
 def _check_target(current: StoredObject, target: str) -> None:

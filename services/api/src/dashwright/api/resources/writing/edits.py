@@ -13,7 +13,7 @@ from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.workers.repository_client import RepositoryClient, background_deadline, deadline_after
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
-from dashwright.common.errors import Cause, Forbidden
+from dashwright.common.errors import Cause, Forbidden, Invalid
 from dashwright.common.kinds.annotations import (
     CLASSIC_ID_LABEL,
     FOLDER_KEY,
@@ -67,6 +67,7 @@ class Edits:
             name=repository,
             path=annotations.get(SOURCE_PATH, ""),
             checksum=annotations.get(SOURCE_CHECKSUM, ""),
+            object_name=stored_object.name,
             edited=None if write is None else _edited_object(write),
             message="" if write is None else write.annotations.get(MESSAGE, ""),
             author=await author_of(self._database, context.identity, self._clock),
@@ -103,6 +104,24 @@ async def refusal_reason(connection: Connection, stored_object: StoredObject) ->
 async def is_editable(connection: Connection, stored_object: StoredObject) -> bool:
     """Return whether a caller with the permission may change or delete the object: it is unmanaged, or its repository allows edits."""
     return metadata.manager_of(stored_object) is None or await refusal_reason(connection, stored_object) is None
+
+
+def in_file_version(stored_object: StoredObject, write: Write) -> Write:
+    """Return the write in the version of the object's file, together with what the version of the write could not express.
+
+    An edit in another version would otherwise change the form of the file. A spec that the file's version cannot express is returned
+    unchanged.
+    """
+    kind, version = write.kind, stored_object.stored_version
+    if kind.versioning is None or write.stored_version == version:
+        return write
+    edited = replace(stored_object, spec=write.spec, stored_version=write.stored_version, layout=write.extract.layout, status=write.status)
+    try:
+        spec = kind.versioning.convert(edited.body, version)
+    except Invalid:
+        return write
+    extract = kind.extract(orjson.loads(spec))._replace(title=write.extract.title)
+    return replace(write, spec=spec, stored_version=version, extract=extract, status=stored_object.status)
 
 
 def trial_write(stored_object: StoredObject, write: Write) -> Write:

@@ -19,6 +19,7 @@ from dashwright.api.resources.writing.desired_object import DesiredObject, Write
 from dashwright.common.errors import Invalid
 from dashwright.common.json_documents import json_equal, read_json
 from dashwright.common.kinds import rendering
+from dashwright.common.kinds.conversion import is_placeholder
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import StoredObject, Write
 
@@ -48,8 +49,8 @@ def updated_object(
     displayed_spec = rendering.render(kind, current.body, version).spec
     applied_fields = tracked_fields(config.tree)
     body = read_json(displayed_spec)
-    if current.layout and displayed_spec != current.spec:
-        # The API version shows a stub instead of this body. An apply changes the body, unless it sends the stub unchanged.
+    if is_placeholder(body):
+        # The API version shows a placeholder instead of this body. An apply changes the body, unless it sends the placeholder.
         if json_equal(applied_fields.get("spec"), body):
             del applied_fields["spec"]
         body = read_json(current.spec)

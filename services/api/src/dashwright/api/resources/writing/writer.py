@@ -90,7 +90,7 @@ class Writer:
             write = await _restored_write(connection, namespace, write, desired.uid, context)
             actor, now = context.actor.uid, self._clock.now()
             created_object = await resources.create(locked_connection, namespace, write, actor=actor, now=now, status=status)
-            await checks.check_quota(connection, kind, namespace, self._quotas)
+            await checks.check_quota(connection, kind, namespace, self._quotas, self._settings)
             await _record(connection, context, kind, write.name, "create", context.created_status)
         if kind.is_tree:
             self._policy.invalidate(namespace)
@@ -251,7 +251,7 @@ class Writer:
             result = await self._release(namespace, current, write, context)
         elif metadata.manager_of(current):
             edits.check_manager(current, desired.annotations)
-            result = await self._edit(namespace, current, write, context)
+            result = await self._edit(namespace, current, edits.in_file_version(current, write), context)
         else:
             result = await self._write_if_unchanged(namespace, current, write, context)
         return None if result is None else replace(result, warnings=desired.warnings)

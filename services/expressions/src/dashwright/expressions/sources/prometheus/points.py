@@ -21,7 +21,7 @@ from dashwright.expressions.sources.prometheus.errors import ADVICE, unreadable
 _MAX_SECONDS: Final = 9e9
 _NANOS_PER_MILLISECOND: Final = 1_000_000
 #: The number of points that are parsed together.
-_CHUNK_POINTS: Final = 50_000
+_CHUNK_POINTS: Final = 10_000
 #: The bytes of numbers, NaN, infinities and white space. What remains of an array without them is its structure.
 _NUMBER_BYTES: Final = b"0123456789.+-eENaIinf \t\r\n"
 #: The structure of a point: a number, and a string with a number.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -29,7 +29,6 @@ class _Data(msgspec.Struct):
     """The member ``data`` of a response."""
 
     result_type: str = msgspec.field(name="resultType")
-    #: JSON of its type. Raw, because points are parsed in columns.
     result: msgspec.Raw
 
 
@@ -48,7 +47,7 @@ class _DataEnvelope(_Envelope):
 
 
 class _Item(msgspec.Struct, gc=False):
-    """A series or a sample of a result."""
+    """A series or a sample of a result. Its points are raw, because they are parsed in columns."""
 
     metric: dict[str, str] | None = None
     value: msgspec.Raw = _ABSENT
@@ -67,6 +66,18 @@ class _Item(msgspec.Struct, gc=False):
         return self.histogram is not _ABSENT or self.histograms is not _ABSENT
 
 
+class _ItemsData(msgspec.Struct):
+    """The member ``data`` of a response with series or samples."""
+
+    result_type: Literal["matrix", "vector"] = msgspec.field(name="resultType")
+    result: list[_Item]
+
+
+class _ItemsEnvelope(_Envelope):
+    data: _ItemsData | None = None
+
+
+_ITEMS_ENVELOPE: Final = msgspec.json.Decoder(_ItemsEnvelope)
 _ENVELOPE: Final = msgspec.json.Decoder(_DataEnvelope)
 _PLAIN_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
 _ITEMS: Final = msgspec.json.Decoder(list[_Item])
@@ -77,7 +88,7 @@ _STRING: Final = msgspec.json.Decoder(tuple[msgspec.Raw, str])
 class PrometheusResponse:
     """A response of the API."""
 
-    data: _Data | None
+    data: _Data | _ItemsData | None
     error: str = ""
     notices: tuple[dict[str, str], ...] = ()
 
@@ -85,7 +96,7 @@ class PrometheusResponse:
 def parse_response(body: bytes) -> PrometheusResponse:
     """Return the parsed body. Raises SourceFailed if it is not a response of Prometheus."""
     try:
-        envelope: _Envelope = _ENVELOPE.decode(body)
+        envelope = _read_envelope(body)
     except msgspec.ValidationError as error:
         # The data of a failed response may have any form.
         envelope = _decode(_PLAIN_ENVELOPE, body)
@@ -98,8 +109,16 @@ def parse_response(body: bytes) -> PrometheusResponse:
         return PrometheusResponse(None, f"{error_type}: {reason}"[:_MAX_MESSAGE_LENGTH])
     if envelope.status != "success":
         raise unreadable("has neither the status success nor error")
-    assert isinstance(envelope, _DataEnvelope)
+    assert isinstance(envelope, _ItemsEnvelope | _DataEnvelope)
     return PrometheusResponse(envelope.data, notices=tuple(_notices(envelope)))
+
+
+def _read_envelope(body: bytes) -> _Envelope:
+    """Return the decoded body. One with series or samples, which may be large, is read in one pass."""
+    try:
+        return _ITEMS_ENVELOPE.decode(body)
+    except msgspec.ValidationError:
+        return _ENVELOPE.decode(body)
 
 
 def frames_of(response: PrometheusResponse, query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
@@ -107,19 +126,13 @@ def frames_of(response: PrometheusResponse, query: PrometheusQuery, limits: Limi
 
     A response without results gives one frame without fields.
     """
-    if response.data is None:
+    data, notices = response.data, list(response.notices)
+    if data is None:
         raise unreadable("has no result")
-    result_type, result = response.data.result_type, response.data.result
-    notices = list(response.notices)
-    match result_type:
-        case "matrix" | "vector":
-            frames = _frames_of_items(result_type, result, query, limits, notices)
-        case "scalar":
-            frames = _frames_of_numbers([result], LabelSets.of((NO_LABELS,)), result_type, query, limits)
-        case "string":
-            frames = [_string_frame(result, limits)]
-        case _:
-            raise unreadable(f"has results of the unknown type {result_type!r:.40}")
+    if isinstance(data, _ItemsData):
+        frames = _frames_of_items(data.result_type, data.result, query, limits, notices)
+    else:
+        frames = _frames_of_result(data.result_type, data.result, query, limits, notices)
     first = frames[0] if frames else Frame()
     meta = {**(first.meta or {}), "executedQueryString": query.executed_query}
     if notices:
@@ -139,11 +152,25 @@ def _notices(envelope: _Envelope) -> list[dict[str, str]]:
     ]
 
 
-def _frames_of_items(
+def _frames_of_result(
     result_type: str, result: msgspec.Raw, query: PrometheusQuery, limits: Limits, notices: list[dict[str, str]]
 ) -> Sequence[Frame]:
+    """Return the frames of a result that was not decoded with its response."""
+    match result_type:
+        case "matrix" | "vector":
+            return _frames_of_items(result_type, _decode(_ITEMS, result), query, limits, notices)
+        case "scalar":
+            return _frames_of_numbers([result], LabelSets.of((NO_LABELS,)), result_type, query, limits)
+        case "string":
+            return [_string_frame(result, limits)]
+        case _:
+            raise unreadable(f"has results of the unknown type {result_type!r:.40}")
+
+
+def _frames_of_items(
+    result_type: str, items: list[_Item], query: PrometheusQuery, limits: Limits, notices: list[dict[str, str]]
+) -> Sequence[Frame]:
     """Return the frames of series or samples. Adds a notice if native histograms were left out."""
-    items = _decode(_ITEMS, result)
     if len(items) > limits.query_series:
         raise limits.refusal("query_series", f"the response has {len(items)} series", ADVICE)
     limits.deadline.check()

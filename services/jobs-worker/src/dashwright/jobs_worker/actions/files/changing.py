@@ -4,16 +4,18 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import orjson
 
-from dashwright.common.errors import AlreadyExists, BadRequest, MethodNotAllowed, NotFound
+from dashwright.common.errors import AlreadyExists, BadRequest, DashwrightError, Invalid, MethodNotAllowed, NotFound
 from dashwright.common.jobs import paths
-from dashwright.common.jobs.names import object_name
+from dashwright.common.jobs.names import folder_name, object_name
 from dashwright.common.json_documents import check_depth
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.repository_calls import ChangeMethod, ChangeRequest, Touch
 from dashwright.common.models.repository_views import ResourceAction
+from dashwright.common.yaml import read_yaml, write_yaml
 from dashwright.jobs_worker.actions.files.planning import (
     ChangeContext,
     ProposedCheckout,
@@ -30,12 +32,15 @@ from dashwright.jobs_worker.actions.files.planning import (
 from dashwright.jobs_worker.actions.sync import PlannedSync
 from dashwright.jobs_worker.domain.edits import MAX_EDIT_BYTES, check_edit_count, check_total_size
 from dashwright.jobs_worker.domain.file_forms import check_size
+from dashwright.jobs_worker.domain.file_resources import read_resources
 from dashwright.jobs_worker.domain.files.content import file_tree, read_content, write_content
 from dashwright.jobs_worker.domain.files.differences import difference_of, files_below
 from dashwright.jobs_worker.domain.files.rules import check_extension
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch
 from dashwright.jobs_worker.domain.files.wrapper import FileView
+from dashwright.jobs_worker.domain.folder_files import FolderFile, read_folder_file
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
+from dashwright.jobs_worker.domain.yaml_documents import YamlDocument, split_documents
 from dashwright.jobs_worker.ports import Checkout
 
 
@@ -84,10 +89,10 @@ async def decide(
     return ChangeDecision(edits, difference, planned_sync, view, touches, base, body.decode() if body is not None else None)
 
 
-def check_faults(planned_sync: PlannedSync, edits: Sequence[Edit]) -> None:
-    """Raise BadRequest if a file that would be written could not be stored."""
-    for fault in (*planned_sync.plan.faults, *planned_sync.plan.copies):
-        if any(edit.body is not None and affects(fault, edit.path) for edit in edits):
+def check_faults(planned_sync: PlannedSync, edits: Sequence[Edit], *, allows_partial: bool = False) -> None:
+    """Raise BadRequest if a file that would be written could not be stored; with ``allows_partial`` only if none of its documents could."""
+    for fault in (*planned_sync.plan.faults, *planned_sync.plan.copies, *planned_sync.plan.folder_faults):
+        if not (allows_partial and fault.is_partial) and any(edit.body is not None and affects(fault, edit.path) for edit in edits):
             message = fault.public_message or fault.message
             raise BadRequest(message if fault.path in message else f"{fault.path}: {message}")
 
@@ -140,12 +145,37 @@ class _ExistingFiles:
         body = request.content.encode()
         check_size(len(body), self._context.tools.max_file_bytes)
         if not request.base:
-            tree = read_content(request.content)
-            check_depth(tree)
-            tree_to_write = file_tree(tree, self._context.repository.namespace, make_suffix)
-            body = write_content(request.path, tree_to_write, max_file_bytes=self._context.tools.max_file_bytes)
-        self._context.reader.read(request.path, body)
+            body = self._written_body(request.path, request.content, make_suffix)
+        if paths.is_folder_file(request.path):
+            new_name = read_folder_file(body, self._context.repository.namespace).name
+            if request.method is ChangeMethod.UPDATE:
+                self._check_unchanged_name(request.path, new_name)
+        elif fault := read_resources(self._context.reader, request.path, body).fault:
+            raise Invalid(fault)
         return body
+
+    def _written_body(self, path: str, content: str, make_suffix: Callable[[], str]) -> bytes:
+        """Return the submitted content as the file is written. YAML may have several documents."""
+        namespace, max_file_bytes = self._context.repository.namespace, self._context.tools.max_file_bytes
+        documents = split_documents(content) if not path.endswith(".json") and not content.lstrip().startswith("{") else ()
+        if len(documents) < 2:
+            tree = read_content(content)
+            check_depth(tree)
+            return write_content(path, file_tree(tree, namespace, make_suffix), max_file_bytes=max_file_bytes)
+        return "---\n".join(write_yaml(file_tree(_tree_of(document, content), namespace, make_suffix)) for document in documents).encode()
+
+    def _check_unchanged_name(self, path: str, new_name: str) -> None:
+        """Raise BadRequest if the valid ``_folder.json`` at a path has another name. It would be another folder."""
+        if self._checkout is None or path not in self._entries_by_path:
+            return
+        try:
+            present_name = read_folder_file(self._checkout.open_reader()(path).body, self._context.repository.namespace).name
+        except DashwrightError as fault:
+            if fault.is_server_error:
+                raise
+            return
+        if new_name != present_name:
+            raise BadRequest(f"metadata.name must remain {present_name!r}: the uid of a folder cannot be changed by a request")
 
     async def edits(self, request: ChangeRequest, body: bytes | None) -> list[Edit]:
         """Return the edits that the change needs."""
@@ -153,7 +183,7 @@ class _ExistingFiles:
         match request.method:
             case ChangeMethod.CREATE:
                 self._require_free(path)
-                return [Edit(path + paths.KEEP_FILE, b"", None) if is_directory else Edit(path, body, None)]
+                return [await self._new_directory(path) if is_directory else Edit(path, body, None)]
             case ChangeMethod.UPDATE:
                 if is_directory:
                     raise MethodNotAllowed("a directory cannot be updated: update a file in it, or create, move or delete the directory")
@@ -164,6 +194,19 @@ class _ExistingFiles:
                 return [Edit(file, None, await self._checksum(file)) for file in files]
             case ChangeMethod.MOVE:
                 return await self._move_edits(request.original_path, path, body)
+
+    async def _new_directory(self, path: str) -> Edit:
+        """Return the edit that creates a directory: by a ``_folder.json``, or by a ``.keep`` if syncs do not include ``_folder.json``."""
+        context, file_path = self._context, path + paths.FOLDER_FILE
+        if not context.selection.includes(file_path):
+            return Edit(path + paths.KEEP_FILE, b"", None)
+        repository = context.repository
+        name = folder_name(repository.name, path)
+        # The folder of an earlier directory at this path may have moved with that directory, and has kept its name.
+        if await context.store.managers(repository.namespace, [Key(FOLDER.group, FOLDER.plural, name)]):
+            commit = self._checkout.commit if self._checkout is not None else ""
+            name = folder_name(repository.name, path, incarnation=f"{commit}#1")
+        return Edit(file_path, FolderFile(name, path.rstrip("/").rpartition("/")[2]).to_bytes(), None)
 
     async def _move_edits(self, old_path: str, new_path: str, body: bytes | None) -> list[Edit]:
         check_extension(old_path)
@@ -186,7 +229,7 @@ class _ExistingFiles:
     async def _moved_body(self, path: str, target_path: str) -> bytes:
         """Return the bytes of a moved file. They are converted if the move changes the suffix to another format."""
         body = (await read_file(self._checkout, path)).body
-        if path.endswith(".json") == target_path.endswith(".json") or not paths.is_resource(path):
+        if not paths.is_resource(path) or path.endswith(".json") == target_path.endswith(".json"):
             return body
         return write_content(target_path, self._context.reader.tree(path, body), max_file_bytes=self._context.tools.max_file_bytes)
 
@@ -231,6 +274,16 @@ class _ExistingFiles:
         if entry.fault:
             raise BadRequest(f"{path}: {entry.fault}")
         return entry.checksum or (await read_file(self._checkout, path)).checksum
+
+
+def _tree_of(document: YamlDocument, text: str) -> Any:
+    """Return the tree of one of several documents. Raises Invalid with the position of the document."""
+    try:
+        tree = read_yaml(document.content(text))
+        check_depth(tree)
+    except Invalid as fault:
+        raise Invalid(f"document {document.number} at line {document.line}: {fault.message}") from fault
+    return tree
 
 
 async def _view(
@@ -288,6 +341,11 @@ def _with_touches_of_deleted_files(
     covered_paths = {item.path for item in planned_sync.plan.managed.values()} | {requested_path}
     for edit in edits:
         if edit.body is None and edit.path not in covered_paths:
+            directory = paths.parent(edit.path)
+            if paths.is_folder_file(edit.path):
+                parent_folder = nearest_folder(planned_sync.plan, planned_sync.folders, paths.parent(directory))
+                all_touches.append(touch("update", planned_sync.folders.key(directory), parent_folder))
+                continue
             key = Key(DASHBOARD.group, DASHBOARD.plural, object_name(context.repository.name, edit.path))
-            all_touches.append(touch("delete", key, nearest_folder(planned_sync.plan, planned_sync.folders, paths.parent(edit.path))))
+            all_touches.append(touch("delete", key, nearest_folder(planned_sync.plan, planned_sync.folders, directory)))
     return all_touches

@@ -6,15 +6,18 @@ from collections.abc import Iterable, Sequence
 from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.json_documents import json_equal
-from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.models.repository_calls import EditedObject, EditRequest
+from dashwright.common.yaml import read_yaml, write_yaml
 from dashwright.jobs_worker.actions.files.changing import check_faults
 from dashwright.jobs_worker.actions.files.planning import ChangeContext, ProposedCheckout, check_selection, plan_files, read_file
 from dashwright.jobs_worker.actions.sync import PlannedSync
+from dashwright.jobs_worker.domain.file_resources import document_of
 from dashwright.jobs_worker.domain.files.content import updated_tree, write_content
 from dashwright.jobs_worker.domain.files.differences import difference_of
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
+from dashwright.jobs_worker.domain.yaml_documents import YamlDocument
 from dashwright.jobs_worker.ports import Checkout
 
 
@@ -32,10 +35,13 @@ async def edits_of(context: ChangeContext, checkout: Checkout | None, request: E
     if file.checksum != request.checksum:
         raise Conflict(f"{request.path} has changed in the repository: sync it, then look at the object again")
     assert checkout is not None, "there is a file in it"
+    if (found := await asyncio.to_thread(_document, context, request, file.body)) is not None:
+        body = await asyncio.to_thread(_body_with_document, context, request, *found, await _new_path(context, request))
+        return [] if body == file.body else [Edit(request.path, body, file.checksum)]
     if request.edited is None:
         return [Edit(request.path, None, file.checksum), *_keep_file(await checkout.entries(), request.path)]
     present_tree = await asyncio.to_thread(context.reader.tree, request.path, file.body)
-    path = await _directory_of_folder(context, request.edited.folder) + request.path.rpartition("/")[2]
+    path = await _new_path(context, request)
     body = await asyncio.to_thread(_body, context, path, present_tree, request.edited)
     if path == request.path:
         return [] if json_equal(context.reader.tree(path, body), present_tree) else [Edit(path, body, file.checksum)]
@@ -55,7 +61,8 @@ async def plan_edits(context: ChangeContext, checkout: Checkout | None, edits: l
         entries = [Entry(path) for edit in edits for path in (edit.path, *paths.directories(edit.path))]
     difference = difference_of(entries, edits, in_git=context.in_git)
     planned_sync = await plan_files(context, ProposedCheckout(checkout, edits, in_git=context.in_git), difference)
-    check_faults(planned_sync, edits)
+    # Other documents of the file may be invalid before and after the edit.
+    check_faults(planned_sync, edits, allows_partial=True)
     return planned_sync, difference
 
 
@@ -64,7 +71,7 @@ def edit_commit_message(request: EditRequest, edits: Sequence[Edit]) -> str:
     if request.message:
         return request.message
     if request.edited is None:
-        return f"Delete {request.path}"
+        return f"Delete {request.path}" if edits[0].body is None else f"Delete {request.object_name} from {request.path}"
     path = edits[-1].path
     return f"Update {path}" if path == request.path else f"Move {request.path} to {path}"
 
@@ -88,6 +95,32 @@ def _body(context: ChangeContext, path: str, present_tree: dict[str, object], ed
     body = write_content(path, updated_tree(present_tree, edited, with_name=True), max_file_bytes=max_file_bytes)
     context.reader.read(path, body)
     return body
+
+
+def _document(context: ChangeContext, request: EditRequest, body: bytes) -> tuple[str, YamlDocument] | None:
+    """Return the text of the file and the object's document in it; None if the file has only one document."""
+    return document_of(context.reader, request.path, body, Key(DASHBOARD.group, DASHBOARD.plural, request.object_name))
+
+
+def _body_with_document(context: ChangeContext, request: EditRequest, text: str, document: YamlDocument, new_path: str) -> bytes:
+    """Return the content of a file of several documents after the edit of one of them. The others remain as they are."""
+    if new_path != request.path:
+        raise BadRequest(f"{request.path} has several documents, so the object cannot be moved: move its document in the repository")
+    if request.edited is None:
+        return document.removed(text).encode()
+    present_tree = read_yaml(document.content(text))
+    new_tree = updated_tree(present_tree, request.edited, with_name=True)
+    new_text = text if json_equal(new_tree, present_tree) else document.replaced(text, write_yaml(new_tree))
+    # Raises the error about the new content of the document, if it is invalid.
+    document_of(context.reader, request.path, new_text.encode(), Key(DASHBOARD.group, DASHBOARD.plural, request.object_name))
+    return new_text.encode()
+
+
+async def _new_path(context: ChangeContext, request: EditRequest) -> str:
+    """Return the path of the file after the edit."""
+    if request.edited is None:
+        return request.path
+    return await _directory_of_folder(context, request.edited.folder) + request.path.rpartition("/")[2]
 
 
 async def _directory_of_folder(context: ChangeContext, folder: str | None) -> str:

@@ -15,7 +15,8 @@ from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.models.repository_calls import Touch
 from dashwright.common.models.repository_views import ResourceAction
 from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncJob, SyncTools, plan_sync
-from dashwright.jobs_worker.domain.files.differences import checksum_of
+from dashwright.jobs_worker.domain.file_resources import read_resources
+from dashwright.jobs_worker.domain.files.differences import checksum_of, difference_of
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch, touches_of
 from dashwright.jobs_worker.domain.files.wrapper import FileView
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, File, Key, Repository
@@ -59,6 +60,7 @@ class ProposedCheckout:
 
     def __init__(self, checkout: Checkout | None, edits: Sequence[Edit], *, in_git: bool) -> None:
         self._checkout = checkout
+        self._edits = edits
         self._bodies = {edit.path: edit.body for edit in edits}
         self._in_git = in_git
 
@@ -68,8 +70,20 @@ class ProposedCheckout:
         return self._checkout.commit if self._checkout is not None else ""
 
     async def entries(self) -> Sequence[Entry]:
-        """Return the entries before the edits."""
-        return await self._checkout.entries() if self._checkout is not None else ()
+        """Return the entries as the edits leave them."""
+        entries = await self._checkout.entries() if self._checkout is not None else ()
+        difference = difference_of(entries, self._edits, in_git=self._in_git)
+        return [*(entry for entry in entries if entry.path not in difference.paths), *difference.entries]
+
+    async def entries_at(self, paths: Collection[str]) -> Sequence[Entry]:
+        """Return the existing files among ``paths`` as the edits leave them."""
+        edited_entries = [
+            Entry(path, checksum_of(body, in_git=self._in_git), len(body))
+            for path, body in self._bodies.items()
+            if path in paths and body is not None
+        ]
+        other_paths = [path for path in paths if path not in self._bodies]
+        return [*edited_entries, *(await self._checkout.entries_at(other_paths) if self._checkout is not None else ())]
 
     async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> None:
         """Return None: proposed files have no commit, so there is no difference between commits."""
@@ -79,8 +93,12 @@ class ProposedCheckout:
         read_before = _open_reader(self._checkout)
 
         def read(path: str) -> File:
-            body = self._bodies.get(path)
-            return read_before(path) if body is None else File(body, checksum_of(body, in_git=self._in_git))
+            if path not in self._bodies:
+                return read_before(path)
+            body = self._bodies[path]
+            if body is None:
+                raise NotFound(f"file not found: {path}")
+            return File(body, checksum_of(body, in_git=self._in_git))
 
         return read
 
@@ -206,6 +224,8 @@ async def view_file(
     With ``with_dry_run`` the object of a valid file is stored in a dry run. Raises Forbidden if a quota does not allow it.
     """
     file = await read_file(checkout, path)
+    if paths.is_folder_file(path):
+        return await _view_folder_file(context, planned_sync, checkout.commit, path, ref, file, with_dry_run=with_dry_run)
     resource, errors = await asyncio.to_thread(_read_resource, context, path, file)
     key = resource.key if resource is not None else key_at(context, planned_sync, path)
     version = resource.version if resource is not None else DASHBOARD.version
@@ -213,17 +233,35 @@ async def view_file(
     write = None
     if resource is not None:
         write = write_for(path, file.checksum, resource, planned_sync.folders, is_new=existing is None)
-    faults_of_plan = (*planned_sync.plan.faults, *planned_sync.plan.copies)
-    messages = [fault.public_message or fault.message for fault in faults_of_plan if affects(fault, path)]
-    errors += [message for message in messages if message not in errors]
-    if not context.selection.includes(path):
-        errors.append("the file is not selected by include and exclude of the repository's spec")
+    errors += [message for message in _plan_messages(context, planned_sync, path) if message not in errors]
     dry_run = (
         await context.store.dry_run(context.repository.namespace, write) if write is not None and with_dry_run and not errors else None
     )
     action = ResourceAction.UPDATE if existing is not None else ResourceAction.CREATE
     is_classic = resource is not None and resource.is_classic
     return FileView(path, ref, checkout.commit, file.checksum, is_classic, write, existing, dry_run, action, errors), key
+
+
+def _plan_messages(context: ChangeContext, planned_sync: PlannedSync, path: str) -> list[str]:
+    """Return why the file at a path cannot be stored, apart from its own content."""
+    faults_of_plan = (*planned_sync.plan.faults, *planned_sync.plan.copies, *planned_sync.plan.folder_faults)
+    messages = [fault.public_message or fault.message for fault in faults_of_plan if affects(fault, path)]
+    if not context.selection.includes(path):
+        messages.append("the file is not selected by include and exclude of the repository's spec")
+    return messages
+
+
+async def _view_folder_file(
+    context: ChangeContext, planned_sync: PlannedSync, commit: str, path: str, ref: str, file: File, *, with_dry_run: bool
+) -> tuple[FileView, Key]:
+    """Return the view of a ``_folder.json`` with the folder of its directory, and the key of the folder."""
+    namespace, folders, directory = context.repository.namespace, planned_sync.folders, paths.parent(path)
+    key, errors = folders.key(directory), _plan_messages(context, planned_sync, path)
+    existing = await context.store.get_json(namespace, key, FOLDER.version)
+    write = None if errors else folders.write_for(directory, is_new=existing is None)
+    dry_run = await context.store.dry_run(namespace, write) if write is not None and with_dry_run else None
+    action = ResourceAction.UPDATE if existing is not None else ResourceAction.CREATE
+    return FileView(path, ref, commit, file.checksum, write=write, existing=existing, dry_run=dry_run, action=action, errors=errors), key
 
 
 def affects(fault: Fault, path: str) -> bool:
@@ -233,7 +271,8 @@ def affects(fault: Fault, path: str) -> bool:
 
 def _read_resource(context: ChangeContext, path: str, file: File) -> tuple[Resource | None, list[str]]:
     try:
-        return context.reader.read(path, file.body), []
+        content = read_resources(context.reader, path, file.body)
+        return content.resources[0], [content.fault] if content.fault else []
     except DashwrightError as fault:
         if fault.is_server_error:
             raise
@@ -242,6 +281,8 @@ def _read_resource(context: ChangeContext, path: str, file: File) -> tuple[Resou
 
 def key_at(context: ChangeContext, planned_sync: PlannedSync, path: str) -> Key:
     """Return the key for a file from which no object can be read: the key of its stored object, else one generated from the path."""
+    if paths.is_folder_file(path):
+        return planned_sync.folders.key(paths.parent(path))
     stored_key = next(
         (item.key for item in planned_sync.plan.managed.values() if item.path == path and item.key.group == DASHBOARD.group), None
     )

@@ -63,6 +63,10 @@ class GitCheckout:
         """Return all entries. Raises TooLarge, and MirrorDamaged if the mirror is damaged."""
         return await asyncio.to_thread(self._entries)
 
+    async def entries_at(self, paths: Collection[str]) -> Sequence[Entry]:
+        """Return the existing files among ``paths``. Raises MirrorDamaged if the mirror is damaged."""
+        return await asyncio.to_thread(self._entries_at, paths) if paths else ()
+
     async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Return the entries with sizes, which takes about 5 µs a file. Raises MirrorDamaged if the mirror is damaged."""
         return await asyncio.to_thread(self._with_sizes, entries)
@@ -113,6 +117,15 @@ class GitCheckout:
         except (pygit2.GitError, KeyError) as error:
             raise mark_damaged(self._mirror_path, error) from error
         return entries
+
+    def _entries_at(self, paths: Collection[str]) -> list[Entry]:
+        try:
+            repository = pygit2.Repository(str(self._mirror_path))
+            tree = self._root(repository)
+            items = [(path, _item_at(repository, tree, path.encode())) for path in sorted(paths)]
+            return [_entry_of_item(path, item) for path, item in items if item is not None]
+        except (pygit2.GitError, KeyError) as error:
+            raise mark_damaged(self._mirror_path, error) from error
 
     def _with_sizes(self, entries: Sequence[Entry]) -> list[Entry]:
         try:

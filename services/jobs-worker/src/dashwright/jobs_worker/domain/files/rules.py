@@ -9,7 +9,11 @@ from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
 def check_extension(path: str, *, allow_markdown: bool = False) -> None:
     """Raise BadRequest for an invalid path, and for a file that cannot hold a resource and is not a permitted Markdown file."""
     paths.check_path(path)
-    if not (paths.is_directory(path) or paths.is_resource(path) or (allow_markdown and paths.is_markdown(path))):
+    if path == paths.FOLDER_FILE:
+        raise BadRequest("the root of a repository has no _folder.json: its folder has the name and title of the repository")
+    if not (
+        paths.is_directory(path) or paths.is_resource(path) or paths.is_folder_file(path) or (allow_markdown and paths.is_markdown(path))
+    ):
         raise BadRequest(f"unsupported file extension: names end in {', '.join(paths.RESOURCE_SUFFIXES)}, those of directories in a slash")
 
 

@@ -82,7 +82,7 @@ def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
 def _objects(repository: Repository, view: FileView) -> ResourceObjects:
     if view.text is not None:
         return ResourceObjects(type=ResourceType(group="", version="", kind="", resource=""), file={"content": view.text})
-    kind = FOLDER if paths.is_directory(view.path) else DASHBOARD
+    kind = FOLDER if paths.is_directory(view.path) or paths.is_folder_file(view.path) else DASHBOARD
     version = view.write.version if view.write else kind.version
     classic = "dashboard" if view.is_classic else None
     return ResourceObjects(

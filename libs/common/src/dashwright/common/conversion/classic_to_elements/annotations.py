@@ -1,0 +1,81 @@
+"""Annotation queries of a dashboard."""
+
+from typing import Any, Final
+
+from dashwright.common.conversion.classic_to_elements.members import (
+    Members,
+    child,
+    children,
+    filled_texts,
+    flag,
+    is_number,
+    text,
+    truncated,
+)
+
+#: Members of a classic annotation query that have a place of their own. All others are kept as legacy options.
+_QUERY_MEMBERS: Final = frozenset({
+    "builtIn",
+    "datasource",
+    "enable",
+    "filter",
+    "hide",
+    "iconColor",
+    "mappings",
+    "name",
+    "target",
+    "type",
+})  # fmt: skip
+
+_LARGEST_PANEL_ID: Final = 2**32 - 1
+
+
+def annotation_queries(dashboard: Members) -> list[dict[str, Any]]:
+    """Return the annotation queries of a dashboard."""
+    annotations = child(dashboard, "annotations") or {}
+    return [{"kind": "AnnotationQuery", "spec": _spec(annotation)} for annotation in children(annotations, "list")]
+
+
+def _spec(annotation: Members) -> dict[str, Any]:
+    source = child(annotation, "datasource") or {}
+    source_type, uid = text(source, "type"), text(source, "uid")
+    spec: dict[str, Any] = {
+        "query": {"kind": source_type, "spec": child(annotation, "target") or {}},
+        "enable": flag(annotation, "enable"),
+        "hide": flag(annotation, "hide"),
+        "iconColor": text(annotation, "iconColor"),
+        "name": text(annotation, "name"),
+    }
+    # Without both of them, the data source is found when the query runs.
+    if source_type and uid:
+        spec["datasource"] = {"type": source_type, "uid": uid}
+    built_in = annotation.get("builtIn")
+    if isinstance(built_in, bool) or is_number(built_in):
+        spec["builtIn"] = bool(built_in)
+    if (panels := child(annotation, "filter")) is not None:
+        spec["filter"] = _panel_filter(panels)
+    if mappings := _field_mappings(child(annotation, "mappings") or {}):
+        spec["mappings"] = mappings
+    others = {name: value for name, value in annotation.items() if name not in _QUERY_MEMBERS}
+    if legacy_options := {**filled_texts(annotation, "type"), **others}:
+        spec["legacyOptions"] = legacy_options
+    return spec
+
+
+def _panel_filter(panels: Members) -> dict[str, Any]:
+    """Return the filter for the panels that show an annotation query."""
+    listed = panels.get("ids")
+    numbers = [truncated(number) for number in listed] if isinstance(listed, list) else []
+    ids = [number for number in numbers if number is not None and 0 <= number <= _LARGEST_PANEL_ID]
+    return {"exclude": True, "ids": ids} if flag(panels, "exclude") else {"ids": ids}
+
+
+def _field_mappings(mappings: Members) -> dict[str, Any]:
+    """Return the mappings from fields of a response to members of annotations. A string is the name of a field."""
+    converted = {}
+    for name, mapping in mappings.items():
+        if isinstance(mapping, str) and mapping:
+            converted[name] = {"source": "field", "value": mapping}
+        elif isinstance(mapping, dict):
+            converted[name] = {"source": text(mapping, "source") or "field", **filled_texts(mapping, "value", "regex")}
+    return converted

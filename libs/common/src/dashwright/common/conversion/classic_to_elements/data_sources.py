@@ -1,0 +1,77 @@
+"""References to data sources: type and uid, with the type looked up if only the uid is known."""
+
+from typing import Any, Final
+
+from dashwright.common.conversion.classic_to_elements.members import Members
+from dashwright.common.conversion.context import DataSourceIndex
+
+#: Type and uid of a data source. An empty string stands for an unknown type or uid.
+SourceReference = tuple[str, str]
+
+_UNKNOWN: Final[SourceReference] = ("", "")
+
+#: Grafana's own data source. Dashboards may name it by its type only.
+_BUILT_IN: Final[SourceReference] = ("datasource", "grafana")
+
+#: Type of a query without a data source if the organization has no default data source.
+_FALLBACK_TYPE: Final = "grafana"
+
+#: The uid in panels whose queries have data sources of their own.
+_MIXED_UID: Final = "-- Mixed --"
+
+
+def reference_members(source: SourceReference) -> dict[str, Any]:
+    """Return the member ``datasource`` of a variable. Without a uid there is none."""
+    return {"datasource": {"type": source[0], "uid": source[1]}} if source[1] else {}
+
+
+def default_type(index: DataSourceIndex) -> str:
+    """Return the type of the default data source."""
+    return index.default.type if index.default else _FALLBACK_TYPE
+
+
+def panel_source(panel: Members, index: DataSourceIndex) -> SourceReference:
+    """Return the data source of a panel, which its queries inherit."""
+    return _with_built_in_uid(_named_source(panel, index))
+
+
+def query_source(target: Members, inherited: SourceReference, index: DataSourceIndex) -> SourceReference:
+    """Return the data source of a query: its own or, unless the panel mixes data sources, that of its panel."""
+    own = _named_source(target, index)
+    if own != _UNKNOWN:
+        return own if own[1] else _with_built_in_uid(own)
+    if inherited[1] != _MIXED_UID:
+        return inherited
+    return _BUILT_IN if inherited[0] == _BUILT_IN[0] else _UNKNOWN
+
+
+def variable_source(variable: Members, index: DataSourceIndex) -> SourceReference:
+    """Return the data source of a variable. A variable that names none has the type of the default data source."""
+    named = _named_source(variable, index)
+    return (default_type(index), "") if named == _UNKNOWN else named
+
+
+def group_by_source(variable: Members, index: DataSourceIndex) -> SourceReference:
+    """Return the data source of a group-by variable."""
+    return _with_built_in_uid(variable_source(variable, index))
+
+
+def _named_source(owner: Members, index: DataSourceIndex) -> SourceReference:
+    """Return the data source that an object names. A string counts only if it is a template variable."""
+    source = owner.get("datasource")
+    if not isinstance(source, dict):
+        return ("", source) if isinstance(source, str) and source.startswith("$") else _UNKNOWN
+    source_type, uid = source.get("type"), source.get("uid")
+    if not isinstance(source_type, str):
+        source_type = ""
+    if not isinstance(uid, str):
+        uid = ""
+    if uid and not source_type and not uid.startswith("$"):
+        found = index.with_uid(uid)
+        source_type = found.type if found else default_type(index)
+    return source_type, uid
+
+
+def _with_built_in_uid(source: SourceReference) -> SourceReference:
+    """Return Grafana's own data source with its uid, and any other data source unchanged."""
+    return _BUILT_IN if not source[1] and source[0] == _BUILT_IN[0] else source

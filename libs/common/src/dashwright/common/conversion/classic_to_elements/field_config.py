@@ -1,0 +1,102 @@
+"""Field configuration of a panel: defaults of all fields, and overrides of some."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dashwright.common.conversion.classic_to_elements.actions import field_action
+from dashwright.common.conversion.classic_to_elements.byte_order_marks import without_marks
+from dashwright.common.conversion.classic_to_elements.matchers import matcher
+from dashwright.common.conversion.classic_to_elements.members import Members, child, children, is_number, shared, text
+from dashwright.common.conversion.classic_to_elements.value_mappings import value_mappings
+
+#: Types of the plain options of a field.
+_SCALARS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    **dict.fromkeys(("displayName", "displayNameFromDS", "description", "path", "unit", "noValue", "nullValueMode"), str),
+    **dict.fromkeys(("writeable", "filterable", "fieldMinMax"), bool),
+    **dict.fromkeys(("decimals", "min", "max"), (int, float)),
+}
+
+
+def field_config(panel: Members) -> dict[str, Any]:
+    """Return the field configuration of a panel. It has the options that the schema of fields knows."""
+    config = child(panel, "fieldConfig") or {}
+    defaults = _defaults(child(config, "defaults") or {})
+    overrides = [_override(override) for override in children(config, "overrides")]
+    return shared({"defaults": defaults, "overrides": overrides}, config)
+
+
+def _defaults(defaults: dict[str, Any]) -> dict[str, Any]:
+    converted: dict[str, Any] = {}
+    for name, value in defaults.items():
+        if expected := _SCALARS.get(name):
+            # A boolean is an integer to Python.
+            if isinstance(value, expected) and (expected is bool or not isinstance(value, bool)):
+                converted[name] = value
+        elif convert := _CONVERTERS.get(name):
+            option = convert(value)
+            if option is not None:
+                converted[name] = option
+    return shared(converted, defaults)
+
+
+def _custom(value: Any) -> Any:
+    return value if isinstance(value, dict) and value else None
+
+
+def _links(value: Any) -> Any:
+    return without_marks(value) if isinstance(value, list) and value else None
+
+
+def _actions(value: Any) -> list[dict[str, Any]] | None:
+    actions = [field_action(action) for action in value if isinstance(action, dict)] if isinstance(value, list) else []
+    return actions or None
+
+
+def _mappings(value: Any) -> list[dict[str, Any]] | None:
+    return shared(value_mappings(value), value) or None
+
+
+def _color(value: Any) -> dict[str, Any] | None:
+    if not isinstance(value, dict):
+        return None
+    optional = {name: color for name in ("fixedColor", "seriesBy") if isinstance(color := value.get(name), str)}
+    return shared({"mode": text(value, "mode"), **optional}, value)
+
+
+def _thresholds(value: Any) -> dict[str, Any] | None:
+    """Return thresholds. The value of the first step is null, which stands for minus infinity."""
+    if not isinstance(value, dict):
+        return None
+    steps = [_step(step) for step in children(value, "steps")]
+    return shared({"mode": text(value, "mode"), "steps": steps}, value)
+
+
+def _step(step: dict[str, Any]) -> dict[str, Any]:
+    start, color = step.get("value"), step.get("color")
+    return {"value": start if is_number(start) else None, "color": color if isinstance(color, str) else ""}
+
+
+#: Conversions of the options of a field. An option is left out if its conversion returns None.
+_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "mappings": _mappings,
+    "thresholds": _thresholds,
+    "color": _color,
+    "links": _links,
+    "actions": _actions,
+    "custom": _custom,
+}
+
+
+def _override(override: dict[str, Any]) -> dict[str, Any]:
+    converted: dict[str, Any] = {
+        "matcher": matcher(child(override, "matcher") or {}),
+        "properties": [_property(option) for option in children(override, "properties")],
+    }
+    if isinstance(reference := override.get("__systemRef"), str):
+        converted["__systemRef"] = reference
+    return shared(converted, override)
+
+
+def _property(option: dict[str, Any]) -> dict[str, Any]:
+    value = without_marks(option.get("value"))
+    return shared({"id": text(option, "id")} if value is None else {"id": text(option, "id"), "value": value}, option)

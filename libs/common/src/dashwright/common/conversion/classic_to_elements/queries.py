@@ -1,0 +1,94 @@
+"""Queries of a panel with their transformations and options."""
+
+from collections.abc import Iterator, Sequence
+from itertools import count, product
+from string import ascii_uppercase
+from typing import Any, Final
+
+from dashwright.common.conversion.classic_to_elements.data_sources import panel_source, query_source
+from dashwright.common.conversion.classic_to_elements.matchers import matcher
+from dashwright.common.conversion.classic_to_elements.members import (
+    Members,
+    child,
+    children,
+    filled_texts,
+    flag,
+    parsed,
+    text,
+    whole_number,
+)
+from dashwright.common.conversion.context import DataSourceIndex
+
+#: Members of a classic query that have a place of their own. All others belong to the data source.
+_QUERY_MEMBERS: Final = ("refId", "hide", "datasource")
+
+_TEXT_OPTIONS: Final = ("timeFrom", "timeShift", "interval", "cacheTimeout")
+_OPTIONS: Final = frozenset({*_TEXT_OPTIONS, "maxDataPoints", "hideTimeOverride", "queryCachingTTL"})
+
+
+def query_group(panel: Members, index: DataSourceIndex) -> dict[str, Any]:
+    """Return the member ``data`` of a panel."""
+    queries = _queries(panel, index)
+    transformations = [_transformation(entry) for entry in children(panel, "transformations")]
+    return {
+        "kind": "QueryGroup",
+        "spec": {"queries": queries, "transformations": transformations, "queryOptions": _query_options(panel)},
+    }
+
+
+def _queries(panel: Members, index: DataSourceIndex) -> list[dict[str, Any]]:
+    targets = children(panel, "targets")
+    if not targets:
+        return []
+    inherited = panel_source(panel, index)
+    converted = []
+    for target, ref_id in zip(targets, _ref_ids(targets), strict=True):
+        source_type, uid = query_source(target, inherited, index)
+        members = target.copy()
+        for name in _QUERY_MEMBERS:
+            members.pop(name, None)
+        spec = {"query": {"kind": source_type, "spec": members}, "refId": ref_id, "hidden": target.get("hide") is True}
+        if uid:
+            spec["datasource"] = {"type": source_type, "uid": uid}
+        converted.append({"kind": "PanelQuery", "spec": spec})
+    return converted
+
+
+def _ref_ids(targets: Sequence[Members]) -> list[str]:
+    """Return the refId of each query. A query without one gets the first of A … Z, AA, AB … that no other query has."""
+    ref_ids = [text(target, "refId") for target in targets]
+    if all(ref_ids):
+        return ref_ids
+    used = set(ref_ids)
+    free = (letters for letters in _letters() if letters not in used)
+    return [ref_id or next(free) for ref_id in ref_ids]
+
+
+def _letters() -> Iterator[str]:
+    """Yield A … Z, AA, AB … without end."""
+    for length in count(1):
+        for letters in product(ascii_uppercase, repeat=length):
+            yield "".join(letters)
+
+
+def _transformation(entry: Members) -> dict[str, Any]:
+    transformer = text(entry, "id")
+    spec: dict[str, Any] = {"id": transformer, "options": entry.get("options")}
+    if flag(entry, "disabled"):
+        spec["disabled"] = True
+    if (frames := child(entry, "filter")) is not None:
+        spec["filter"] = matcher(frames)
+    return {"kind": transformer, "spec": spec}
+
+
+def _query_options(panel: Members) -> dict[str, Any]:
+    if _OPTIONS.isdisjoint(panel):
+        return {}
+    options: dict[str, Any] = filled_texts(panel, *_TEXT_OPTIONS)
+    if (points := whole_number(panel, "maxDataPoints")) > 0:
+        options["maxDataPoints"] = points
+    if flag(panel, "hideTimeOverride"):
+        options["hideTimeOverride"] = True
+    if (milliseconds := parsed(panel.get("queryCachingTTL"))) is not None:
+        options["queryCachingTTL"] = milliseconds
+    return options

@@ -1,0 +1,136 @@
+"""Three-way merge of JSON documents, which brings back the members that a version cannot express.
+
+A document that was converted to a version that cannot express all of it, and back, is the *base*. The members by which the
+*original* differs from it were lost on the way. Those by which the *changed* document differs from it were changed by a client.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+#: Members that identify an item among its siblings, such as a variable, a query or a panel.
+_IDENTIFIERS: Final = ("name", "refId", "id", "uid", "key")
+_ROW: Final = "row"
+
+
+def merge(base: Any, original: Any, changed: Any) -> Any:
+    """Return ``changed`` with the parts of ``original`` that ``base`` lost, except those that the client replaced or deleted.
+
+    The result is ``original`` if nothing was changed, and ``changed`` if nothing was lost. It shares parts with its arguments.
+    """
+    if changed == base:
+        return original
+    if original == base:
+        return changed
+    if isinstance(base, dict) and isinstance(original, dict) and isinstance(changed, dict):
+        # Documents of different kinds, such as a layout of tabs and one of rows, share no members to be merged.
+        return changed if base.get("kind") != original.get("kind") else _merge_members(base, original, changed)
+    if isinstance(base, list) and isinstance(original, list) and isinstance(changed, list):
+        return _merge_items(base, original, changed)
+    return changed
+
+
+def lost_members(original: Any, expressed: Any) -> Iterator[str]:
+    """Yield the paths of members that differ between a document and what a version expressed of it, such as ``links[0].icon``.
+
+    A member with several lost members is named once if none of it is left. Missing members that were empty are not named, because
+    versions omit defaults.
+    """
+    return _lost_members(original, expressed, "")
+
+
+def _lost_members(original: Any, expressed: Any, path: str) -> Iterator[str]:
+    if original == expressed:
+        return
+    if isinstance(original, dict) and isinstance(expressed, dict) and original.get("kind") == expressed.get("kind"):
+        for name, value in original.items():
+            member_path = f"{path}.{name}" if path else name
+            if name in expressed:
+                yield from _lost_members(value, expressed[name], member_path)
+            elif value:
+                yield member_path
+        return
+    if isinstance(original, list) and isinstance(expressed, list) and (pairs := _paired_items(original, expressed)) is not None:
+        for index, (item, counterpart) in enumerate(pairs):
+            yield from _lost_members(item, counterpart, f"{path}[{index}]")
+        return
+    yield path
+
+
+def _paired_items(original: Sequence[Any], expressed: Sequence[Any]) -> list[tuple[Any, Any]] | None:
+    """Return each original item with the expressed item of its identity, or None. Return None if items cannot be matched."""
+    original_keys, expressed_keys = _identities(original), _identities(expressed)
+    if original_keys is not None and expressed_keys is not None:
+        expressed_items = dict(zip(expressed_keys, expressed, strict=True))
+        return [(item, expressed_items.get(key)) for key, item in zip(original_keys, original, strict=True)]
+    return list(zip(original, expressed, strict=True)) if len(original) == len(expressed) else None
+
+
+def _merge_members(base: Mapping[Any, Any], original: Mapping[Any, Any], changed: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return the merged members. Those that the conversion added and the client did not change are left out."""
+    merged: dict[Any, Any] = {}
+    for key, value in changed.items():
+        if key in base and key in original:
+            merged[key] = merge(base[key], original[key], value)
+        elif key not in base or base[key] != value:
+            merged[key] = value
+    merged.update((key, value) for key, value in original.items() if key not in base and key not in merged)
+    return merged
+
+
+def _merge_items(base: Sequence[Any], original: Sequence[Any], changed: Sequence[Any]) -> list[Any]:
+    """Return the merged items, matched by identity or else by position. Return ``changed`` if they cannot be matched."""
+    base_keys, original_keys, changed_keys = _identities(base), _identities(original), _identities(changed)
+    if base_keys is None or original_keys is None or changed_keys is None:
+        if len(base) == len(original) == len(changed):
+            return [merge(*items) for items in zip(base, original, changed, strict=True)]
+        return list(changed)
+    original_items = dict(zip(original_keys, original, strict=True))
+    merged = _merge_members(dict(zip(base_keys, base, strict=True)), original_items, dict(zip(changed_keys, changed, strict=True)))
+    # The client decides on the order only if it changed the order of the items that it read.
+    order = original_keys if changed_keys == base_keys else changed_keys
+    return [merged[key] for key in _with_lost_items([key for key in order if key in merged], merged, original_keys)]
+
+
+def _with_lost_items(ordered: Sequence[Hashable], merged: Mapping[Hashable, Any], original_keys: Sequence[Hashable]) -> list[Hashable]:
+    """Return the ordered identities together with all others: lost items after their predecessors in the original, new ones last."""
+    placed = set(ordered)
+    followers: dict[Hashable, list[Hashable]] = {}
+    predecessor: Hashable = None
+    for key in original_keys:
+        if key in placed:
+            predecessor = key
+        elif key in merged:
+            followers.setdefault(predecessor, []).append(key)
+    complete = followers.get(None, [])
+    for key in ordered:
+        complete += [key, *followers.get(key, ())]
+    known = {*placed, *original_keys}
+    return complete + [key for key in merged if key not in known]
+
+
+def _identities(items: Sequence[Any]) -> list[Hashable] | None:
+    """Return the identity of each item, or None if an item has none or two items share one."""
+    identities = [_identity(item) for item in items]
+    return None if None in identities or len(set(identities)) < len(identities) else identities
+
+
+def _identity(item: Any) -> Hashable:
+    """Return what identifies an item among its siblings, or None."""
+    if not isinstance(item, dict):
+        return None if isinstance(item, list) else ("value", type(item), item)
+    if item.get("type") == _ROW:
+        # Conversions give rows new ids.
+        return _identifier(_ROW, item.get("title"))
+    spec = item.get("spec")
+    members = {**spec, **item} if isinstance(spec, dict) else item
+    element = members.get("element")
+    if isinstance(element, dict):
+        return _identifier("element", element.get("name"))
+    for name in (*_IDENTIFIERS, "title"):
+        if (identifier := _identifier(name, members.get(name))) is not None:
+            return identifier
+    return None
+
+
+def _identifier(name: str, value: Any) -> Hashable:
+    return (name, value) if isinstance(value, (str, int)) else None

@@ -1,0 +1,38 @@
+"""Unique names of queries and ids of panels."""
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from string import ascii_uppercase
+
+from dashwright.common.conversion.migration.document import Object, number
+
+
+def free_ref_ids(used: set[str]) -> Iterator[str]:
+    """Yield the names of queries that are not used, from A to Z, then AA to ZZ and so on."""
+    for length in count(1):
+        for index in range(26**length):
+            name = "".join(ascii_uppercase[index // 26**place % 26] for place in reversed(range(length)))
+            if name not in used:
+                yield name
+
+
+def make_ids_unique(panels: Iterable[Object]) -> None:
+    """Give each panel without a positive id, or with the id of a panel before it, an id above all others."""
+    listed = [(panel, _panel_id(panel)) for panel in panels]
+    following = count(int(max((panel_id for _, panel_id in listed), default=0)) + 1)
+    used = set[float]()
+    for panel, panel_id in listed:
+        if not panel_id or panel_id in used:
+            panel["id"] = next(following)
+        used.add(panel_id)
+
+
+def highest_panel_id(panels: Iterable[Object]) -> int:
+    """Return the highest id of panels, or 0."""
+    return int(max(map(_panel_id, panels), default=0))
+
+
+def _panel_id(panel: Object) -> float:
+    """Return the positive id of a panel, or 0."""
+    panel_id = number(panel.get("id"))
+    return panel_id if panel_id is not None and panel_id > 0 else 0

@@ -1,0 +1,105 @@
+"""The migrations of classic dashboards, by the schema version that they lead to.
+
+Panels in rows are migrated like others. Grafana 12.4 skips them in some migrations, which later versions of it correct.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from dashwright.common.conversion.context import ConversionContext
+from dashwright.common.conversion.migration import document
+from dashwright.common.conversion.migration.document import Object
+from dashwright.common.conversion.migration.steps import (
+    cloudwatch,
+    data_sources,
+    early,
+    fields,
+    grid,
+    influxdb,
+    links,
+    panels,
+    tables,
+    thresholds,
+    transformations,
+    value_mappings,
+    variables,
+)
+
+#: Change of a draft (see ``document``) that may depend on the objects of the organization.
+Migration: TypeAlias = Callable[[Object, ConversionContext], None]
+_Change: TypeAlias = Callable[[Object], None]
+
+
+def _each(parts: Callable[[Object], Iterator[Object]], change: _Change) -> Migration:
+    """Return the migration that changes each part of a dashboard."""
+
+    def migrate(dashboard: Object, context: ConversionContext) -> None:
+        del context
+        for part in parts(dashboard):
+            change(part)
+
+    return migrate
+
+
+def _dashboard(change: _Change) -> Migration:
+    """Return the migration that changes a dashboard without its context."""
+
+    def migrate(dashboard: Object, context: ConversionContext) -> None:
+        del context
+        change(dashboard)
+
+    return migrate
+
+
+def _both(first: Migration, second: Migration) -> Migration:
+    """Return the migration that does two others, one after the other."""
+
+    def migrate(dashboard: Object, context: ConversionContext) -> None:
+        first(dashboard, context)
+        second(dashboard, context)
+
+    return migrate
+
+
+_PANELS: Final = document.all_panels
+_PANELS_OF_ANY_LAYOUT: Final = document.panels_in_any_layout
+_VARIABLES: Final = document.variables
+
+#: Migrations by schema version. A version without one changes nothing but the number.
+MIGRATIONS: Final[Mapping[int, Migration]] = {
+    2: _dashboard(early.move_filters),
+    6: _dashboard(early.move_annotations),
+    7: _dashboard(early.move_time_picker),
+    8: _each(_PANELS_OF_ANY_LAYOUT, influxdb.restructure_queries),
+    9: _each(_PANELS_OF_ANY_LAYOUT, thresholds.drop_first_of_singlestat),
+    10: _each(_PANELS_OF_ANY_LAYOUT, thresholds.drop_first_of_table),
+    12: _each(_VARIABLES, variables.number_refresh),
+    14: _dashboard(early.replace_shared_crosshair),
+    16: _dashboard(grid.place_on_grid),
+    17: _each(_PANELS, grid.limit_panels_per_row),
+    18: _each(_PANELS, panels.restructure_gauge),
+    19: _each(_PANELS, links.give_links_a_url),
+    20: _each(_PANELS, links.use_dotted_names),
+    21: _each(_PANELS, links.use_labels_of_fields),
+    22: _each(_PANELS, tables.align_columns),
+    23: _each(_VARIABLES, variables.align_current),
+    24: _each(_PANELS, tables.mark_old_table),
+    26: _each(_PANELS, panels.rename_text2),
+    27: _both(_dashboard(panels.drop_repeated), _each(_VARIABLES, variables.convert_constant)),
+    28: _each(_VARIABLES, variables.drop_tags),
+    29: _each(_VARIABLES, variables.refresh_queries),
+    30: _each(_PANELS, value_mappings.upgrade_mappings),
+    31: _each(_PANELS, transformations.merge_after_labels),
+    33: data_sources.resolve_names,
+    34: _both(_each(_PANELS, cloudwatch.split_queries), _dashboard(cloudwatch.split_annotations)),
+    35: _each(_PANELS, fields.show_time_axis),
+    36: data_sources.reference_everywhere,
+    37: _each(_PANELS, panels.normalize_legend),
+    38: _each(_PANELS, tables.use_cell_options),
+    39: _each(_PANELS, transformations.structure_statistics),
+    40: _dashboard(early.make_refresh_a_text),
+    41: _dashboard(early.drop_time_options),
+    42: _each(_PANELS, fields.hide_from_tooltip),
+}
+#: The schema version of dashboards that Grafana 12.4 writes.
+LATEST: Final = max(MIGRATIONS)

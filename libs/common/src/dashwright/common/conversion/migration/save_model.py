@@ -1,0 +1,78 @@
+"""The form in which Grafana saves a migrated dashboard: without defaults, nulls and members of the running page."""
+
+from typing import Final
+
+from dashwright.common.conversion.migration.document import Object, number, object_at, objects, variables
+from dashwright.common.conversion.migration.nulls import may_contain_null, without_nulls
+from dashwright.common.conversion.migration.saved_panel import PanelOrigins, reduce_panel
+
+#: Members that only a dashboard on a page has, and members of early formats.
+_NOT_SAVED: Final = frozenset(
+    (
+        "appEventsSubscription",
+        "events",
+        "formatDate",
+        "getVariablesFromState",
+        "iteration",
+        "lastRefresh",
+        "meta",
+        "nav",
+        "originalDashboard",
+        "originalLibraryPanels",
+        "originalTemplating",
+        "originalTime",
+        "panelInEdit",
+        "panelInView",
+        "panelsAffectedByVariableChange",
+        "pulldowns",
+        "timeRangeUpdatedDuringEditOrView",
+        "variables",
+        "version",
+    )
+)
+
+
+def reduce_dashboard(dashboard: Object, origins: PanelOrigins) -> None:
+    """Remove what a saved dashboard does not contain, and sort its panels by their position."""
+    for name in _NOT_SAVED & dashboard.keys():
+        del dashboard[name]
+    for name, default in (("gnetId", None), ("id", None), ("style", "dark")):
+        if name in dashboard and dashboard[name] == default:
+            del dashboard[name]
+    if dashboard.get("hideControls") is False:
+        del dashboard["hideControls"]
+    if (templating := object_at(dashboard, "templating")) is not None:
+        dashboard["templating"] = without_nulls(templating) if may_contain_null(templating) else templating
+        for variable in variables(dashboard):
+            _reduce_variable(variable)
+    panels = [panel for panel in objects(dashboard.get("panels")) if not _is_copy(panel)]
+    for panel in panels:
+        reduce_panel(panel, origins, is_nested=False)
+        for nested in objects(panel.get("panels")):
+            reduce_panel(nested, origins, is_nested=True)
+    dashboard["panels"] = sorted(panels, key=_position)
+
+
+def _reduce_variable(variable: Object) -> None:
+    """Remove the options of a variable that are not saved, and add an empty list where Grafana saves one."""
+    variable.pop("index", None)
+    match variable.get("type"):
+        case "query":
+            if number(variable.get("refresh")) != 0:
+                variable.setdefault("options", [])
+        case "constant":
+            variable.pop("options", None)
+        case "datasource":
+            variable["options"] = []
+
+
+def _is_copy(panel: Object) -> bool:
+    """Return whether a panel is a copy that the repetition of a panel or row left in the dashboard."""
+    return panel.get("repeatPanelId") is not None or panel.get("repeatedByRow") is not None
+
+
+def _position(panel: Object) -> tuple[float, float]:
+    position = panel.get("gridPos")
+    if not isinstance(position, dict):
+        return 0, 0
+    return number(position.get("y")) or 0, number(position.get("x")) or 0

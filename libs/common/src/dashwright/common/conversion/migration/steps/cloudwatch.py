@@ -1,0 +1,75 @@
+"""Migration of CloudWatch queries with several statistics."""
+
+from typing import Any, Final
+
+from dashwright.common.conversion.migration.document import Object, number, number_text, objects, text
+from dashwright.common.conversion.migration.identifiers import free_ref_ids
+
+_QUERY_MEMBERS: Final = frozenset(("dimensions", "namespace", "region", "metricName"))
+_ANNOTATION_MEMBERS: Final = frozenset(("dimensions", "namespace", "region", "prefixMatching", "statistics"))
+_SEARCH, _INSIGHTS = 0, 1
+_BUILDER, _CODE = 0, 1
+
+
+def split_queries(panel: Object) -> None:
+    """Replace each query with several statistics by one query for each statistic. New queries are last (version 34)."""
+    targets = panel.get("targets")
+    if not isinstance(targets, list) or not any(target.keys() >= _QUERY_MEMBERS for target in objects(targets)):
+        return
+    used = {ref_id for target in objects(targets) if isinstance(ref_id := target.get("refId"), str)}
+    free = free_ref_ids(used)
+    changed: list[Any] = []
+    added: list[Object] = []
+    for target in targets:
+        if not isinstance(target, dict) or not target.keys() >= _QUERY_MEMBERS:
+            changed.append(target)
+            continue
+        query_type = target.get("metricQueryType", _SEARCH)
+        mode = _CODE if number(query_type) == _INSIGHTS or text(target, "expression") else _BUILDER
+        first, *others = _split({"metricEditorMode": mode, "metricQueryType": query_type, **target})
+        changed.append(first)
+        added += [{**other, "refId": next(free)} for other in others]
+    panel["targets"] = changed + added
+
+
+def split_annotations(dashboard: Object) -> None:
+    """Replace each annotation query with several statistics by one for each statistic (version 34)."""
+    holder = dashboard.get("annotations")
+    listed = holder.get("list") if isinstance(holder, dict) else None
+    if not isinstance(listed, list):
+        return
+    added: list[Object] = []
+    for index, query in enumerate(listed):
+        if isinstance(query, dict) and query.keys() >= _ANNOTATION_MEMBERS:
+            parts = _split(query)
+            if len(parts) > 1 and isinstance(name := query.get("name"), str) and name:
+                parts = [{**part, "name": f"{name} - {_suffix(part)}"} for part in parts]
+            listed[index], *others = parts
+            added += others
+    listed += added
+
+
+def _suffix(part: Object) -> str:
+    """Return the text of a statistic as JavaScript writes it, except for a list, which has none."""
+    match part.get("statistic"):
+        case None:
+            return "null"
+        case bool(value):
+            return "true" if value else "false"
+        case dict():
+            return "[object Object]"
+        case list():
+            return ""
+        case int(value) | float(value):
+            return number_text(value)
+        case value:
+            return str(value)
+
+
+def _split(query: Object) -> list[Object]:
+    """Return a query for each of its statistics, or the query alone if it has not several."""
+    statistics = query.get("statistics")
+    rest = {name: value for name, value in query.items() if name != "statistics"}
+    if not isinstance(statistics, list) or not statistics:
+        return [rest]
+    return [rest if statistic is None else {**rest, "statistic": statistic} for statistic in statistics]

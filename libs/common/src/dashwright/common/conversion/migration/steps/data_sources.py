@@ -1,0 +1,91 @@
+"""Migrations of references to data sources from names to objects."""
+
+from typing import Any, Final
+
+from dashwright.common.conversion.context import ConversionContext, DataSourceIndex, KnownDataSource
+from dashwright.common.conversion.migration.document import Object, all_panels, annotations, objects, own_list, text, top_panels, variables
+
+_MIXED: Final = "-- Mixed --"
+_EXPRESSION: Final = "__expr__"
+_DEFAULT_NAME: Final = "default"
+
+
+def resolve_names(dashboard: Object, context: ConversionContext) -> None:
+    """Replace the names of data sources in panels and their queries by references (version 33)."""
+    for panel in all_panels(dashboard):
+        panel["datasource"] = _resolved_unless_default(panel.get("datasource"), context.data_sources)
+        targets = panel.get("targets")
+        if any(isinstance(target.get("datasource"), str) for target in objects(targets)):
+            for target in objects(own_list(panel, "targets")):
+                resolved = _resolved_unless_default(target.get("datasource"), context.data_sources)
+                if resolved is not None:
+                    target["datasource"] = resolved
+
+
+def reference_everywhere(dashboard: Object, context: ConversionContext) -> None:
+    """Give annotation queries, query variables, panels and their queries a reference to a data source (version 36)."""
+    index = context.data_sources
+    for query in annotations(dashboard):
+        query["datasource"] = _resolved(query.get("datasource"), index)
+    for variable in variables(dashboard):
+        if variable.get("type") == "query" and "datasource" in variable and variable["datasource"] is None:
+            variable["datasource"] = _reference(index.default)
+    for panel in top_panels(dashboard):
+        if not _has_queries(panel):
+            panel["targets"] = [{"refId": "A"}]
+        _reference_in_panel(panel, index)
+        for nested in objects(panel.get("panels")):
+            if _has_queries(nested):
+                _reference_in_panel(nested, index)
+
+
+def _has_queries(panel: Object) -> bool:
+    targets = panel.get("targets")
+    return isinstance(targets, list) and bool(targets)
+
+
+def _reference_in_panel(panel: Object, index: DataSourceIndex) -> None:
+    """Give a panel and its queries a reference. A panel without one takes that of its queries, or else the default."""
+    had_none = panel.get("datasource") is None
+    if panel.get("datasource") != {}:
+        panel["datasource"] = _resolved(panel.get("datasource"), index)
+    for target in objects(own_list(panel, "targets")):
+        source, of_panel = target.get("datasource"), panel["datasource"]
+        has_none = source is None or (isinstance(source, dict) and source.get("uid") is None)
+        if has_none and (of_panel is None or isinstance(of_panel, dict)) and text(of_panel or {}, "uid") != _MIXED:
+            target["datasource"] = dict(of_panel or {})
+        else:
+            target["datasource"] = _resolved(source, index)
+        source = target["datasource"]
+        if had_none and isinstance(source, dict) and text(source, "uid") not in {"", _EXPRESSION}:
+            panel["datasource"] = source
+
+
+def _resolved_unless_default(source: Any, index: DataSourceIndex) -> Any:
+    """Return the reference to a data source, or None for the default one."""
+    return None if source is None or source == _DEFAULT_NAME else _resolved(source, index)
+
+
+def _resolved(source: Any, index: DataSourceIndex) -> Any:
+    """Return the reference to a data source, by its name, its uid or None for the default one.
+
+    An unknown name becomes a uid. A reference is returned as it is, and so is a value of another type.
+    """
+    if source is None:
+        return _reference(index.default)
+    if isinstance(source, dict):
+        return source if text(source, "uid") or text(source, "type") else None
+    if not isinstance(source, str):
+        return source
+    if not source:
+        return {}
+    known = index.default if source == _DEFAULT_NAME and index.default is not None else index.find(source)
+    return _reference(known) or {"uid": source}
+
+
+def _reference(source: KnownDataSource | None) -> Object | None:
+    """Return the reference to a known data source."""
+    if source is None:
+        return None
+    reference = {"uid": source.uid, "type": source.type}
+    return {**reference, "apiVersion": source.api_version} if source.api_version else reference

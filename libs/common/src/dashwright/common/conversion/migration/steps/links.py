@@ -1,0 +1,83 @@
+"""Migrations of links."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from dashwright.common.conversion.migration.document import Object, is_true, object_at, objects, own, own_list, text
+
+_NOT_IN_SLUG = re.compile("[^a-z0-9_ ]+")
+_SPACES = re.compile(" +")
+_OLD_NAME = re.compile(r"\$?__(?:series_name|field_name)|__value_time")
+
+
+def give_links_a_url(panel: Object) -> None:
+    """Replace the members that describe the target of a link by one URL (version 19)."""
+    links = panel.get("links")
+    if isinstance(links, list):
+        panel["links"] = [_with_url(link) for link in objects(links)]
+
+
+def _with_url(link: Object) -> Object:
+    url = text(link, "url")
+    if not url and (dashboard := text(link, "dashboard")):
+        url = "dashboard/db/" + _SPACES.sub("-", _NOT_IN_SLUG.sub("", dashboard.lower()))
+    elif not url and (path := text(link, "dashUri")):
+        url = "dashboard/" + path
+    parameters = ["$__url_time_range"] * is_true(link, "keepTime") + ["$__all_variables"] * is_true(link, "includeVars")
+    parameters += [text(link, "params")] * (text(link, "params") != "")
+    upgraded: Object = {"url": (url or "/") + "?" * bool(parameters) + "&".join(parameters), "title": text(link, "title")}
+    if is_true(link, "targetBlank"):
+        upgraded["targetBlank"] = True
+    return upgraded
+
+
+def use_dotted_names(panel: Object) -> None:
+    """Replace names such as ``__series_name`` in data links and titles of fields (version 20)."""
+    _change_data_links(panel, _with_dotted_names)
+    title = (object_at(panel, "options", "fieldOptions", "defaults") or {}).get("title")
+    if isinstance(title, str) and (changed := _with_dotted_names(title)) != title:
+        defaults = _own_field_defaults(panel)
+        if defaults is not None:
+            defaults["title"] = changed
+
+
+def _with_dotted_names(template: str) -> str:
+    return _OLD_NAME.sub(lambda match: _dotted(match[0]), template)
+
+
+def _dotted(name: str) -> str:
+    dotted = "__" + name.lstrip("$_").replace("_", ".")
+    return f"${{{dotted}}}" if name.startswith("$") else dotted
+
+
+def use_labels_of_fields(panel: Object) -> None:
+    """Replace the labels of series by those of fields in data links (version 21)."""
+    _change_data_links(panel, lambda url: url.replace("__series.labels", "__field.labels"))
+
+
+def _change_data_links(panel: Object, change: Callable[[str], str]) -> None:
+    """Change the URLs of all data links of a panel."""
+    options = object_at(panel, "options")
+    if options is not None and _is_changed(options.get("dataLinks"), change):
+        _change_urls(own(panel, "options"), "dataLinks", change)
+    defaults = object_at(options, "fieldOptions", "defaults")
+    if defaults is not None and _is_changed(defaults.get("links"), change):
+        _change_urls(_own_field_defaults(panel), "links", change)
+
+
+def _is_changed(links: Any, change: Callable[[str], str]) -> bool:
+    return any(change(text(link, "url")) != text(link, "url") for link in objects(links))
+
+
+def _change_urls(holder: Object | None, name: str, change: Callable[[str], str]) -> None:
+    for link in objects(own_list(holder, name) if holder is not None else None):
+        if isinstance(link.get("url"), str):
+            link["url"] = change(link["url"])
+
+
+def _own_field_defaults(panel: Object) -> Object | None:
+    """Make copies of the defaults of fields and of all objects that contain them."""
+    options = own(panel, "options")
+    fields = own(options, "fieldOptions") if options is not None else None
+    return own(fields, "defaults") if fields is not None else None

@@ -1,0 +1,21 @@
+"""Migrations of the first threshold, which panels of Grafana 2 did not use."""
+
+from dashwright.common.conversion.migration.document import Object, objects, own_list
+
+_MOST_KEPT = 2
+
+
+def drop_first_of_singlestat(panel: Object) -> None:
+    """Remove the first of three or more thresholds of a singlestat panel (version 9)."""
+    thresholds = panel.get("thresholds")
+    if panel.get("type") == "singlestat" and isinstance(thresholds, str) and thresholds.count(",") >= _MOST_KEPT:
+        panel["thresholds"] = thresholds.split(",", 1)[1]
+
+
+def drop_first_of_table(panel: Object) -> None:
+    """Remove the first of three or more thresholds of each style of a table (version 10)."""
+    if panel.get("type") == "table":
+        for style in objects(own_list(panel, "styles")):
+            thresholds = style.get("thresholds")
+            if isinstance(thresholds, list) and len(thresholds) > _MOST_KEPT:
+                style["thresholds"] = thresholds[1:]

@@ -1,0 +1,32 @@
+"""Migrations of transformations."""
+
+from dashwright.common.conversion.migration.document import Object, object_at, objects, own_list
+
+
+def merge_after_labels(panel: Object) -> None:
+    """Merge the frames after each ``labelsToFields``, which did so itself before (version 31)."""
+    listed = panel.get("transformations")
+    if isinstance(listed, list) and any(_is(item, "labelsToFields") for item in listed):
+        changed = []
+        for item in listed:
+            changed.append(item)
+            if _is(item, "labelsToFields"):
+                changed.append({"id": "merge", "options": {}})
+        panel["transformations"] = changed
+
+
+def structure_statistics(panel: Object) -> None:
+    """Give each query of ``timeSeriesTable`` an object of options (version 39)."""
+    listed = panel.get("transformations")
+    if any(_statistics(item) is not None for item in objects(listed)):
+        for item in objects(own_list(panel, "transformations")):
+            if (statistics := _statistics(item)) is not None:
+                item["options"] = {ref_id: {"stat": statistic} for ref_id, statistic in statistics.items()}
+
+
+def _statistics(item: Object) -> Object | None:
+    return object_at(item, "options", "refIdToStat") if _is(item, "timeSeriesTable") else None
+
+
+def _is(item: object, transformation: str) -> bool:
+    return isinstance(item, dict) and item.get("id") == transformation

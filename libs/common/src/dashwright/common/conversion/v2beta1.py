@@ -1,0 +1,140 @@
+"""Differences of version ``v2beta1`` from ``v2alpha1``, as in Grafana 12.4.
+
+Version ``v2alpha1`` stores plugin types as kinds, and data sources next to queries. ``v2beta1`` has fixed kinds with a group, and
+references to data sources inside queries.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dashwright.common.conversion.differences import Change, Difference, unchanged
+from dashwright.common.conversion.parts import object_in, text_in
+
+_QUERY_VERSION: Final = "v0"
+
+#: Kinds of variables whose current value is an option with text and value.
+_KINDS_WITH_OPTIONS: Final = (
+    "ConstantVariable",
+    "CustomVariable",
+    "DatasourceVariable",
+    "GroupByVariable",
+    "IntervalVariable",
+    "QueryVariable",
+    "TextVariable",
+)
+
+
+def _with_data_query(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of a panel query, variable or annotation with the data source inside its query."""
+    source, query = spec.get("datasource"), object_in(spec, "query")
+    new: dict[str, Any] = {"kind": "DataQuery", "group": text_in(query, "kind"), "version": _QUERY_VERSION}
+    if source is not None:
+        source = object_in(spec, "datasource")
+        new["group"] = text_in(source, "type") or new["group"]
+        new["datasource"] = _name_reference(source)
+    new["spec"] = object_in(query, "spec")
+    changed = {**spec, "query": new}
+    changed.pop("datasource", None)
+    return changed
+
+
+def _without_data_query(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of a panel query or variable with the data source next to its query."""
+    query = object_in(spec, "query")
+    group = text_in(query, "group")
+    changed = {**spec, "query": {"kind": group, "spec": object_in(query, "spec")}}
+    if (uid := object_in(query, "datasource").get("name")) is not None:
+        changed["datasource"] = {"type": group, "uid": uid}
+    return changed
+
+
+def _annotation_without_data_query(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of an annotation. It has no query if that is empty and names no data source."""
+    changed = _without_data_query(spec)
+    if not changed["query"]["spec"] and "datasource" not in changed:
+        del changed["query"]
+    return changed
+
+
+def _with_viz_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    spec = dict(object_in(config, "spec"))
+    version = spec.pop("pluginVersion", None) or ""
+    return {**config, "kind": "VizConfig", "group": text_in(config, "kind"), "version": version, "spec": spec}
+
+
+def _without_viz_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    changed = {**config, "kind": text_in(config, "group")}
+    changed["spec"] = {"pluginVersion": changed.pop("version", None) or "", **object_in(config, "spec")}
+    changed.pop("group", None)
+    return changed
+
+
+def _with_group(variable: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a variable of filters or keys with the data source next to its spec."""
+    spec = dict(object_in(variable, "spec"))
+    source = object_in(spec, "datasource")
+    spec.pop("datasource", None)
+    return {**variable, "group": text_in(source, "type"), "datasource": _name_reference(source), "spec": spec}
+
+
+def _without_group(variable: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a variable of filters or keys with the data source in its spec."""
+    changed = dict(variable)
+    group = text_in(variable, "group")
+    uid = object_in(variable, "datasource").get("name")
+    changed.pop("group", None)
+    changed.pop("datasource", None)
+    source = ({"type": group} if group else {}) | ({} if uid is None else {"uid": uid})
+    changed["spec"] = {**object_in(variable, "spec"), **({"datasource": source} if source else {})}
+    return changed
+
+
+def _refreshed_with_time_range(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {**spec, "refresh": "onTimeRangeChanged"}
+
+
+def _refreshed_on_load(spec: Mapping[str, Any]) -> dict[str, Any]:
+    # The schema of v2alpha1 does not have this value, but Grafana writes it.
+    return {**spec, "refresh": "load"}
+
+
+def _with_texts(option: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the option with an empty text and value in place of missing ones."""
+    if option.get("text") is not None and option.get("value") is not None:
+        return option
+    return {**option, "text": option.get("text") or "", "value": option.get("value") or ""}
+
+
+def _name_reference(source: Mapping[str, Any]) -> dict[str, Any]:
+    uid = source.get("uid")
+    return {} if uid is None else {"name": uid}
+
+
+def _without_placement(spec: Mapping[str, Any]) -> dict[str, Any]:
+    changed = _annotation_without_data_query(spec)
+    changed.pop("placement", None)
+    return changed
+
+
+def _without(*names: str) -> Change:
+    """Return a change that removes members, which the other version does not have."""
+
+    def remove(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        return part if part.keys().isdisjoint(names) else {name: value for name, value in part.items() if name not in names}
+
+    return remove
+
+
+#: Everything that differs from ``v2alpha1``.
+DIFFERENCES: Final = (
+    Difference("elements{Panel}.spec.data.spec.queries[].spec", _with_data_query, _without_data_query),
+    Difference("elements{Panel}.spec.data.spec.queryOptions", unchanged, _without("timeCompare")),
+    Difference("elements{Panel}.spec.vizConfig", _with_viz_config, _without_viz_config),
+    Difference("annotations[].spec", _with_data_query, _without_placement),
+    Difference("variables[QueryVariable].spec", _with_data_query, _without_data_query),
+    Difference("variables[IntervalVariable].spec", _refreshed_with_time_range, _refreshed_on_load),
+    Difference("variables[AdhocVariable]", _with_group, _without_group),
+    Difference("variables[GroupByVariable]", _with_group, _without_group),
+    *(Difference(f"variables[{kind}].spec.current", _with_texts, _with_texts) for kind in _KINDS_WITH_OPTIONS),
+    Difference("section", unchanged, _without("variables", "annotations")),
+)

@@ -1,0 +1,66 @@
+"""The chain of conversions between all versions of dashboards."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from dashwright.common.conversion import v2, v2beta1
+from dashwright.common.conversion.classic_to_elements import classic_to_elements
+from dashwright.common.conversion.context import ConversionContext
+from dashwright.common.conversion.differences import downgrade, upgrade
+from dashwright.common.conversion.elements_to_classic import elements_to_classic
+from dashwright.common.conversion.failures import ConversionFailed
+from dashwright.common.conversion.migration.classic import classic_to_v1
+
+__all__ = ["ALIASES", "CLASSIC_VERSIONS", "ConversionFailed", "convert"]
+
+#: Versions whose specs list panels with grid positions.
+CLASSIC_VERSIONS: Final = ("v0alpha1", "v1alpha1", "v1beta1", "v1")
+
+#: Conversion of the spec of one version to another version.
+_Step = Callable[[Mapping[str, Any], ConversionContext], Mapping[str, Any]]
+
+#: The version that has the same specs, by its alias.
+ALIASES: Final = {"v1alpha1": "v1", "v1beta1": "v1"}
+
+
+def convert(spec: Mapping[str, Any], source: str, target: str, context: ConversionContext) -> Mapping[str, Any]:
+    """Return the spec of version ``source`` in version ``target``. The result may share parts with ``spec``.
+
+    Raises ConversionFailed if the spec is broken, or if no chain of conversions leads from one version to the other.
+    """
+    for step in _chain(ALIASES.get(source, source), ALIASES.get(target, target)):
+        spec = step(spec, context)
+    return spec
+
+
+def _unchanged(spec: Mapping[str, Any], context: ConversionContext) -> Mapping[str, Any]:
+    del context
+    return spec
+
+
+#: The conversions between neighbouring versions, by source and target.
+_STEPS: Final[Mapping[tuple[str, str], _Step]] = {
+    ("v0alpha1", "v1"): classic_to_v1,
+    ("v1", "v0alpha1"): _unchanged,
+    ("v1", "v2alpha1"): classic_to_elements,
+    ("v2alpha1", "v1"): elements_to_classic,
+    ("v2alpha1", "v2beta1"): upgrade(v2beta1.DIFFERENCES),
+    ("v2beta1", "v2alpha1"): downgrade(v2beta1.DIFFERENCES),
+    ("v2beta1", "v2"): upgrade(v2.DIFFERENCES),
+    ("v2", "v2beta1"): downgrade(v2.DIFFERENCES),
+}
+
+
+@cache
+def _chain(source: str, target: str) -> Sequence[_Step]:
+    """Return the conversions on the shortest way between two versions."""
+    chains: dict[str, Sequence[_Step]] = {source: ()}
+    for version in (reached := [source]):
+        for (start, end), step in _STEPS.items():
+            if start == version and end not in chains:
+                chains[end] = (*chains[version], step)
+                reached.append(end)
+    if target not in chains:
+        raise ConversionFailed(f"a dashboard of {source} has no form in {target}; read it in {source}")
+    return chains[target]

@@ -1,0 +1,116 @@
+"""Inputs of exported dashboards: placeholders such as ``${DS_PROMETHEUS}``, which an import replaces by values."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from dashwright.common.errors import BadRequest, TooLarge
+from dashwright.common.json_shapes import object_at, objects_of
+from dashwright.common.kinds.registry import DASHBOARD
+
+MAX_LIBRARY_PANELS: Final = 1000
+"""Limit on the library panels that one import creates, each in a transaction of its own."""
+
+_ANY_TYPE: Final = "*"
+_CONSTANT: Final = "constant"
+_PLACEHOLDER: Final = re.compile(r"\$\{([^{}]*)\}")
+_EXPORT_MEMBERS: Final = frozenset({"__inputs", "__elements", "__requires"})
+#: Members that name the object on the server that exported it.
+_IDENTITY_MEMBERS: Final = frozenset({"id", "version"})
+
+
+class InputValue(NamedTuple):
+    """The value of an input, as the client sent it."""
+
+    name: str
+    #: The type of the input, such as ``datasource``; ``*`` for any.
+    type: str
+    value: str
+
+
+class ExportedPanel(NamedTuple):
+    """A library panel that an exported dashboard contains."""
+
+    uid: str
+    name: str
+    model: Mapping[str, Any]
+
+
+class ResolvedDashboard(NamedTuple):
+    """A dashboard with the values of its inputs, and without the members that only an export has."""
+
+    spec: Mapping[str, Any]
+    #: The library panels in the export that the dashboard shows.
+    panels: Sequence[ExportedPanel]
+
+
+def resolve(dashboard: Mapping[str, Any], inputs: Sequence[InputValue], *, max_characters: int) -> ResolvedDashboard:
+    """Return the dashboard with the values of its inputs.
+
+    A constant without a value has the value in the export. Raises BadRequest for another input without a value, and for too many library
+    panels or two with one name. Raises TooLarge if the values add more than ``max_characters``.
+    """
+    values = {name: _value_of(declared, name, inputs) for declared in objects_of(dashboard.get("__inputs")) if (name := _name_of(declared))}
+    resolved = _Resolver(values, max_characters).resolve(dashboard)
+    spec = {key: value for key, value in resolved.items() if key not in _EXPORT_MEMBERS | _IDENTITY_MEMBERS}
+    panels = _shown_panels(spec, object_at(resolved, "__elements"))
+    if len(panels) > MAX_LIBRARY_PANELS:
+        raise BadRequest(f"the dashboard contains {len(panels)} library panels; an import creates at most {MAX_LIBRARY_PANELS}")
+    names = [panel.name for panel in panels]
+    if len(set(names)) < len(names):
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise BadRequest(f"two library panels have the name {duplicate[:100]!r}; give each its own name")
+    return ResolvedDashboard(spec, panels)
+
+
+def _name_of(declared: Mapping[str, Any]) -> str:
+    name = declared.get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _value_of(declared: Mapping[str, Any], name: str, inputs: Sequence[InputValue]) -> str:
+    input_type = declared.get("type")
+    for sent in inputs:
+        if sent.name == name and sent.type in (input_type, _ANY_TYPE):
+            return sent.value
+    default = declared.get("value")
+    if input_type == _CONSTANT and isinstance(default, str):
+        return default
+    raise BadRequest(f"Dashboard input missing: send a value for the input {name[:100]!r} of type {str(input_type)[:100]!r} in inputs")
+
+
+class _Resolver:
+    """A replacement of placeholders in all strings of a tree, with a limit on the characters that it adds."""
+
+    def __init__(self, values: Mapping[str, str], max_characters: int) -> None:
+        self._values = values
+        self._max_characters = max_characters
+        self._added_characters = 0
+
+    def resolve(self, node: Any) -> Any:
+        """Return a tree with the values. Keys of objects, and placeholders of other names, are unchanged. Raises TooLarge."""
+        if isinstance(node, str):
+            return _PLACEHOLDER.sub(self._replacement, node) if "${" in node else node
+        if isinstance(node, dict):
+            return {key: self.resolve(value) for key, value in node.items()}
+        return [self.resolve(item) for item in node] if isinstance(node, list) else node
+
+    def _replacement(self, match: re.Match[str]) -> str:
+        value = self._values.get(match[1])
+        if value is None:
+            return match[0]
+        self._added_characters += len(value)
+        if self._added_characters > self._max_characters:
+            raise TooLarge(f"the values of the inputs add more than {self._max_characters} characters; send shorter values")
+        return value
+
+
+def _shown_panels(spec: Mapping[str, Any], elements: Mapping[str, Any]) -> list[ExportedPanel]:
+    """Return the library panels in an export that the dashboard shows. A panel that the export does not contain may be stored already."""
+    panels = []
+    for uid in DASHBOARD.extract(spec).refs:
+        element = object_at(elements, uid)
+        model = object_at(element, "model")
+        if model:
+            panels.append(ExportedPanel(uid, _name_of(element) or uid, model))
+    return panels

@@ -1,0 +1,117 @@
+"""Built-in types of data sources and panels, in the form in which Grafana lists its plugins."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from dashwright.common.models.api_model import ApiModel
+
+
+class PluginAuthor(ApiModel):
+    """The author of a type."""
+
+    name: str = "Dashwright"
+    url: str = ""
+
+
+class PluginLink(ApiModel):
+    """A page about a type."""
+
+    name: str
+    url: str
+
+
+class PluginLogos(ApiModel):
+    """The addresses of the logo of a type."""
+
+    small: str
+    large: str
+
+
+class PluginBuild(ApiModel):
+    """The build of a type: empty, since all types are built in."""
+
+    time: int | None = Field(default=None, description="Never set")
+
+
+class PluginScreenshot(ApiModel):
+    """A picture of a type."""
+
+    name: str
+    path: str
+
+
+class PluginInfo(ApiModel):
+    """The description of a type."""
+
+    author: PluginAuthor = PluginAuthor()
+    description: str
+    links: list[PluginLink]
+    logos: PluginLogos
+    build: PluginBuild = PluginBuild()
+    screenshots: list[PluginScreenshot] = Field(default=[], description="Always empty")
+    version: str = Field(description="The version of the API, which clients parse")
+    updated: str = ""
+    keywords: list[str]
+
+
+class PluginExtensions(ApiModel):
+    """Extensions that a type requires."""
+
+    exposed_components: list[str] = Field(default=[], description="Always empty")
+
+
+class PluginDependencies(ApiModel):
+    """Requirements of a type."""
+
+    grafana_dependency: str = ""
+    grafana_version: str = "*"
+    plugins: list[str] = Field(default=[], description="Always empty")
+    extensions: PluginExtensions = PluginExtensions()
+
+
+class _PluginHead(ApiModel):
+    """The members that a type has both in the list and alone. It is part of the product, so it is always enabled and signed."""
+
+    name: str
+    type: Literal["datasource", "panel"]
+    id: str
+    enabled: bool = True
+    pinned: bool = False
+    info: PluginInfo
+    dependencies: PluginDependencies = PluginDependencies()
+    latest_version: str = ""
+    has_update: bool = False
+    default_nav_url: str
+    state: str = ""
+    signature: Literal["internal"] = "internal"
+    signature_type: str = ""
+    signature_org: str = ""
+    angular_detected: bool = False
+
+
+class PluginItem(_PluginHead):
+    """A built-in type in a list."""
+
+    category: str = Field(default="", description="tsdb or sql for data sources, empty for panels")
+
+
+class PluginInclude(ApiModel):
+    """A dashboard or page that a plugin brings."""
+
+    name: str
+    type: str
+
+
+class PluginShape(_PluginHead):
+    """A built-in type with its settings."""
+
+    auto_enabled: bool = False
+    module: str = Field(description="The address of the program for browsers in Grafana; there is no such program here")
+    base_url: str
+    includes: list[PluginInclude] = Field(default=[], description="Always empty")
+    extensions: PluginExtensions = PluginExtensions()
+    json_data: dict[str, str] = Field(default={}, description="Always empty: the types have no settings")
+    secure_json_fields: dict[str, bool] = Field(default={}, description="Always empty")
+    loading_strategy: str = "script"
+    translations: dict[str, str] = Field(default={}, description="Always empty")

@@ -1,0 +1,59 @@
+"""Contexts of conversions: what the gateway knows of the data sources and library panels to which dashboards refer."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+
+from dashwright.api.stores import library_elements
+from dashwright.common.conversion.context import ConversionContext, DataSourceIndex, KnownDataSource
+from dashwright.common.conversion.scope import ConversionScope, enter_scope
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import org_of
+from dashwright.common.single_flight import SingleFlight
+from dashwright.common.stores import changes, data_sources
+from dashwright.common.stores.changes import StreamName
+
+#: Seconds after which the objects of a namespace are read again. Other gateways may have changed them.
+_MAX_AGE_SECONDS: Final = 5.0
+
+
+class ConversionContexts:
+    """The context of each namespace, read from the database when requests need it."""
+
+    def __init__(self, database: Database, cache_bytes: int) -> None:
+        self._database = database
+        self._scope = ConversionScope(cache_bytes)
+        self._read_at: dict[str, float] = {}
+        #: The resource version up to which library panels were read, by namespace. They are read again after a change only.
+        self._heads: dict[str, int] = {}
+        self._panels: dict[str, Mapping[str, str]] = {}
+        self._reads: SingleFlight[str, None] = SingleFlight()
+
+    async def enter(self, namespace: str) -> None:
+        """Let the running request convert dashboards of a namespace. Lists of all namespaces have no context of their own."""
+        read_at = self._read_at.get(namespace)
+        if read_at is None or asyncio.get_running_loop().time() - read_at > _MAX_AGE_SECONDS:
+            await self._reads.run(namespace, lambda: self._read(namespace))
+        enter_scope(self._scope)
+
+    async def _read(self, namespace: str) -> None:
+        org_id = org_of(namespace)
+        if org_id is None:
+            return
+        async with self._database.connection() as connection:
+            stored = await data_sources.list_all(connection, org_id)
+            head = await changes.head(connection, StreamName.OBJECTS, namespace)
+            if head != self._heads.get(namespace):
+                self._panels[namespace] = await library_elements.list_repeated(connection, namespace)
+                self._heads[namespace] = head
+        known = tuple(
+            KnownDataSource(source.uid, source.fields.type, source.name, is_default=source.fields.is_default) for source in stored
+        )
+        panels = self._panels[namespace]
+        context = ConversionContext(
+            DataSourceIndex(known), {name: orjson.loads(body) for name, body in panels.items()}, repr((known, panels))
+        )
+        self._scope.set_context(namespace, context)
+        self._read_at[namespace] = asyncio.get_running_loop().time()

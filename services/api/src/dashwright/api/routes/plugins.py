@@ -1,0 +1,81 @@
+"""``/api/plugins``: the built-in types of data sources and panels. Nothing can be installed."""
+
+from typing import Any, Final
+
+from dashwright.api.domain.data_source_types import DEFAULT_LOGO
+from dashwright.api.domain.panel_types import DRAWN_TYPES, PanelType
+from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
+from dashwright.api.http.routing import SIGNED_IN, Operation, Route
+from dashwright.api.models.plugins import PluginInfo, PluginItem, PluginLink, PluginLogos, PluginShape
+from dashwright.common.errors import NotFound
+from dashwright.common.models.data_source_types import POSTGRESQL, PROMETHEUS, SUPPORTED_TYPES, DataSourceType
+
+_TAG: Final = "plugins"
+_CATEGORIES: Final = {PROMETHEUS.id: "tsdb", POSTGRESQL.id: "sql"}
+_QUERY: Final = {
+    "type": "datasource or panel",
+    "core": "0: only types that are not built in, of which there are none",
+    "enabled": "0: only disabled types, of which there are none",
+    "embedded": "has no effect: no type is part of another",
+}
+
+
+def routes(*, reported_version: str) -> list[Route]:
+    """Return the routes. ``reported_version`` is the version that clients parse."""
+    heads = [
+        *(_data_source_head(source_type, reported_version) for source_type in SUPPORTED_TYPES),
+        *(_panel_head(panel_type, reported_version) for panel_type in DRAWN_TYPES),
+    ]
+    heads.sort(key=lambda head: str(head["name"]).lower())
+    items = [PluginItem(**head, category=_CATEGORIES.get(head["id"], "")) for head in heads]
+    shapes_by_id = {head["id"]: _shape(head) for head in heads}
+    names = {alias: shapes_by_id[source_type.id] for source_type in SUPPORTED_TYPES for alias in source_type.aliases} | shapes_by_id
+
+    async def list_all(call: Call) -> Response:
+        has_match = "0" not in (call.query.get("core"), call.query.get("enabled"))
+        wanted_type = call.query.get("type") or None
+        return json_response([item for item in items if has_match and wanted_type in (None, item.type)])
+
+    async def get_settings(call: Call) -> Response:
+        shape = names.get(call.parameters["id"])
+        if shape is None:
+            raise NotFound("Plugin not found, no installed plugin with that id")
+        return json_response(shape)
+
+    listing = Operation(
+        "getPlugins",
+        "the built-in types of data sources and panels, by name",
+        _TAG,
+        responses={200: list[PluginItem]},
+        query=_QUERY,
+    )
+    settings = Operation("getPluginSettings", "one built-in type", _TAG, responses={200: PluginShape}, errors=(404,))
+    return [
+        Route("GET", "/api/plugins", list_all, SIGNED_IN, listing),
+        Route("GET", "/api/plugins/{id}/settings", get_settings, SIGNED_IN, settings),
+    ]
+
+
+def _data_source_head(source_type: DataSourceType, version: str) -> dict[str, Any]:
+    return _head(source_type.id, source_type.name, "datasource", f"Data sources of the type {source_type.name}", source_type.logo, version)
+
+
+def _panel_head(panel_type: PanelType, version: str) -> dict[str, Any]:
+    return _head(panel_type.id, panel_type.name, "panel", panel_type.description, DEFAULT_LOGO, version)
+
+
+def _head(id_: str, name: str, type_: str, description: str, logo: str, version: str) -> dict[str, Any]:
+    """Return the members that a type has both in the list and alone."""
+    info = PluginInfo(
+        description=description,
+        links=[PluginLink(name="Operations of the API", url="/docs")],
+        logos=PluginLogos(small=logo, large=logo),
+        version=version,
+        keywords=[name.lower(), type_],
+    )
+    return {"name": name, "type": type_, "id": id_, "info": info, "default_nav_url": f"/plugins/{id_}/"}
+
+
+def _shape(head: dict[str, Any]) -> PluginShape:
+    return PluginShape(**head, module=f"core:plugin/{head['id']}", base_url=f"public/plugins/{head['id']}")

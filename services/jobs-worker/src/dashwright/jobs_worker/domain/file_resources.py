@@ -1,0 +1,100 @@
+"""All resources of a file. A YAML file may have many documents, and each of them may be a resource."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dashwright.common.errors import DashwrightError, Invalid
+from dashwright.jobs_worker.domain.file_forms import check_size, decode_text
+from dashwright.jobs_worker.domain.objects import Key
+from dashwright.jobs_worker.domain.recognition import NoResource
+from dashwright.jobs_worker.domain.resource import Resource, ResourceReader
+from dashwright.jobs_worker.domain.yaml_documents import YamlDocument, split_documents
+
+_MAX_MESSAGES: Final = 5
+"""Limit on the documents whose faults are described."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileResources:
+    """The content of a file: at least one resource, and the faults of its other documents."""
+
+    resources: Sequence[Resource]
+    #: Faults of invalid documents, empty if all are valid.
+    fault: str = ""
+    #: Hint on the documents without a resource, or empty.
+    remark: str = ""
+
+
+def read_resources(reader: ResourceReader, path: str, body: bytes) -> FileResources:
+    """Return the resources of a file.
+
+    Raises what ``ResourceReader.read`` raises if the file has no valid resource.
+    """
+    text, documents = documents_of(reader, path, body)
+    if len(documents) < 2:
+        return FileResources([reader.read(path, body)])
+    resources: list[Resource] = []
+    faults: list[str] = []
+    remarks: list[str] = []
+    for document in documents:
+        try:
+            resources.append(_read_document(reader, path, text, document, names_lines=len(faults) < _MAX_MESSAGES))
+        except NoResource as no_resource:
+            if no_resource.remark:
+                remarks.append(f"document {document.number} at line {document.line}: {no_resource.remark}")
+        except DashwrightError as fault:
+            if fault.is_server_error:
+                raise
+            faults.append(f"document {document.number} at line {document.line}: {fault.message}")
+    if not resources and not faults:
+        raise NoResource("none of its documents holds a dashboard or another resource", _joined(remarks))
+    if not resources:
+        raise Invalid(_joined(faults))
+    return FileResources(resources, _joined(faults), _joined(remarks))
+
+
+def documents_of(reader: ResourceReader, path: str, body: bytes) -> tuple[str, Sequence[YamlDocument]]:
+    """Return the text of a file and its documents; no documents for JSON. Raises Invalid or TooLarge."""
+    check_size(len(body), reader.max_file_bytes)
+    if path.endswith(".json"):
+        return "", ()
+    text = decode_text(body)
+    return text, split_documents(text)
+
+
+def document_of(reader: ResourceReader, path: str, body: bytes, key: Key) -> tuple[str, YamlDocument] | None:
+    """Return the text of a file and the document of an object in it; None if the file has only one document.
+
+    Raises Invalid if none of the documents is the object.
+    """
+    text, documents = documents_of(reader, path, body)
+    if len(documents) < 2:
+        return None
+    for document in documents:
+        try:
+            if _read_document(reader, path, text, document, names_lines=False).key == key:
+                return text, document
+        except DashwrightError as fault:
+            if fault.is_server_error:
+                raise
+    raise Invalid(f"none of the documents of {path} is {key.name!r}: sync the repository, then look at the object again")
+
+
+def _read_document(reader: ResourceReader, path: str, text: str, document: YamlDocument, *, names_lines: bool) -> Resource:
+    """Return the resource of a document. With ``names_lines`` the lines in errors are those of the file."""
+    named_reader = replace(reader, needs_names=True)
+    try:
+        return named_reader.read_text(path, document.content(text))
+    except NoResource:
+        raise
+    except Invalid:
+        if not names_lines:
+            raise
+        # Only few documents are read again: the empty lines before all documents together may be many times the text.
+        return named_reader.read_text(path, document.padded_content(text))
+
+
+def _joined(messages: Sequence[str]) -> str:
+    described = "; ".join(messages[:_MAX_MESSAGES])
+    return described if len(messages) <= _MAX_MESSAGES else f"{described}; and {len(messages) - _MAX_MESSAGES} more documents"

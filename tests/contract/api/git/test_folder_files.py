@@ -1,0 +1,201 @@
+"""``_folder.json`` with a real git server: folders have the name and title of their file through syncs, moves and requests."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_exports import Export, counts, export, list_files
+from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, run_sync
+from tests.servers.git import GitServer, Work, git
+
+__all__ = ["export"]
+
+FILES = f"{REPOSITORIES}/team/files"
+FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+Started = Callable[..., Awaitable[Work]]
+
+
+@pytest.fixture
+async def started(git_api: Api, git_server: GitServer) -> Started:
+    """Return a function that creates a repository with these files, and syncs it."""
+
+    async def start(files: dict[str, str | bytes | None]) -> Work:
+        work = git_server.make("team.git")
+        work.commit(files)
+        spec = {"title": "Team", "type": "githost", "workflows": ["write"], "sync": {"enabled": True, "target": "instance"}}
+        spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
+        assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
+        assert (await run_sync(git_api))["state"] == "success"
+        return work
+
+    return start
+
+
+def folder_file(name: str, title: str, **spec: str) -> str:
+    tree = {"kind": "Folder", "apiVersion": "folder.grafana.app/v1", "metadata": {"name": name}, "spec": {"title": title, **spec}}
+    return json.dumps(tree, indent=2)
+
+
+def content(server: GitServer, path: str) -> Any:
+    return json.loads(git(server.root / "team.git", "show", f"main:{path}"))
+
+
+async def folders(api: Api) -> dict[str, tuple[str, str, str]]:
+    """Return path, title and parent of each folder by name."""
+    _, found = await api("GET", FOLDERS)
+    described = {}
+    for item in found["items"]:
+        notes = item["metadata"]["annotations"]
+        described[item["metadata"]["name"]] = (
+            notes.get("grafana.app/sourcePath", ""),
+            item["spec"]["title"],
+            notes.get("grafana.app/folder", ""),
+        )
+    return described
+
+
+async def folder_of(api: Api, name: str) -> str:
+    _, found = await api("GET", f"{DASHBOARDS}/{name}")
+    return str(found["metadata"]["annotations"].get("grafana.app/folder", ""))
+
+
+@pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
+async def test_a_moved_and_renamed_directory_keeps_its_folder_and_access_rules(
+    git_api: Api, started: Started, *, incremental: bool
+) -> None:
+    """The folder has the name, title and description of its file; the directory moves with all files changed."""
+    work = await started({"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")})
+    _, found = await git_api("GET", f"{FOLDERS}/team-web")
+    assert found["spec"] == {"title": "The Web", "description": "All"}
+    rules = [{"builtInRole": "Viewer", "permission": "Edit"}]
+    assert (await git_api("POST", "/api/access-control/folders/team-web", {"permissions": rules}))[0] == 200
+    rules_before = await git_api("GET", "/api/access-control/folders/team-web")
+    work.commit(
+        {
+            "web/_folder.json": None,
+            "web/a.json": None,
+            "all/site/_folder.json": folder_file("team-web", "Site"),
+            "all/site/a.json": dashboard("a", "A2"),
+        }
+    )
+    status = await run_sync(git_api, incremental=incremental)
+    assert status["state"] == "success", status
+    stored = await folders(git_api)
+    assert stored["team-web"][:2] == ("all/site", "Site")
+    assert (await folder_of(git_api, "a"), len(stored)) == ("team-web", 2)
+    assert await git_api("GET", "/api/access-control/folders/team-web") == rules_before
+    assert len(rules_before[1]) == 1
+
+
+async def test_exchanged_names_exchange_the_folders(git_api: Api, started: Started) -> None:
+    """The folder above becomes the one below in one incremental sync, and unchanged dashboards are in the other folder."""
+    rest: dict[str, str | bytes | None] = {"a/1.json": dashboard("d1", "1"), "a/b/2.json": dashboard("d2", "2")}
+    work = await started({"a/_folder.json": folder_file("x", "X"), "a/b/_folder.json": folder_file("y", "Y"), **rest})
+    work.commit({"a/_folder.json": folder_file("y", "Y"), "a/b/_folder.json": folder_file("x", "X")})
+    assert (await run_sync(git_api, incremental=True))["state"] == "success"
+    assert await folders(git_api) == {"y": ("a", "Y", ""), "x": ("a/b", "X", "y")}
+    assert (await folder_of(git_api, "d1"), await folder_of(git_api, "d2")) == ("y", "x")
+
+
+async def test_a_file_without_effect_is_a_warning_until_it_is_corrected(git_api: Api, started: Started) -> None:
+    """The job succeeds with a warning in the summary of folders, and the unmanaged folder of that name is unchanged."""
+    assert (await git_api("POST", "/api/folders", {"uid": "theirs", "title": "Theirs"}))[0] == 200
+    work = await started({"a.json": dashboard("a", "A")})
+    work.commit({"x/_folder.json": folder_file("theirs", "X"), "x/1.json": dashboard("d1", "1"), "y/_folder.json": "{"})
+    status = await run_sync(git_api, incremental=True)
+    (summary,) = (entry for entry in status["summary"] if entry["resource"] == "folders")
+    assert (status["state"], summary["create"], summary["warning"], len(summary["warnings"])) == ("success", 1, 2, 2)
+    assert await folder_of(git_api, "d1") not in ("", "theirs")
+    assert (await folders(git_api))["theirs"] == ("", "Theirs", "")
+    assert (await git_api("DELETE", "/api/folders/theirs"))[0] == 200
+    work.commit({"y/_folder.json": folder_file("why", "Y")})
+    assert "warnings" not in (await run_sync(git_api, incremental=True))["summary"][-1]
+    assert (await folder_of(git_api, "d1"), (await folders(git_api))["why"]) == ("theirs", ("y", "Y", ""))
+
+
+async def test_requests_write_the_files_of_folders(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A created directory gets a file, whose title can be changed; its uid cannot, and invalid content is refused."""
+    await started({"a.json": dashboard("a", "A")})
+    status, found = await git_api("POST", f"{FILES}/deep/er/")
+    assert (status, found["resource"]["type"]["kind"]) == (200, "Folder"), found
+    name = content(git_server, "deep/er/_folder.json")["metadata"]["name"]
+    assert (await folders(git_api))[name][:2] == ("deep/er", "er")
+    body = json.loads(folder_file(name, "Deeper", description="New"))
+    status, found = await git_api("PUT", f"{FILES}/deep/er/_folder.json", body)
+    assert (status, found["resource"]["dryRun"]["metadata"]["name"]) == (200, name), found
+    assert (await folders(git_api))[name][:2] == ("deep/er", "Deeper")
+    assert content(git_server, "deep/er/_folder.json")["spec"] == {"title": "Deeper", "description": "New"}
+    status, found = await git_api("GET", f"{FILES}/deep/er/_folder.json")
+    assert (status, found["resource"]["file"]["spec"]["title"], found.get("errors")) == (200, "Deeper", None)
+    refused = [folder_file("other", "Deeper"), folder_file(name, "x" * 5001), folder_file("x" * 41, "T"), dashboard("b", "B"), "{"]
+    commits = git(git_server.root / "team.git", "rev-list", "--count", "main")
+    for text in refused:
+        assert (await git_api("PUT", f"{FILES}/deep/er/_folder.json", data=text.encode()))[0] in (400, 422), text
+    assert git(git_server.root / "team.git", "rev-list", "--count", "main") == commits
+    assert (await git_api("POST", f"{FILES}/else/", params={"originalPath": "deep/er/"}))[0] == 200
+    assert (await folders(git_api))[name][:2] == ("else", "Deeper")
+    assert (await git_api("DELETE", f"{FILES}/else/"))[0] == 200
+    assert name not in await folders(git_api)
+
+
+async def test_an_edited_dashboard_leaves_the_folder_as_it_is(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """An edit examines the directory of the dashboard only, and the folder keeps name, title and description."""
+    await started({"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")})
+    before = await git_api.sql("select generation from resource where name = 'team-web'")
+    _, found = await git_api("GET", f"{DASHBOARDS}/a")
+    found["spec"]["title"] = "A2"
+    assert (await git_api("PUT", f"{DASHBOARDS}/a", found))[0] == 200
+    assert content(git_server, "web/a.json")["title"] == "A2"
+    assert (await git_api("DELETE", f"{DASHBOARDS}/a"))[0] == 200
+    assert await git_api.sql("select generation from resource where name = 'team-web'") == before
+    assert (await folders(git_api))["team-web"] == ("web", "The Web", "")
+
+
+async def test_an_export_with_names_writes_the_files_of_folders(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """The folders keep names, titles that no directory can have, and descriptions; a sync and a move of a directory change none."""
+    spec = {"title": "A/B: the Web", "description": "All of it"}
+    assert (await git_api("POST", FOLDERS, {"metadata": {"name": "web"}, "spec": spec}))[0] == 201
+    assert (await git_api("POST", "/api/folders", {"uid": "none", "title": "Empty"}))[0] == 200
+    body = {"metadata": {"name": "a", "annotations": {"grafana.app/folder": "web"}}, "spec": {"title": "A", "panels": []}}
+    assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v0alpha1"), body))[0] == 201
+    before = await folders(git_api)
+    status = await export(identifier=True)
+    assert (status["state"], counts(status, "folders")) == ("success", {"create": 2}), status
+    assert list_files(git_server) == ["A-B- the Web/_folder.json", "A-B- the Web/a.json", "Empty/_folder.json"]
+    assert content(git_server, "A-B- the Web/_folder.json") == {
+        "apiVersion": "folder.grafana.app/v1beta1",
+        "kind": "Folder",
+        "metadata": {"name": "web"},
+        "spec": spec,
+    }
+    synced_status = await run_sync(git_api)
+    assert (synced_status["state"], counts(synced_status), counts(synced_status, "folders")) == ("success", {"noop": 1}, {"noop": 2})
+    after = await folders(git_api)
+    assert {name: title for name, (_, title, _) in after.items()} == {name: title for name, (_, title, _) in before.items()}
+    work = Work(git_server.root / "team.git.work")
+    git(work.folder, "pull", "--quiet", "origin", "main")
+    git(work.folder, "mv", "A-B- the Web", "web")
+    work.push()
+    assert (await run_sync(git_api, incremental=True))["state"] == "success"
+    assert (await folders(git_api))["web"] == ("web", "A/B: the Web", "")
+    assert await folder_of(git_api, "a") == "web"
+
+
+async def test_a_repeated_export_changes_only_files_of_its_own_folders(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """A new title is written; a file that names another folder is an error of the folder, and is kept."""
+    for name in ("one", "two"):
+        assert (await git_api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200
+    assert counts(await export(branch="side", identifier=True), "folders") == {"create": 2}
+    _, found = await git_api("GET", f"{FOLDERS}/one")
+    found["spec"]["description"] = "New"
+    assert (await git_api("PUT", f"{FOLDERS}/one", found))[0] == 200
+    assert counts(await export(branch="side", identifier=True), "folders") == {"update": 1, "noop": 1}
+    work = Work(git_server.root / "team.git.work")
+    git(work.folder, "fetch", "--quiet", "origin", "side:side")
+    git(work.folder, "checkout", "--quiet", "side")
+    work.commit({"two/_folder.json": folder_file("other", "Other")}, branch="side")
+    status = await export(branch="side", identifier=True)
+    assert (status["state"], counts(status, "folders")) == ("error", {"noop": 1, "error": 1})
+    assert json.loads(git(git_server.root / "team.git", "show", "side:two/_folder.json"))["metadata"]["name"] == "other"

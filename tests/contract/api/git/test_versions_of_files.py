@@ -1,0 +1,37 @@
+"""Dashboards of every version in JSON and YAML, in one branch of a real git server."""
+
+import json
+from typing import Any
+
+from tests.contract.api.conftest import Api
+from tests.contract.api.git.test_folder_files import Started, started
+from tests.contract.api.test_sync_from_git import DASHBOARDS
+
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.yaml import write_yaml
+
+__all__ = ["started"]
+
+
+def resource(version: str, name: str) -> dict[str, Any]:
+    """Return a dashboard in the form of the version: with elements and a layout in v2 and its drafts, else classic."""
+    elements: dict[str, Any] = {"elements": {}, "layout": {"kind": "GridLayout", "spec": {"items": []}}}
+    spec = {"title": name, **(elements if version.startswith("v2") else {"panels": [], "schemaVersion": 42})}
+    return {"apiVersion": DASHBOARD.api_version(version), "kind": "Dashboard", "metadata": {"name": name}, "spec": spec}
+
+
+async def test_files_of_every_version_are_stored(git_api: Api, started: Started) -> None:
+    """Each is stored without error and served in its own version with every member of its file."""
+    trees = [resource(version, f"{version}-{suffix}") for version in DASHBOARD.versions for suffix in ("json", "yaml")]
+    files: dict[str, str | bytes | None] = {
+        f"all/{tree['metadata']['name']}.{tree['metadata']['name'].partition('-')[2]}": (
+            json.dumps(tree) if tree["metadata"]["name"].endswith("json") else write_yaml(tree)
+        )
+        for tree in trees
+    }
+    await started(files)
+    for tree in trees:
+        version, name = tree["apiVersion"].partition("/")[2], tree["metadata"]["name"]
+        status, found = await git_api("GET", f"{DASHBOARDS.replace('v2alpha1', version)}/{name}")
+        assert (status, found["apiVersion"]) == (200, tree["apiVersion"]), found
+        assert found["spec"].items() >= tree["spec"].items()

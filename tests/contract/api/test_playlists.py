@@ -1,0 +1,117 @@
+"""Playlists in the classic API and in the resource API, which serve the same objects."""
+
+import asyncio
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import Api, StartApi
+
+from dashwright.common.identity import Role
+
+PATH: Final = "/api/playlists"
+STORED: Final = "/apis/playlist.grafana.app/{}/namespaces/default/playlists"
+NOT_FOUND: Final = (404, {"message": "playlist not found"})
+ITEMS: Final = [{"type": "dashboard_by_uid", "value": "d1"}, {"type": "dashboard_by_tag", "value": "team a"}]
+BODY: Final = {"name": "Wall", "interval": "5m", "items": ITEMS}
+
+
+async def create(api: Api, **members: Any) -> str:
+    status, body = await api("POST", PATH, {**BODY, **members})
+    assert status == 200, body
+    return str(body["uid"])
+
+
+async def test_a_playlist_is_created_replaced_and_deleted(api: Api) -> None:
+    """Each response has the stored playlist; a replacement leaves nothing of the previous items."""
+    status, created = await api("POST", PATH, {**BODY, "items": [{**ITEMS[0], "title": "ignored"}, ITEMS[1]]})
+    uid = created["uid"]
+    assert (status, created) == (200, {"uid": uid, "name": "Wall", "interval": "5m", "items": ITEMS})
+    assert await api("GET", f"{PATH}/{uid}") == (200, created)
+    assert await api("GET", f"{PATH}/{uid}/items") == (200, ITEMS)
+    changed = {"uid": uid, "name": "Hall", "interval": "1h30m", "items": [{"type": "dashboard_by_id", "value": "7"}]}
+    assert await api("PUT", f"{PATH}/{uid}", {**changed, "uid": "other"}) == (200, changed)
+    assert await api("GET", f"{PATH}/{uid}") == (200, changed)
+    assert await api("GET", PATH) == (200, [{"uid": uid, "name": "Hall", "interval": "1h30m"}])
+    assert await api("DELETE", f"{PATH}/{uid}") == (200, {})
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/items")):
+        assert await api(method, f"{PATH}/{uid}{path}") == NOT_FOUND
+    assert await api("PUT", f"{PATH}/{uid}", BODY) == NOT_FOUND
+
+
+@pytest.mark.parametrize("version", ["v1", "v0alpha1"])
+async def test_both_apis_have_the_same_playlists(api: Api, version: str) -> None:
+    """A playlist of one API is found in the other one; labels that the classic API cannot show are kept."""
+    path = STORED.format(version)
+    uid = await create(api)
+    _, listed = await api("GET", path)
+    (item,) = listed["items"]
+    assert (item["kind"], item["apiVersion"], item["status"]) == ("Playlist", f"playlist.grafana.app/{version}", {})
+    assert (item["metadata"]["name"], item["spec"]) == (uid, {"title": "Wall", "interval": "5m", "items": ITEMS})
+    labelled = {"metadata": {"name": "p2", "labels": {"a": "b"}}, "spec": {"title": "A", "interval": "30s", "items": []}}
+    assert (await api("POST", path, labelled))[0] == 201
+    assert await api("GET", f"{PATH}?query=a") == (
+        200,
+        [{"uid": "p2", "name": "A", "interval": "30s"}, {"uid": uid, "name": "Wall", "interval": "5m"}],
+    )
+    assert await api("GET", f"{PATH}?query=WA&limit=1") == (200, [{"uid": uid, "name": "Wall", "interval": "5m"}])
+    assert (await api("PUT", f"{PATH}/p2", BODY))[0] == 200
+    _, changed = await api("GET", f"{path}/p2")
+    assert (changed["metadata"]["labels"], changed["metadata"]["generation"], changed["spec"]["title"]) == ({"a": "b"}, 2, "Wall")
+
+
+@pytest.mark.parametrize(
+    ("members", "status", "message"),
+    [
+        ({"name": None}, 400, "bad request data"),
+        ({"interval": None}, 400, "bad request data"),
+        ({"items": [{"type": "dashboard_by_name", "value": "x"}]}, 400, "bad request data"),
+        ({"items": [{"type": "dashboard_by_uid"}]}, 400, "bad request data"),
+        ({"uid": "a b"}, 400, "uid contains illegal characters"),
+        ({"name": " "}, 422, "spec.title: Required value"),
+        ({"name": "n" * 256}, 422, "spec.title: Invalid value"),
+        ({"interval": "soon"}, 422, 'spec.interval: Invalid value: "soon"'),
+        ({"interval": ""}, 422, "spec.interval: Invalid value"),
+        ({"items": [{"type": "dashboard_by_uid", "value": ""}]}, 422, "spec.items[0].value: Invalid value"),
+        ({"items": [{"type": "dashboard_by_uid", "value": "x"}] * 501}, 422, "spec.items: Invalid value: 501"),
+    ],
+)
+async def test_invalid_playlists_are_refused(api: Api, members: Any, status: int, message: str) -> None:
+    """The response has the reason, and nothing is stored."""
+    found, response = await api("POST", PATH, {**BODY, **members})
+    assert (found, message in response["message"]) == (status, True), response
+    assert await api("GET", PATH) == (200, [])
+
+
+async def test_a_used_uid_is_refused(api: Api) -> None:
+    """A uid is unique in its organization, and free in another one."""
+    assert await create(api, uid="p1") == "p1"
+    assert (await api("POST", PATH, {**BODY, "uid": "p1", "name": "Second"}))[0] == 409
+    assert await api("GET", PATH) == (200, [{"uid": "p1", "name": "Wall", "interval": "5m"}])
+    other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
+    assert await api("GET", PATH, auth=other) == (200, [])
+    assert (await api("POST", PATH, {**BODY, "uid": "p1"}, auth=other))[0] == 200
+
+
+async def test_viewers_read_and_editors_change_playlists(api: Api) -> None:
+    """A Viewer reads everything and changes nothing; a grant allows only its own action."""
+    uid = await create(api)
+    viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
+    assert (await api("GET", f"{PATH}/{uid}", auth=viewer))[0] == 200
+    for method, path in (("POST", PATH), ("PUT", f"{PATH}/{uid}"), ("DELETE", f"{PATH}/{uid}")):
+        assert (await api(method, path, BODY, auth=viewer))[0] == 403
+    assert (await api("PUT", f"{PATH}/{uid}", BODY, auth=editor))[0] == 200
+    grantee = await api.person("grantee", Role.NONE, ("playlists:delete", "*"))
+    assert (await api("GET", f"{PATH}/{uid}", auth=grantee))[0] == 403
+    assert (await api("DELETE", f"{PATH}/{uid}", auth=grantee))[0] == 200
+
+
+@pytest.mark.parametrize("path", [PATH, STORED.format("v1")])
+async def test_playlists_are_limited(start_api: StartApi, path: str) -> None:
+    """Concurrent creations by both APIs stop at the limit of the organization; others have their own."""
+    api = await start_api(playlists=2)
+    body = BODY if path == PATH else {"metadata": {"generateName": "p"}, "spec": {"title": "P", "interval": "5m", "items": []}}
+    results = await asyncio.gather(*(api("POST", path, body) for _ in range(5)))
+    assert sorted(status for status, _ in results) == [200 if path == PATH else 201] * 2 + [403] * 3
+    assert len((await api("GET", PATH))[1]) == 2
+    other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
+    assert (await api("POST", PATH, BODY, auth=other))[0] == 200

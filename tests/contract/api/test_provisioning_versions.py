@@ -1,0 +1,121 @@
+"""Repositories and jobs in every version: the same responses, each of which names the version of its path."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.deliveries import PUSH, SECRET, create_hooked_repository
+from tests.contract.api.repositories import FakeJobsWorker, make_local_repository
+from tests.contract.api.watching import watching
+from tests.servers.git_host import signature
+from tests.signer import SIGNER
+
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import RpcServer
+
+OTHER_VERSIONS: Final = ("v1", "v1beta1")
+TEAM: Final = "repositories/team"
+SYNC_OPTIONS: Final = {"enabled": False, "target": "folder", "intervalSeconds": 0}
+SYNC: Final = {"action": "sync", "repository": "team", "sync": {}}
+READ: Final = (
+    *("repositories", TEAM, f"{TEAM}/status", f"{TEAM}/resources", f"{TEAM}/files", f"{TEAM}/files/a.json", f"{TEAM}/jobs"),
+    *("jobs", "jobs/{job}", "jobs/{job}/status", f"{TEAM}/jobs/{{uid}}", "settings", "stats", "repositories/boards/revisions"),
+    # All of these are refused: a local repository has neither branches nor commits.
+    *(f"{TEAM}/refs", f"{TEAM}/history", f"{TEAM}/history/a.json", f"{TEAM}/render/nothing"),
+)
+
+
+def address(version: str, path: str) -> str:
+    return f"/apis/{REPOSITORY.api_version(version)}/namespaces/default/{path}"
+
+
+def in_version(response: Any, version: str) -> Any:
+    """Return a response of ``v0alpha1`` as that version has it. Owners of fields keep the version that they wrote in."""
+    expected = dict(response)
+    if expected.get("apiVersion") == REPOSITORY.api_version():
+        expected["apiVersion"] = REPOSITORY.api_version(version)
+    if "items" in expected:
+        expected["items"] = [in_version(item, version) for item in expected["items"]]
+    return expected
+
+
+@pytest.fixture
+async def team(api: Api, broker: MemoryBroker) -> AsyncIterator[Api]:
+    """Yield a gateway with a local repository, a repository with a webhook, and a worker that responds for files."""
+    await make_local_repository(api, "team", api.data / "team", "write")
+    await create_hooked_repository(api)
+    server = RpcServer(broker, broker.topology.repositories, FakeJobsWorker().respond, SIGNER, prefetch=1)
+    await server.start()
+    yield api
+    await server.stop(drain=0)
+
+
+async def test_reads_differ_only_in_their_version(team: Api) -> None:
+    """Each path below the group has one response for all versions, except for the version that the response names."""
+    status, job = await team("POST", address("v0alpha1", f"{TEAM}/sync"))
+    assert status == 202, job
+    named = 0
+    for template in READ:
+        path = template.format(job=job["metadata"]["name"], uid=job["metadata"]["uid"])
+        status, expected = await team("GET", address("v0alpha1", path))
+        named += expected["apiVersion"] == REPOSITORY.api_version()
+        for version in OTHER_VERSIONS:
+            found = await team("GET", address(version, path))
+            assert found == (status, in_version(expected, version)), (version, path)
+    assert named == 14
+
+
+@pytest.mark.parametrize("version", OTHER_VERSIONS)
+async def test_writes_name_the_version_of_their_path(team: Api, version: str) -> None:
+    """Objects that were created, submitted or changed through a version have it, and so has what a test finds."""
+    api_version = REPOSITORY.api_version(version)
+    spec = {"title": "Other", "workflows": [], "type": "local", "local": {"path": str(team.data / "other")}, "sync": SYNC_OPTIONS}
+    repository = {"apiVersion": api_version, "kind": "Repository", "metadata": {"name": "other"}, "spec": spec}
+    job = {"apiVersion": api_version, "kind": "Job", "spec": SYNC}
+    body = json.dumps(PUSH).encode()
+    signed = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1", "X-Hub-Signature-256": signature(SECRET, body)}
+    calls: tuple[tuple[int, str, str, Any, dict[str, Any]], ...] = (
+        (201, "POST", "repositories", repository, {}),
+        (200, "PUT", "repositories/other", repository, {}),
+        (202, "POST", "jobs", job, {}),
+        (202, "POST", f"{TEAM}/jobs", job, {}),
+        (202, "POST", f"{TEAM}/jobs", [SYNC, SYNC], {}),
+        (202, "POST", f"{TEAM}/sync", {}, {}),
+        (422, "POST", f"{TEAM}/test", {**repository, "metadata": {"name": "team"}, "spec": {**spec, "local": {}}}, {}),
+        (200, "PUT", f"{TEAM}/files/a.json", {"title": "A"}, {}),
+        (202, "POST", "repositories/boards/webhook", PUSH, {"auth": None, "headers": signed}),
+    )
+    for expected, method, path, sent, options in calls:
+        status, found = await team(method, address(version, path), sent, **options)
+        assert (status, found["apiVersion"]) == (expected, api_version), (path, found)
+        assert all(item["apiVersion"] == api_version for item in found.get("items", ()))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("repositories", {"kind": "Repository", "metadata": {"name": "r"}, "spec": {}}),
+        (f"{TEAM}/test", {"kind": "Repository", "metadata": {"name": "team"}, "spec": {}}),
+        ("jobs", {"kind": "Job", "spec": SYNC}),
+        (f"{TEAM}/jobs", {"kind": "Job", "spec": SYNC}),
+    ],
+)
+async def test_a_body_of_another_version_is_refused(team: Api, path: str, body: dict[str, Any]) -> None:
+    """A body has the version of its path, as with all kinds."""
+    status, found = await team("POST", address("v1", path), {"apiVersion": REPOSITORY.api_version("v1beta1"), **body})
+    assert (status, found["reason"]) == (400, "BadRequest")
+    assert REPOSITORY.api_version("v1") in found["message"]
+
+
+@pytest.mark.parametrize("version", OTHER_VERSIONS)
+async def test_watches_name_the_version_of_their_path(team: Api, version: str) -> None:
+    """Stored objects and later changes of repositories and jobs are sent in the version of the watch."""
+    async with watching(team, address(version, "repositories")) as repositories, watching(team, address(version, "jobs")) as jobs:
+        events = [await repositories.event() for _ in ("boards", "team")]
+        assert (await team("POST", address("v0alpha1", f"{TEAM}/sync")))[0] == 202
+        assert (await team("DELETE", address("v0alpha1", "repositories/boards")))[0] == 200
+        events += [await jobs.event(), await repositories.event()]
+    assert {event["object"]["apiVersion"] for event in events} == {REPOSITORY.api_version(version)}

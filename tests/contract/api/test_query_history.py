@@ -1,0 +1,176 @@
+"""Histories of queries: each user has one in each organization."""
+
+import asyncio
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import Api, StartApi, legacy_text
+
+from dashwright.api.housekeeping import Cleaner
+from dashwright.common.clock import Clock
+from dashwright.common.identity import Role
+
+PATH: Final = "/api/query-history"
+NOT_FOUND: Final = (404, {"message": "Query in query history not found"})
+QUERIES: Final = [{"refId": "A", "expr": "up"}]
+
+
+async def add(api: Api, queries: Any = QUERIES, source: str = "prom", **options: Any) -> str:
+    status, body = await api("POST", PATH, {"datasourceUid": source, "queries": queries}, **options)
+    assert status == 200, body
+    return str(body["result"]["uid"])
+
+
+async def found(api: Api, query: str = "", **options: Any) -> list[str]:
+    status, body = await api("GET", f"{PATH}?{query}", **options)
+    assert status == 200, body
+    return [entry["uid"] for entry in body["result"]["queryHistory"]]
+
+
+async def test_an_entry_is_added_commented_starred_and_deleted(api: Api) -> None:
+    """Each response has the entry with its exact queries."""
+    status, body = await api("POST", PATH, data='{"datasourceUid":"prom","queries":[{"refId":"A","exact":1.10}]}')
+    entry = body["result"]
+    uid, created_at = entry["uid"], entry["createdAt"]
+    shape = {"uid": uid, "datasourceUid": "prom", "createdBy": 1, "createdAt": created_at, "comment": "", "starred": False}
+    assert (status, entry) == (200, {**shape, "queries": [{"refId": "A", "exact": 1.1}]})
+    stored_text = await api.sql("select queries from query_history")
+    assert stored_text == '[{"refId":"A","exact":1.10}]'
+    assert await api("PATCH", f"{PATH}/{uid}", {"comment": "CPU"}) == (200, {"result": {**entry, "comment": "CPU"}})
+    starred = {**entry, "comment": "CPU", "starred": True}
+    assert await api("POST", f"{PATH}/star/{uid}") == (200, {"result": starred})
+    page = {"totalCount": 1, "page": 1, "perPage": 100, "queryHistory": [starred]}
+    assert await api("GET", PATH) == (200, {"result": page})
+    assert await api("DELETE", f"{PATH}/star/{uid}") == (200, {"result": {**starred, "starred": False}})
+    assert await api("PATCH", f"{PATH}/{uid}", {"comment": ""}) == (200, {"result": entry})
+    status, deleted = await api("DELETE", f"{PATH}/{uid}")
+    assert (status, deleted["message"], type(deleted["id"])) == (200, "Query deleted", int)
+    requests = [("PATCH", f"{PATH}/{uid}", {"comment": "x"}), ("DELETE", f"{PATH}/{uid}", None)]
+    for method, path, sent in [*requests, ("POST", f"{PATH}/star/{uid}", None), ("DELETE", f"{PATH}/star/{uid}", None)]:
+        assert await api(method, path, sent) == NOT_FOUND
+
+
+async def test_a_search_narrows_sorts_and_pages(api: Api) -> None:
+    """Filters by data source, text, star and time; the newest entry first by default."""
+    cpu = await add(api, [{"expr": "cpu_seconds"}])
+    memory = await add(api, [{"expr": "memory"}], "loki")
+    disk = await add(api, [{"expr": "disk"}], "sql")
+    first = int(Clock().now().timestamp()) - 60
+    await api.sql("update query_history set created_at = to_timestamp($1::bigint + id - (select min(id) from query_history))", first)
+    await api("PATCH", f"{PATH}/{disk}", {"comment": "not CPU"})
+    await api("POST", f"{PATH}/star/{memory}")
+    for query, expected in (
+        ("", [disk, memory, cpu]),
+        ("sort=time-asc", [cpu, memory, disk]),
+        ("datasourceUid=prom", [cpu]),
+        ("datasourceUid=prom&datasourceUid=loki", [memory, cpu]),
+        ("searchString=Cpu", [disk, cpu]),
+        ("searchString=%25", []),
+        ("onlyStarred=true", [memory]),
+        ("onlyStarred=false", [disk, memory, cpu]),
+        (f"from={first + 1}", [disk, memory]),
+        (f"to={first + 1}", [memory, cpu]),
+        (f"from={first + 1}&to={first + 1}", [memory]),
+        ("limit=2", [disk, memory]),
+        ("limit=2&page=2", [cpu]),
+        ("page=9", []),
+    ):
+        assert await found(api, query) == expected, query
+    _, body = await api("GET", f"{PATH}?limit=2")
+    assert (body["result"]["totalCount"], body["result"]["perPage"]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"datasourceUid": "prom"},
+        {"queries": []},
+        {"datasourceUid": "prom", "queries": {}},
+        {"datasourceUid": "prom", "queries": ["up"]},
+        {"datasourceUid": "prom\0", "queries": []},
+        {"datasourceUid": "prom", "queries": [{"expr": "\0"}]},
+        {"datasourceUid": "prom", "queries": [{"expr": "x" * 65_536}]},
+    ],
+)
+async def test_invalid_entries_are_refused(api: Api, body: Any) -> None:
+    """Invalid and too large queries return 400, and nothing is stored."""
+    assert (await api("POST", PATH, body))[0] == 400
+    assert await found(api) == []
+
+
+async def test_a_long_comment_is_refused(api: Api) -> None:
+    """A comment beyond the limit returns 400 and keeps the stored one."""
+    uid = await add(api)
+    assert (await api("PATCH", f"{PATH}/{uid}", {"comment": "c" * 2000}))[0] == 200
+    assert (await api("PATCH", f"{PATH}/{uid}", {"comment": "d" * 2001}))[0] == 400
+    assert (await api("PATCH", f"{PATH}/{uid}", {}))[0] == 400
+    assert await api.sql("select comment from query_history") == "c" * 2000
+
+
+async def test_a_history_is_that_of_one_user_in_one_organization(api: Api) -> None:
+    """No other user, not even an Admin, finds or changes an entry; the same user has another history in another organization."""
+    editor = await api.person("editor", Role.EDITOR)
+    uid = await add(api, auth=editor)
+    org_id = await api.organization("Other")
+    await api.sql("""insert into org_user (org_id, user_id, role) select $1, id, 'Editor' from "user" where login = 'editor'""", org_id)
+    elsewhere: dict[str, Any] = {"auth": editor, "headers": {"X-Grafana-Org-Id": str(org_id)}}
+    as_admin: dict[str, Any] = {}
+    for options in (as_admin, elsewhere):
+        assert await found(api, **options) == []
+        assert await api("PATCH", f"{PATH}/{uid}", {"comment": "x"}, **options) == NOT_FOUND
+        assert await api("POST", f"{PATH}/star/{uid}", **options) == NOT_FOUND
+        assert await api("DELETE", f"{PATH}/{uid}", **options) == NOT_FOUND
+    assert await found(api, auth=editor) == [uid]
+
+
+async def test_callers_with_a_history(api: Api) -> None:
+    """Users and service accounts who may explore data sources have one; Viewers and legacy keys have none."""
+    viewer = await api.person("viewer", Role.VIEWER)
+    assert (await api("POST", PATH, {"datasourceUid": "p", "queries": QUERIES}, auth=viewer))[0] == 403
+    _, token = await api.token(await api.account("robot", Role.EDITOR), "t")
+    assert await found(api, auth=f"Bearer {token}") == []
+    uid = await add(api, auth=f"Bearer {token}")
+    assert await found(api, auth=f"Bearer {token}") == [uid]
+    await api.legacy_key("old", role=Role.EDITOR)
+    for method, body in (("GET", None), ("POST", {"datasourceUid": "p", "queries": QUERIES})):
+        status, refused = await api(method, PATH, body, auth=f"Bearer {legacy_text('old')}")
+        assert (status, "legacy API key" in refused["message"]) == (403, True)
+
+
+async def test_a_history_is_bounded(start_api: StartApi) -> None:
+    """Beyond the limit the oldest entries without a star are deleted, and starred ones last, also with concurrent requests."""
+    api = await start_api(query_history=3)
+    other = await api.person("other", Role.EDITOR)
+    await add(api, auth=other)
+    first, second, third = await add(api), await add(api), await add(api)
+    assert (await api("POST", f"{PATH}/star/{first}"))[0] == 200
+    fourth = await add(api)
+    assert await found(api) == [fourth, third, first]
+    for uid in (third, fourth):
+        assert (await api("POST", f"{PATH}/star/{uid}"))[0] == 200
+    fifth = await add(api)
+    assert await found(api) == [fifth, fourth, third]
+    await asyncio.gather(*(add(api) for _ in range(6)))
+    assert len(await found(api)) == 3
+    assert len(await found(api, auth=other)) == 1
+    assert second not in await found(api)
+
+
+async def test_old_entries_are_deleted(api: Api) -> None:
+    """Housekeeping deletes entries without a star after the configured days."""
+    old, starred, young = await add(api), await add(api), await add(api)
+    assert (await api("POST", f"{PATH}/star/{starred}"))[0] == 200
+    await api.sql("update query_history set created_at = now() - interval '15 days' where uid <> $1", young)
+    for days, left in ((0, {old, starred, young}), (16, {old, starred, young}), (14, {starred, young})):
+        await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0, query_history_days=days).clean()
+        assert set(await found(api)) == left
+
+
+async def test_a_history_is_deleted_with_its_user(api: Api) -> None:
+    """Deleting a user deletes their entries."""
+    editor = await api.person("editor", Role.EDITOR)
+    await add(api, auth=editor)
+    user_id = await api.sql("""select id from "user" where login = 'editor'""")
+    assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
+    assert await api.sql("select count(*) from query_history") == 0

@@ -1,0 +1,120 @@
+"""Users, teams and preferences in the resource API, which only reads them."""
+
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+
+from dashwright.common.identity import Role
+
+IAM: Final = "/apis/iam.grafana.app/v0alpha1/namespaces/default"
+PREFERENCES: Final = "/apis/preferences.grafana.app/v1alpha1/namespaces/default/preferences"
+TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+
+
+async def listed(api: Api, path: str, auth: str = ADMIN) -> list[dict[str, Any]]:
+    status, response = await api("GET", path, auth=auth)
+    assert status == 200, response
+    items: list[dict[str, Any]] = response["items"]
+    return items
+
+
+async def test_users_are_the_members_of_the_organization(api: Api) -> None:
+    """The list has each member of the organization once, with the role there, under the uid of the classic API."""
+    await api.person("vic", Role.VIEWER)
+    await api.person("foreigner", Role.ADMIN, org_id=await api.organization("Other"))
+    users = {user["spec"]["login"]: user for user in await listed(api, f"{IAM}/users")}
+    assert {login: user["spec"]["role"] for login, user in users.items()} == {"admin": "Admin", "vic": "Viewer"}
+    profile = (await api("GET", "/api/users/lookup?loginOrEmail=vic"))[1]
+    vic = users["vic"]
+    assert (vic["metadata"]["name"], vic["spec"]["email"]) == (profile["uid"], profile["email"])
+    assert vic["metadata"]["labels"] == {"grafana.app/deprecatedInternalID": str(profile["id"])}
+    assert vic["status"] == {"lastSeenAt": 0}
+    assert (users["admin"]["spec"]["grafanaAdmin"], vic["spec"]["grafanaAdmin"]) == (True, False)
+    assert await api("GET", f"{IAM}/users/{profile['uid']}") == (200, vic)
+
+
+async def test_records_of_another_organization(api: Api) -> None:
+    """The namespace of another organization has its records only, for its admins."""
+    org = await api.organization("Other")
+    boss = await api.person("boss", Role.ADMIN, org_id=org)
+    path = f"{IAM.replace('/default', f'/org-{org}')}/users"
+    (user,) = await listed(api, path, boss)
+    assert (user["spec"]["login"], user["spec"]["role"], user["metadata"]["namespace"]) == ("boss", "Admin", f"org-{org}")
+    assert (await api("GET", path, auth=await api.person("ann", Role.ADMIN)))[0] == 403
+
+
+async def test_teams_are_those_of_the_organization(api: Api) -> None:
+    """The list has the teams of the organization, under the uid of the classic API."""
+    created = (await api("POST", "/api/teams", {"name": "Ops", "email": "ops@example.org"}))[1]
+    other = await api.organization("Other")
+    await api.sql("insert into team (org_id, name) values ($1, 'Foreign') returning id", other)
+    (team,) = await listed(api, f"{IAM}/teams")
+    assert team["metadata"]["name"] == created["uid"]
+    assert team["spec"] == {"title": "Ops", "email": "ops@example.org", "externalUID": "", "provisioned": False}
+    assert await api("GET", f"{IAM}/teams/{created['uid']}") == (200, team)
+
+
+async def test_preferences_of_other_users_are_hidden(api: Api) -> None:
+    """The list has the preferences of the organization, of teams and of the caller; those of other users are neither listed nor read."""
+    ann = await api.person("ann", Role.ADMIN)
+    team = (await api("POST", "/api/teams", {"name": "Ops"}))[1]
+    for path, theme, auth in (
+        ("/api/org/preferences", "light", ADMIN),
+        (f"/api/teams/{team['teamId']}/preferences", "system", ADMIN),
+        ("/api/user/preferences", "dark", ADMIN),
+        ("/api/user/preferences", "light", ann),
+    ):
+        assert (await api("PUT", path, {"theme": theme, "timezone": "utc"}, auth=auth))[0] == 200
+    own = [(await api("GET", "/api/user", auth=auth))[1]["uid"] for auth in (ADMIN, ann)]
+    found = {item["metadata"]["name"]: item["spec"] for item in await listed(api, PREFERENCES)}
+    expected = {"namespace": "light", f"team-{team['uid']}": "system", f"user-{own[0]}": "dark"}
+    assert found == {name: {"theme": theme, "timezone": "utc"} for name, theme in expected.items()}
+    assert (await api("GET", f"{PREFERENCES}/user-{own[1]}"))[0] == 404
+    assert (await api("GET", f"{PREFERENCES}/user-{own[1]}", auth=ann))[0] == 200
+
+
+@pytest.mark.parametrize("path", [f"{IAM}/users", f"{IAM}/teams", PREFERENCES])
+async def test_records_are_read_by_admins_only(api: Api, path: str) -> None:
+    """An Editor may neither list nor read them; a name that is not there is 404 for an Admin; nothing can be written."""
+    editor = await api.person("ed", Role.EDITOR)
+    for place in (path, f"{path}/none"):
+        assert (await api("GET", place, auth=editor))[0] == 403
+    status, missing = await api("GET", f"{path}/none")
+    assert (status, missing["reason"]) == (404, "NotFound")
+    assert (await api("POST", path, {"metadata": {"name": "n"}, "spec": {}}))[0] == 405
+    assert (await api("DELETE", f"{path}/none"))[0] == 405
+
+
+async def test_pages_have_every_record_once(api: Api) -> None:
+    """Pages continue after the last name, and selectors apply to all pages."""
+    for number in range(5):
+        await api("POST", "/api/teams", {"name": f"T{number}"})
+    names = [team["metadata"]["name"] for team in await listed(api, f"{IAM}/teams")]
+    assert names == sorted(names)
+    seen, token = [], ""
+    while True:
+        status, page = await api("GET", f"{IAM}/teams?limit=2&continue={token}")
+        assert status == 200
+        seen += [team["metadata"]["name"] for team in page["items"]]
+        token = page["metadata"].get("continue", "")
+        if not token:
+            break
+        assert len(page["items"]) == 2
+    assert seen == names
+    assert len(seen) == 5
+    selected = await listed(api, f"{IAM}/teams?fieldSelector=metadata.name%3D{names[3]}&limit=1")
+    assert [team["metadata"]["name"] for team in selected] == [names[3]]
+
+
+async def test_records_as_a_table(api: Api) -> None:
+    """A table has the columns that ``kubectl get`` prints."""
+    status, table = await api("GET", f"{IAM}/users", headers=TABLE)
+    assert (status, [column["name"] for column in table["columnDefinitions"]]) == (200, ["Name", "Login", "Role", "Created At"])
+    assert table["rows"][0]["cells"][1:3] == ["admin", "Admin"]
+
+
+async def test_an_older_list_is_gone(api: Api) -> None:
+    """Records have no history, so a list at exactly an older version is 410."""
+    await api("POST", "/api/folders", {"title": "F"})
+    assert (await api("GET", f"{IAM}/users?resourceVersion=1&resourceVersionMatch=Exact&limit=1"))[0] == 410

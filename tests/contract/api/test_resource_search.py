@@ -1,0 +1,145 @@
+"""The search below ``/apis/dashboard.grafana.app``: it finds only what the caller may read."""
+
+import json
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+from tests.contract.api.test_folder_permissions import DASHBOARDS, allow, folder, number_of
+
+from dashwright.common.identity import Role
+
+SEARCH: Final = DASHBOARDS.replace("dashboards", "search")
+SHARED: Final = "sharedwithme"
+
+
+async def dashboard(api: Api, uid: str, title: str, *tags: str, folder: str = "") -> None:
+    """Create a dashboard in a folder."""
+    body = {"dashboard": {"uid": uid, "title": title, "tags": list(tags)}, "folderUid": folder}
+    status, response = await api("POST", "/api/dashboards/db", body)
+    assert status == 200, response
+
+
+@pytest.fixture
+async def stocked(api: Api) -> Api:
+    """Return a gateway with folders a and b (in a), and dashboards d1 at the root, d2 in a and d3 in b."""
+    await folder(api, "a")
+    await folder(api, "b", "a")
+    await dashboard(api, "d1", "Disk usage", "disk", "prod")
+    await dashboard(api, "d2", "CPU of production", "prod", folder="a")
+    await dashboard(api, "d3", "disk errors", folder="b")
+    return api
+
+
+async def found(api: Api, query: str = "", auth: str = ADMIN) -> list[str]:
+    status, response = await api("GET", f"{SEARCH}{query}", auth=auth)
+    assert status == 200, response
+    return [hit["name"] for hit in response["hits"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ["a", "b", "d2", "d3", "d1"]),
+        ("?query=*", ["a", "b", "d2", "d3", "d1"]),
+        ("?query=DISK", ["d3", "d1"]),
+        ("?type=folder", ["a", "b"]),
+        ("?type=folders", ["a", "b"]),
+        ("?type=dashboard&sort=-title", ["d1", "d3", "d2"]),
+        ("?type=dashboard&type=folder&query=folder", ["a", "b"]),
+        ("?tag=prod", ["d2", "d1"]),
+        ("?tag=prod&tag=disk", ["d1"]),
+        ("?folder=general", ["a", "d1"]),
+        ("?folder=a", ["b", "d2"]),
+        ("?name=d3&name=a&name=none", ["a", "d3"]),
+        ("?limit=2&page=2", ["d2", "d3"]),
+        ("?limit=2&offset=3", ["d3", "d1"]),
+        ("?offset=9", []),
+        ("?folder=sharedwithme", []),
+        ("?permission=admin&type=folder", ["a", "b"]),
+    ],
+)
+async def test_filters_and_order(stocked: Api, query: str, names: list[str]) -> None:
+    """Folders come before dashboards, each by title, and every filter restricts the hits."""
+    assert await found(stocked, query) == names
+
+
+async def test_a_page_counts_all_hits(stocked: Api) -> None:
+    """The number of hits and the tags are those of all pages; a hit has its folder and manager."""
+    manager = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "git"}
+    await stocked.sql("update resource set annotations = annotations || $1::text::jsonb where name = 'd3'", json.dumps(manager))
+    status, response = await stocked("GET", f"{SEARCH}?limit=1&offset=3&facet=tags&facetLimit=1")
+    assert status == 200
+    assert (response["kind"], response["totalHits"], response["offset"]) == ("SearchResults", 5, 3)
+    assert response["sortBy"] == {"field": "title", "desc": False}
+    hit = {"resource": "dashboards", "name": "d3", "title": "disk errors", "folder": "b", "managedBy": {"kind": "repo", "id": "git"}}
+    assert response["hits"] == [{**hit, "score": 1.0}]
+    tags = {"field": "tags", "total": 3, "missing": 3, "terms": [{"term": "prod", "count": 2}]}
+    assert response["facets"] == {"tags": tags}
+
+
+async def test_hits_are_those_that_the_caller_may_read(stocked: Api) -> None:
+    """A caller finds neither unreadable objects nor their tags, their number or the names of their folders."""
+    vic = await stocked.person("vic", Role.VIEWER)
+    await allow(stocked, "folders/a", {"userId": 1, "permission": 4})
+    await allow(stocked, "folders/b", {"userId": await number_of(stocked, "vic"), "permission": 1})
+    status, response = await stocked("GET", f"{SEARCH}?facet=tags", auth=vic)
+    assert status == 200
+    assert [(hit["name"], hit.get("folder")) for hit in response["hits"]] == [("b", None), ("d3", "b"), ("d1", None)]
+    assert response["totalHits"] == 3
+    assert response["facets"]["tags"]["total"] == 2
+    assert await found(stocked, f"?folder={SHARED}", vic) == ["b"]
+
+
+async def test_the_namespace_is_that_of_the_path(stocked: Api) -> None:
+    """A search in the namespace of another organization finds its objects only, and nothing for callers who do not belong to it."""
+    org = await stocked.organization("Other")
+    boss = await stocked.person("boss", Role.ADMIN, org_id=org)
+    assert (await stocked("POST", "/api/folders", {"uid": "theirs", "title": "T"}, auth=boss))[0] == 200
+    other = SEARCH.replace("/default/", f"/org-{org}/")
+    status, response = await stocked("GET", other, auth=boss)
+    assert (status, [hit["name"] for hit in response["hits"]], response["totalHits"]) == (200, ["theirs"], 1)
+    assert (await stocked("GET", other, auth=await stocked.person("vic", Role.VIEWER)))[0] == 403
+
+
+async def test_permission_restricts_to_what_may_be_changed(stocked: Api) -> None:
+    """With ``edit`` and ``admin`` a caller finds only objects on which they have this permission."""
+    vic = await stocked.person("vic", Role.VIEWER)
+    number = await number_of(stocked, "vic")
+    await allow(stocked, "folders/a", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 2})
+    await allow(stocked, "dashboards/uid/d1", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 4})
+    assert await found(stocked, "", vic) == ["a", "b", "d2", "d3", "d1"]
+    assert await found(stocked, "?permission=view", vic) == ["a", "b", "d2", "d3", "d1"]
+    assert await found(stocked, "?permission=edit", vic) == ["a", "b", "d2", "d3", "d1"]
+    assert await found(stocked, "?permission=admin", vic) == ["d1"]
+    ann = await stocked.person("ann", Role.VIEWER)
+    assert await found(stocked, "?permission=edit", ann) == []
+
+
+async def test_dashboards_are_found_by_a_library_panel(stocked: Api) -> None:
+    """With ``libraryPanel`` only dashboards that show this panel are found."""
+    element = {"uid": "p", "name": "P", "kind": 1, "model": {"type": "text"}}
+    assert (await stocked("POST", "/api/library-elements", element))[0] == 200
+    shown = {"uid": "d4", "title": "With P", "panels": [{"id": 1, "libraryPanel": {"uid": "p", "name": "P"}}]}
+    assert (await stocked("POST", "/api/dashboards/db", {"dashboard": shown}))[0] == 200
+    assert await found(stocked, "?libraryPanel=p") == ["d4"]
+    assert await found(stocked, "?libraryPanel=q") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["?type=panel", "?sort=views", "?permission=own", "?facet=title", "?panelType=table", "?explain=true", "?dataSourceType=prometheus"],
+)
+async def test_unknown_values_are_refused(api: Api, query: str) -> None:
+    """A filter that cannot be applied is 400, so that no client takes all objects for its hits."""
+    status, refusal = await api("GET", f"{SEARCH}{query}")
+    assert (status, refusal["kind"]) == (400, "Status")
+
+
+async def test_sortable_fields(api: Api) -> None:
+    """The fields by which hits can be sorted have a name and a type."""
+    status, response = await api("GET", f"{SEARCH}/sortable")
+    fields: list[dict[str, Any]] = response["fields"]
+    assert (status, [field["field"] for field in fields]) == (200, ["title", "-title"])
+    for field in fields:
+        assert await found(api, f"?sort={field['field']}") == []

@@ -1,0 +1,103 @@
+"""Short URLs, which redirect to paths of this server."""
+
+import asyncio
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api, StartApi
+
+from dashwright.api.housekeeping import Cleaner
+from dashwright.common.clock import Clock
+from dashwright.common.identity import Role
+
+PATH: Final = "/api/short-urls"
+
+
+async def create(api: Api, path: str = "d/abc", **options: Any) -> str:
+    status, body = await api("POST", PATH, {"path": path}, **options)
+    assert status == 200, body
+    return str(body["uid"])
+
+
+async def opened(api: Api, uid: str, auth: str | None = ADMIN) -> tuple[int, str | None]:
+    """Return the status and the redirection of a short URL."""
+    headers = {"Authorization": auth} if auth else {}
+    async with api.session.get(f"/goto/{uid}?orgId=1", headers=headers, allow_redirects=False) as response:
+        return response.status, response.headers.get("Location")
+
+
+async def test_a_short_url_redirects_to_its_path(api: Api) -> None:
+    """The redirect has the query and fragment of the path; an unauthenticated client learns nothing."""
+    path = "d/abc/title?orgId=1&from=now-1h&to=now#p"
+    status, body = await api("POST", PATH, {"path": path})
+    assert (status, body.keys()) == (200, {"uid", "url"})
+    assert body["url"].endswith(f"/goto/{body['uid']}?orgId=1")
+    assert await opened(api, body["uid"]) == (302, f"/{path}")
+    assert await opened(api, body["uid"], auth=None) == (401, None)
+    assert await opened(api, "unknown") == (404, None)
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"path": ""}, {"path": "//evil.example"}, {"path": "/d/a"}, {"path": "https://evil.example"}, {"path": 5}]
+)
+async def test_other_addresses_are_refused(api: Api, body: Any) -> None:
+    """An address of another server, or a body without a path, stores nothing."""
+    assert (await api("POST", PATH, body))[0] == 400
+    assert await api.sql("select count(*) from short_url") == 0
+
+
+async def test_a_path_has_one_short_url_in_an_organization(api: Api) -> None:
+    """A repeated path has one uid, also for another member; another organization has its own, which members of others cannot open."""
+    viewer = await api.person("viewer", Role.VIEWER)
+    other = await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
+    uids = await asyncio.gather(*(create(api, auth=auth) for auth in (ADMIN, viewer, ADMIN, viewer)))
+    assert len(set(uids)) == 1
+    own = await create(api, auth=other)
+    assert own != uids[0]
+    assert await opened(api, uids[0], auth=other) == (404, None)
+    assert await opened(api, own, auth=other) == (302, "/d/abc")
+
+
+async def test_unused_short_urls_expire(api: Api) -> None:
+    """A short URL is deleted a time after its last use: an opening, or a request for the same path."""
+    unused, used, requested = await create(api, "d/1"), await create(api, "d/2"), await create(api, "d/3")
+    await api.sql("update short_url set created_at = now() - interval '8 days', last_used_at = now() - interval '8 days'")
+    assert await opened(api, used) == (302, "/d/2")
+    assert await create(api, "d/3") == requested
+    for days, left in ((0, 3), (9, 3), (7, 2)):
+        await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0, short_url_days=days).clean()
+        assert await api.sql("select count(*) from short_url") == left
+    assert await opened(api, unused) == (404, None)
+
+
+async def test_a_use_is_recorded_once_an_hour(api: Api) -> None:
+    """Further uses within an hour write nothing."""
+    uid = await create(api)
+    for minutes, is_recorded in ((59, False), (61, True)):
+        before = await api.sql("update short_url set last_used_at = now() - make_interval(mins => $1) returning last_used_at", minutes)
+        await opened(api, uid)
+        assert (await api.sql("select last_used_at from short_url") > before) is is_recorded
+
+
+async def test_short_urls_are_limited(start_api: StartApi) -> None:
+    """Concurrent creations stop at the limit; a known path still has its short URL."""
+    api = await start_api(short_urls=2)
+    results = await asyncio.gather(*(api("POST", PATH, {"path": f"d/{number}"}) for number in range(5)))
+    assert sorted(status for status, _ in results) == [200, 200, 403, 403, 403]
+    known = await api.sql("select path from short_url limit 1")
+    assert (await api("POST", PATH, {"path": known}))[0] == 200
+    other = await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
+    await create(api, auth=other)
+
+
+async def test_a_short_url_survives_its_creator(api: Api) -> None:
+    """Deleting a user keeps their short URLs; deleting an organization deletes its."""
+    org_id = await api.organization("Other")
+    member, other = await api.person("member", Role.VIEWER), await api.person("other", Role.ADMIN, org_id=org_id)
+    uid = await create(api, auth=member)
+    await create(api, auth=other)
+    user_id = await api.sql("""select id from "user" where login = 'member'""")
+    assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
+    assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200
+    assert await opened(api, uid) == (302, "/d/abc")
+    assert await api.sql("select count(*) from short_url") == 1

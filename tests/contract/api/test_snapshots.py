@@ -1,0 +1,234 @@
+"""Snapshots of dashboards: created and deleted by members, read by key without credentials."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.test_classic_api import folder, saved
+
+from dashwright.api.housekeeping import Cleaner
+from dashwright.common.clock import Clock
+from dashwright.common.identity import Role
+
+PATH: Final = "/api/snapshots"
+LIST: Final = "/api/dashboard/snapshots"
+NOT_FOUND: Final = (404, {"message": "Snapshot not found"})
+KEY: Final = "0123456789abcdef"
+
+
+async def create(api: Api, *, uid: str = "", **members: Any) -> dict[str, Any]:
+    auth = {"auth": members.pop("auth")} if "auth" in members else {}
+    status, body = await api("POST", PATH, {"dashboard": {"title": "S", **({"uid": uid} if uid else {})}, **members}, **auth)
+    assert status == 200, body
+    created: dict[str, Any] = body
+    return created
+
+
+async def keys(api: Api, query: str = "", **options: Any) -> list[str]:
+    status, body = await api("GET", f"{LIST}{query}", **options)
+    assert status == 200, body
+    return [item["key"] for item in body]
+
+
+async def test_a_snapshot_is_read_by_its_key_alone(api: Api) -> None:
+    """A client without credentials reads the body with its exact numbers, and caches it for at most an hour."""
+    status, created = await api("POST", f"{PATH}/", data='{"name":"N","dashboard":{"title":"T","exact":1.10,"big":12345678901234567890}}')
+    assert (status, created.keys()) == (200, {"key", "deleteKey", "url", "deleteUrl"})
+    assert created["url"].endswith(f"/dashboard/snapshot/{created['key']}")
+    assert created["deleteUrl"].endswith(f"/api/snapshots-delete/{created['deleteKey']}")
+    for path in (f"{PATH}/{created['key']}", f"/dashboard/snapshot/{created['key']}"):
+        async with api.session.get(path) as response:
+            assert (response.status, response.headers["Cache-Control"]) == (200, "public, max-age=3600")
+            text = await response.text()
+    assert text.endswith('"dashboard":{"title":"T","exact":1.10,"big":12345678901234567890}}')
+    _, body = await api("GET", f"{PATH}/{created['key']}", auth=None)
+    meta = body["meta"]
+    assert (meta["type"], meta["isSnapshot"], meta["canSave"], meta["createdBy"]) == ("snapshot", True, False, "")
+    _, (item,) = await api("GET", LIST)
+    assert item.items() >= {"name": "N", "key": created["key"], "external": False, "externalUrl": "", "created": item["updated"]}.items()
+    assert "deleteKey" not in item
+
+
+async def test_delete_keys_are_stored_as_hashes(api: Api) -> None:
+    """No column of the database contains a delete key, whether it is random or sent."""
+    for created in (await create(api), await create(api, deleteKey="a-delete-key-of-mine")):
+        row = await api.sql("select dashboard_snapshot::text from dashboard_snapshot where key = $1", created["key"])
+        assert created["deleteKey"] not in row
+        assert created["deleteKey"].encode().hex() not in row
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({}, 400, "bad request data"),
+        ({"dashboard": []}, 400, "bad request data"),
+        ({"dashboard": {}, "expires": -1}, 400, "bad request data"),
+        ({"dashboard": {}, "name": "n" * 191}, 400, "bad request data"),
+        ({"dashboard": {"a": "\0"}}, 400, ""),
+        ({"dashboard": {}, "key": "with a blank"}, 400, "key must have at most 100"),
+        ({"dashboard": {}, "key": "k" * 101}, 400, "key must have at most 100"),
+        ({"dashboard": {}, "deleteKey": "../x"}, 400, "deleteKey must have at most 100"),
+        ({"dashboard": {}, "external": True}, 403, "External dashboard creation is disabled"),
+    ],
+)
+async def test_invalid_snapshots_are_refused(api: Api, body: Any, status: int, message: str) -> None:
+    """The response has the reason, and nothing is stored."""
+    found, response = await api("POST", PATH, body)
+    assert found == status, response
+    assert response["message"].startswith(message)
+    assert await api.sql("select count(*) from dashboard_snapshot") == 0
+
+
+async def test_keys_are_unique_in_all_organizations(api: Api) -> None:
+    """A key or delete key in use, also in another organization, is refused and changes nothing."""
+    await create(api, key=KEY, deleteKey=f"{KEY}-d", name="first")
+    other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
+    for body in ({"key": KEY}, {"deleteKey": f"{KEY}-d"}):
+        assert (await api("POST", PATH, {"dashboard": {}, **body}, auth=other))[0] == 409
+    assert await keys(api) == [KEY]
+    assert await keys(api, auth=other) == []
+
+
+async def test_an_expired_snapshot_is_unknown_and_then_deleted(api: Api) -> None:
+    """From its expiry on, no route finds a snapshot; housekeeping deletes it and keeps the others."""
+    expired, other = await create(api, expires=3600), await create(api, expires=7200)
+    async with api.session.get(f"{PATH}/{expired['key']}") as response:
+        assert 3500 < int(response.headers["Cache-Control"].removeprefix("public, max-age=")) < 3600
+    await api.sql("update dashboard_snapshot set expires_at = now() where key = $1", expired["key"])
+    assert await api("GET", f"{PATH}/{expired['key']}", auth=None) == NOT_FOUND
+    assert await api("DELETE", f"{PATH}/{expired['key']}") == NOT_FOUND
+    assert (await api("GET", f"/api/snapshots-delete/{expired['deleteKey']}"))[0] == 404
+    assert await keys(api) == [other["key"]]
+    await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0).clean()
+    assert await api.sql("select array_agg(key) from dashboard_snapshot") == [other["key"]]
+
+
+@pytest.mark.parametrize(("seconds", "stored"), [(0, 50 * 365 * 86_400), (60, 60), (2**63 - 1, 50 * 365 * 86_400)])
+async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, stored: int) -> None:
+    """The lifetime is the sent one; 0 and all longer ones are fifty years."""
+    await create(api, expires=seconds)
+    expires = await api.sql("select expires_at from dashboard_snapshot")
+    assert abs(expires - datetime.now(UTC) - timedelta(seconds=stored)) < timedelta(seconds=30)
+
+
+async def test_a_snapshot_needs_permission_to_read_its_dashboard(api: Api) -> None:
+    """An Editor who may not read the dashboard that the body names cannot create a snapshot of it."""
+    await folder(api, "f1", "Hidden")
+    await saved(api, "d1", "D1", folder="f1")
+    assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
+    editor = await api.person("editor", Role.EDITOR)
+    body = {"dashboard": {"uid": "d1"}}
+    status, refused = await api("POST", PATH, body, auth=editor)
+    assert (status, "dashboards:read" in refused["message"]) == (403, True)
+    assert (await api("POST", PATH, {"dashboard": {"uid": "unknown"}}, auth=editor))[0] == 200
+    grantee = await api.person("grantee", Role.NONE, ("snapshots:create", "*"))
+    for granted_body in (body, {"dashboard": dict[str, Any]()}):
+        assert (await api("POST", PATH, granted_body, auth=grantee))[0] == 403
+
+
+async def test_who_may_delete_a_snapshot(api: Api) -> None:
+    """The creator, an Admin, and users who may edit the dashboard; no other Editor, and no Viewer."""
+    await folder(api, "f1", "Restricted")
+    await saved(api, "d1", "D1", folder="f1")
+    await saved(api, "d2", "D2")
+    author, editor, viewer = [await api.person(f"p{role}{n}", role) for n, role in enumerate((Role.EDITOR, Role.EDITOR, Role.VIEWER))]
+    restricted, open_, without = [(await create(api, uid=uid, auth=author))["key"] for uid in ("d1", "d2", "")]
+    assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
+    for key in (restricted, without):
+        assert await api("DELETE", f"{PATH}/{key}", auth=editor) == (403, {"message": "Access denied to this snapshot"})
+    assert (await api("DELETE", f"{PATH}/{open_}", auth=viewer))[0] == 403
+    for key, auth in ((open_, editor), (restricted, author)):
+        status, deleted = await api("DELETE", f"{PATH}/{key}", auth=auth)
+        assert (status, deleted["message"]) == (200, "Snapshot deleted. It might take an hour before it's cleared from any CDN caches.")
+        assert await api("DELETE", f"{PATH}/{key}", auth=auth) == NOT_FOUND
+    assert (await api("DELETE", f"{PATH}/{without}"))[0] == 200
+
+
+async def test_a_delete_key_deletes_with_permission(api: Api) -> None:
+    """The delete key needs `snapshots:delete`, deletes once, and the audit has the event of the deletion."""
+    created = await create(api)
+    path = f"/api/snapshots-delete/{created['deleteKey']}"
+    viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
+    assert (await api("GET", path, auth=None))[0] == 401
+    assert (await api("GET", path, auth=viewer))[0] == 403
+    status, deleted = await api("GET", path, auth=editor, headers={"X-Request-Id": "deletion"})
+    assert status == 200
+    assert await api("GET", path, auth=editor) == NOT_FOUND
+    assert await api("GET", f"{PATH}/{created['key']}", auth=None) == NOT_FOUND
+    event = await api.sql("select action || ' ' || object from audit_event where request_id = 'deletion'")
+    assert event == f"snapshot.delete snapshot:{deleted['id']}"
+
+
+async def test_a_list_has_the_caller_s_own_snapshots(api: Api) -> None:
+    """Members see their own snapshots, Admins those of their organization; no member sees those of another organization."""
+    own, other = await api.person("own", Role.EDITOR), await api.person("other", Role.EDITOR)
+    stranger = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
+    for name, auth in (("b CPU", own), ("a cpu", own), ("c memory", other)):
+        await create(api, name=name, key=f"{name[:1] * 20}", auth=auth)
+    assert await keys(api, auth=own) == ["a" * 20, "b" * 20]
+    assert await keys(api) == ["a" * 20, "b" * 20, "c" * 20]
+    assert await keys(api, "?query=Cpu&limit=1") == ["a" * 20]
+    assert await keys(api, "/", auth=stranger) == []
+
+
+async def test_other_organizations_cannot_delete(api: Api) -> None:
+    """For an Admin of another organization both keys are unknown, and the snapshot is kept."""
+    created = await create(api)
+    stranger = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
+    assert await api("DELETE", f"{PATH}/{created['key']}", auth=stranger) == NOT_FOUND
+    assert (await api("GET", f"/api/snapshots-delete/{created['deleteKey']}", auth=stranger))[0] == 404
+    assert await keys(api) == [created["key"]]
+
+
+@pytest.mark.parametrize("key", ["a" * 32, "short", "%00%00%00%00%00%00%00%00%00%00%00%00%00%00%00%00", "a" * 200, "ä" * 20])
+async def test_an_unknown_key_is_not_found(api: Api, key: str) -> None:
+    """Every unknown or invalid key returns an error of the client, never a failure."""
+    for method, path in (("GET", PATH), ("DELETE", PATH), ("GET", "/api/snapshots-delete")):
+        assert (await api(method, f"{path}/{key}"))[0] in (400, 404)
+
+
+async def test_snapshots_are_limited(start_api: StartApi) -> None:
+    """Concurrent creations stop at the limit; deleted and expired snapshots make room."""
+    api = await start_api(snapshots=3)
+    results = await asyncio.gather(*(api("POST", PATH, {"dashboard": {}}) for _ in range(8)))
+    assert sorted(status for status, _ in results) == [200] * 3 + [403] * 5
+    assert {body["message"] for status, body in results if status == 403} == {
+        "The organization has 3 snapshots, which is the limit (SNAPSHOTS); delete some first"
+    }
+    await api.sql("update dashboard_snapshot set expires_at = now() where id = (select min(id) from dashboard_snapshot)")
+    assert (await api("POST", PATH, {"dashboard": {}}))[0] == 200
+    other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
+    assert (await api("POST", PATH, {"dashboard": {}}, auth=other))[0] == 200
+
+
+@pytest.mark.parametrize(("limit", "is_enabled"), [(0, False), (1, True)])
+async def test_snapshots_can_be_disabled(start_api: StartApi, limit: int, is_enabled: bool) -> None:
+    """With the limit 0, stored snapshots are not served, and no route changes them; clients see it in the options."""
+    api = await start_api(snapshots=limit)
+    await api.sql(
+        """insert into dashboard_snapshot (org_id, key, delete_key_hash, name, dashboard_uid, dashboard, created_at, expires_at)
+        values (1, $1, '', 'N', '', '{}', now(), now() + interval '1 day') returning 1""",
+        KEY,
+    )
+    options = {"externalSnapshotURL": "", "externalSnapshotName": "", "externalEnabled": False, "snapshotEnabled": is_enabled}
+    assert await api("GET", "/api/snapshot/shared-options/") == (200, options)
+    refused = (403, {"message": "Dashboard Snapshots are disabled"})
+    requests = (("GET", f"{PATH}/{KEY}"), ("GET", f"/api/snapshots-delete/{KEY}"), ("DELETE", f"{PATH}/{KEY}"), ("POST", PATH))
+    for method, path in requests:
+        found = await api(method, path, {"dashboard": {}} if method == "POST" else None)
+        assert (found == refused) is not is_enabled
+
+
+async def test_snapshots_are_deleted_with_their_organization(api: Api) -> None:
+    """Deleting an organization deletes its snapshots; deleting a user keeps theirs."""
+    org_id = await api.organization("Other")
+    stranger = await api.person("stranger", Role.ADMIN, org_id=org_id)
+    member = await api.person("member", Role.EDITOR)
+    lost, kept = await create(api, auth=stranger), await create(api, auth=member)
+    user_id = await api.sql("""select id from "user" where login = 'member'""")
+    assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
+    assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200
+    assert await api("GET", f"{PATH}/{lost['key']}", auth=None) == NOT_FOUND
+    assert (await api("GET", f"{PATH}/{kept['key']}", auth=None))[0] == 200

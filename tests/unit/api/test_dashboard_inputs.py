@@ -1,0 +1,105 @@
+"""Inputs of exported dashboards, and the library panels in the export."""
+
+from typing import Any, Final
+
+import pytest
+
+from dashwright.api.domain.dashboard_inputs import MAX_LIBRARY_PANELS, ExportedPanel, InputValue, ResolvedDashboard, resolve
+from dashwright.common.errors import BadRequest, TooLarge
+
+SOURCE: Final = {"name": "DS_PROM", "type": "datasource", "pluginId": "prometheus"}
+CONSTANT: Final = {"name": "VAR_STEP", "type": "constant", "value": "30s"}
+PROM: Final = InputValue("DS_PROM", "datasource", "prom-1")
+
+
+def resolved(dashboard: dict[str, Any], *inputs: InputValue, max_characters: int = 1000) -> ResolvedDashboard:
+    return resolve(dashboard, inputs, max_characters=max_characters)
+
+
+def test_values_replace_placeholders_in_all_strings() -> None:
+    """Each string at any depth has the values; keys, other placeholders, numbers and the rest of a string are unchanged."""
+    panel = {"datasource": {"uid": "${DS_PROM}"}, "id": 1, "${DS_PROM}": True, "links": ["a/${DS_PROM}/${__url}?${VAR_STEP}", 1.5, None]}
+    found = resolved({"__inputs": [SOURCE, CONSTANT], "title": "${OTHER}", "panels": [panel]}, PROM)
+    links = ["a/prom-1/${__url}?30s", 1.5, None]
+    expected = {"datasource": {"uid": "prom-1"}, "id": 1, "${DS_PROM}": True, "links": links}
+    assert found == ({"title": "${OTHER}", "panels": [expected]}, [])
+
+
+def test_members_of_the_export_and_of_the_other_server_are_removed() -> None:
+    """Only what describes the dashboard itself remains, including its uid."""
+    export = {"__inputs": [], "__elements": {}, "__requires": [{"id": "grafana"}], "id": 5, "version": 9}
+    assert resolved({**export, "uid": "u", "title": "T"}).spec == {"uid": "u", "title": "T"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "inputs", "value"),
+    [
+        (CONSTANT, [InputValue("VAR_STEP", "constant", "1m")], "1m"),
+        (CONSTANT, [InputValue("VAR_STEP", "*", "1m")], "1m"),
+        (CONSTANT, [InputValue("VAR_STEP", "datasource", "1m")], "30s"),
+        (CONSTANT, [], "30s"),
+        ({**CONSTANT, "type": "datasource"}, [], None),
+        (SOURCE, [InputValue("DS_PROM", "constant", "x")], None),
+        (SOURCE, [InputValue("ds_prom", "datasource", "x")], None),
+    ],
+)
+def test_an_input_has_the_value_of_its_name_and_type(declared: dict[str, Any], inputs: list[InputValue], value: str | None) -> None:
+    """A sent value needs the declared type or a star; without one, only a constant has a value."""
+    dashboard = {"__inputs": [declared], "title": f"${{{declared['name']}}}"}
+    if value is None:
+        with pytest.raises(BadRequest, match="input missing"):
+            resolved(dashboard, *inputs)
+    else:
+        assert resolved(dashboard, *inputs).spec == {"title": value}
+
+
+def test_a_value_is_not_expanded_again() -> None:
+    """A placeholder in a value is text, so that values cannot multiply each other."""
+    inputs = [InputValue("DS_PROM", "datasource", "${VAR_STEP}")]
+    assert resolved({"__inputs": [SOURCE, CONSTANT], "title": "${DS_PROM}"}, *inputs).spec == {"title": "${VAR_STEP}"}
+
+
+def test_the_added_characters_are_limited() -> None:
+    """A short body with many placeholders cannot become a huge dashboard."""
+    dashboard = {"__inputs": [SOURCE], "panels": ["${DS_PROM}" * 5] * 4}
+    assert len(resolved(dashboard, PROM, max_characters=120).spec["panels"]) == 4
+    with pytest.raises(TooLarge):
+        resolved(dashboard, PROM, max_characters=119)
+
+
+def test_shown_library_panels_are_in_the_result() -> None:
+    """Library panels that the dashboard shows, also in rows, are returned with their values; others are not."""
+    elements = {
+        "a": {"name": "A", "uid": "a", "kind": 1, "model": {"type": "text", "datasource": "${DS_PROM}"}},
+        "b": {"uid": "b", "kind": 1, "model": {"type": "table"}},
+        "unused": {"name": "U", "model": {"type": "text"}},
+        "empty": {"name": "E"},
+    }
+    rows = [{"type": "row", "panels": [{"libraryPanel": {"uid": "b"}}]}, {"libraryPanel": {"uid": "stored"}}]
+    panels = [{"libraryPanel": {"uid": "a"}}, {"libraryPanel": {"uid": "a"}}, {"libraryPanel": {"uid": "empty"}}, *rows]
+    found = resolved({"__inputs": [SOURCE], "__elements": elements, "panels": panels}, PROM)
+    shown = [ExportedPanel("a", "A", {"type": "text", "datasource": "prom-1"}), ExportedPanel("b", "b", {"type": "table"})]
+    assert sorted(found.panels) == shown
+
+
+@pytest.mark.parametrize("broken", [None, [], "x", {"a": 5}, {"a": {"model": []}}])
+def test_broken_elements_are_ignored(broken: Any) -> None:
+    """Old exports have an empty list instead of an object, and a panel without a model may be stored already."""
+    assert resolved({"__elements": broken, "__inputs": broken, "panels": [{"libraryPanel": {"uid": "a"}}]}).panels == []
+
+
+def test_two_library_panels_with_one_name_are_refused() -> None:
+    """Only one of them could be created, after which the import would be stored in part."""
+    elements = {uid: {"name": "Same", "model": {"type": "text"}} for uid in ("a", "b")}
+    panels = [{"libraryPanel": {"uid": uid}} for uid in elements]
+    with pytest.raises(BadRequest, match="'Same'"):
+        resolved({"__elements": elements, "panels": panels})
+    assert len(resolved({"__elements": elements, "panels": panels[:1]}).panels) == 1
+
+
+def test_too_many_library_panels_are_refused() -> None:
+    """Each panel is a write of its own, so their number has a limit."""
+    uids = [f"p{number}" for number in range(MAX_LIBRARY_PANELS + 1)]
+    elements = {uid: {"name": uid, "model": {"type": "text"}} for uid in uids}
+    with pytest.raises(BadRequest, match="at most 1000"):
+        resolved({"__elements": elements, "panels": [{"libraryPanel": {"uid": uid}} for uid in uids]})

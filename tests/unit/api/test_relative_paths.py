@@ -1,0 +1,60 @@
+"""Paths to which a short URL may redirect."""
+
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.domain.relative_paths import MAX_LENGTH, checked_relative_path
+from dashwright.common.errors import BadRequest
+
+SERVER = "https://dashboards.example.com"
+PARTS = st.sampled_from(
+    ["/", "\\", "//", "..", ".", ":", "@", "evil.example", "http", "https:", "javascript:", "\t", "\n", "%2f", "%5c", "?", "#", "ä"]
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("d/abc", "d/abc"),
+        ("d/abc/a-title?orgId=1&from=now-1h&to=now#panel", "d/abc/a-title?orgId=1&from=now-1h&to=now#panel"),
+        ("explore?left=%7B%22a%22:1%7D", "explore?left=%7B%22a%22:1%7D"),
+        ("d/ä", "d/%C3%A4"),
+        ("d/a?time=12:30", "d/a?time=12:30"),
+        ("?a=b", "?a=b"),
+    ],
+)
+def test_relative_paths_are_percent_encoded(path: str, expected: str) -> None:
+    """A path keeps what is encoded already; other characters than ASCII are encoded."""
+    assert checked_relative_path(path) == expected
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", "/d/abc", "//evil.example", "\\evil.example", "\t/evil.example", "\n//evil.example", "d/a\nb", "d/a b", " /evil.example"),
+        *("http://evil.example", "https:evil.example", "javascript:alert(1)", "JavaScript:alert(1)", "../admin", "d/../../x", ".."),
+        *("d/\0", "d\\..\\x", "a" * (MAX_LENGTH + 1), "ä" * MAX_LENGTH),
+    ],
+)
+def test_other_paths_are_refused(path: str) -> None:
+    """Addresses of other servers, absolute and climbing paths, control characters and too long paths are refused."""
+    with pytest.raises(BadRequest, match="path"):
+        checked_relative_path(path)
+
+
+@given(st.one_of(st.lists(PARTS, max_size=6).map("".join), st.text(max_size=12)))
+def test_no_path_leaves_the_server(path: str) -> None:
+    """Each accepted path, after a slash, is an address of this server, as browsers read it."""
+    try:
+        location = f"/{checked_relative_path(path)}"
+    except BadRequest:
+        return
+    # Browsers remove tabs and line breaks, and read a backslash as a slash.
+    as_browsers_read_it = location.translate({ord(each): None for each in "\t\r\n"}).replace("\\", "/")
+    address = urlsplit(urljoin(f"{SERVER}/goto/x", as_browsers_read_it))
+    assert f"{address.scheme}://{address.netloc}" == SERVER
+    assert location.isascii()
+    assert not set(location) & set("\t\r\n \\")

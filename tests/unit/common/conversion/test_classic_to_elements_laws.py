@@ -1,0 +1,156 @@
+"""Laws of the conversion to elements for any classic dashboard, also for broken ones."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.conversion.classic_to_elements import classic_to_elements
+from dashwright.common.conversion.context import EMPTY_CONTEXT
+
+JUNK = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | st.text(st.characters(codec="utf-8"))
+    | st.sampled_from(["$source", "row", "graph", "panel-1", "\ufeff", "5"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "type", "uid", "panels", "text", "value"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+#: A dashboard with each kind of member.
+DASHBOARD: dict[str, Any] = {
+    "title": "Ovens",
+    "tags": ["bakery"],
+    "time": {"from": "now-1h", "to": "now"},
+    "timepicker": {"refresh_intervals": ["5s"], "quick_ranges": [{"display": "Shift", "from": "now-8h", "to": "now"}]},
+    "links": [{"title": "Wiki", "url": "https://wiki.example", "tags": ["a"]}],
+    "panels": [
+        {
+            "id": 1,
+            "type": "graph",
+            "gridPos": {"x": 0, "y": 0, "w": 12, "h": 8},
+            "datasource": {"type": "loki", "uid": "l1"},
+            "targets": [{"refId": "A", "expr": "heat"}, {"datasource": {"uid": "p1"}}],
+            "transformations": [{"id": "reduce", "options": {}, "filter": {"id": "byRefId"}}],
+            "links": [{"title": "Manual", "url": "u"}],
+            "fieldConfig": {
+                "defaults": {
+                    "thresholds": {"mode": "absolute", "steps": [{"value": None, "color": "green"}]},
+                    "mappings": [
+                        {"type": "value", "options": {"1": {"text": "on"}}},
+                        {"type": "range", "options": {"from": 1, "result": {}}},
+                    ],
+                    "actions": [{"type": "fetch", "title": "t", "fetch": {"method": "GET", "url": "u", "headers": [["a", "b"]]}}],
+                    "color": {"mode": "fixed"},
+                    "links": [{"url": "u"}],
+                },
+                "overrides": [{"matcher": {"id": "byName", "options": "a"}, "properties": [{"id": "unit", "value": "s"}]}],
+            },
+        },
+        {"id": 2, "type": "row", "gridPos": {"x": 0, "y": 8, "w": 24, "h": 1}, "repeat": "site", "panels": [{"id": 3, "type": "stat"}]},
+        {"id": 4, "libraryPanel": {"uid": "l", "name": "n"}, "repeat": "site", "maxPerRow": 2},
+    ],
+    "templating": {
+        "list": [
+            {
+                "type": "query",
+                "name": "q",
+                "datasource": {"uid": "p1"},
+                "query": "up",
+                "current": {"text": "a", "value": ["b"]},
+                "options": [{}],
+            },
+            {"type": "switch", "name": "s", "options": [{"value": "1"}, {"value": "0"}]},
+            {"type": "interval", "name": "i", "options": [{"value": "1m"}]},
+            {"type": "adhoc", "name": "f", "filters": [{"key": "k", "values": ["v"]}], "defaultKeys": [{"text": "t"}]},
+        ]
+    },
+    "annotations": {"list": [{"builtIn": 1, "type": "dashboard", "filter": {"ids": [1]}, "mappings": {"text": "message"}}]},
+}
+
+
+def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each object or list of a tree with each of its keys or positions."""
+    if isinstance(tree, dict | list):
+        for place in list(tree) if isinstance(tree, dict) else range(len(tree)):
+            yield tree, place
+            yield from _places(tree[place])
+
+
+@st.composite
+def _dashboards(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw the dashboard with some members replaced by junk or by other parts of it."""
+    dashboard = copy.deepcopy(DASHBOARD)
+    for _ in range(draw(st.integers(0, 8))):
+        places = list(_places(dashboard))
+        holder, place = draw(st.sampled_from(places))
+        other, position = draw(st.sampled_from(places))
+        holder[place] = draw(JUNK | st.just(copy.deepcopy(other[position])))
+        if not isinstance(dashboard.get("panels"), list):
+            break
+    return dashboard
+
+
+def _panels(listed: Any) -> int:
+    """Return the number of panels in a list, and in the rows in it. Row panels do not count."""
+    panels = [panel for panel in listed if isinstance(panel, dict)] if isinstance(listed, list) else []
+    return sum(_panels(panel.get("panels")) if panel.get("type") == "row" else 1 for panel in panels)
+
+
+def _names(layout: dict[str, Any]) -> list[str]:
+    """Return the names of the elements in a layout."""
+    if layout["kind"] == "GridLayout":
+        return [item["spec"]["element"]["name"] for item in layout["spec"]["items"]]
+    return [name for row in layout["spec"]["rows"] for name in _names(row["spec"]["layout"])]
+
+
+@given(_dashboards())
+def test_each_panel_is_one_element_in_the_layout(dashboard: dict[str, Any]) -> None:
+    """Each panel becomes one element, which the layout contains once, and the layout contains nothing else."""
+    spec = classic_to_elements(dashboard, EMPTY_CONTEXT)
+    names = _names(spec["layout"])
+    assert sorted(names) == sorted(spec["elements"])
+    assert len(names) == _panels(dashboard.get("panels"))
+    assert names == [f"panel-{spec['elements'][name]['spec']['id']}" for name in names]
+
+
+@given(_dashboards())
+def test_the_dashboard_is_not_changed(dashboard: dict[str, Any]) -> None:
+    """The conversion leaves its argument as it was, although the result shares parts with it."""
+    original = orjson.dumps(dashboard)
+    orjson.dumps(classic_to_elements(dashboard, EMPTY_CONTEXT))
+    assert orjson.dumps(dashboard) == original
+
+
+@given(_dashboards())
+def test_the_result_is_json(dashboard: dict[str, Any]) -> None:
+    """The result of a JSON document is one, and has each member that the schema of dashboards requires."""
+    spec = orjson.loads(orjson.dumps(classic_to_elements(dashboard, EMPTY_CONTEXT)))
+    required = {"annotations", "cursorSync", "elements", "layout", "links", "preload", "tags", "timeSettings", "title", "variables"}
+    assert required <= spec.keys()
+
+
+@given(JUNK.filter(lambda tree: isinstance(tree, dict)))
+def test_any_object_is_a_dashboard(junk: Any) -> None:
+    """Any object is converted to a dashboard, whose title is empty unless the object has one."""
+    assert classic_to_elements(junk, EMPTY_CONTEXT)["title"] == ""
+
+
+@pytest.mark.parametrize("per_row", [0, 10, 10_000])
+def test_many_panels_are_converted(per_row: int) -> None:
+    """Dashboards with 10,000 panels with the same id keep each of them."""
+    panels: list[Any] = []
+    for number in range(10_000):
+        if per_row and number % per_row == 0:
+            panels.append({"type": "row", "panels": []})
+        panels.append({"id": 1, "type": "stat", "targets": [{}]})
+    spec = classic_to_elements({"panels": panels}, EMPTY_CONTEXT)
+    assert len(set(_names(spec["layout"]))) == len(spec["elements"]) == 10_000

@@ -1,0 +1,125 @@
+"""Queries of classic panels in the version with elements."""
+
+from itertools import islice, product
+from string import ascii_uppercase
+from typing import Any
+
+import pytest
+
+from dashwright.common.conversion.classic_to_elements import classic_to_elements
+from dashwright.common.conversion.context import EMPTY_CONTEXT, ConversionContext, DataSourceIndex, KnownDataSource
+
+CONTEXT = ConversionContext(
+    DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
+)
+MIXED = {"type": "mixed", "uid": "-- Mixed --"}
+LOKI = {"type": "loki", "uid": "l1"}
+
+
+def _data(panel: dict[str, Any], context: ConversionContext = CONTEXT) -> Any:
+    (element,) = classic_to_elements({"panels": [panel]}, context)["elements"].values()
+    assert element["spec"]["data"]["kind"] == "QueryGroup"
+    return element["spec"]["data"]["spec"]
+
+
+def test_members_of_queries_have_their_places() -> None:
+    """The members that every query has have places of their own, and all others are the spec of the query."""
+    target = {"refId": "Q", "hide": True, "datasource": LOKI, "expr": "up", "legendFormat": None}
+    expected = {"query": {"kind": "loki", "spec": {"expr": "up", "legendFormat": None}}, "datasource": LOKI, "refId": "Q", "hidden": True}
+    assert _data({"targets": [target, None]})["queries"] == [{"kind": "PanelQuery", "spec": expected}]
+
+
+@pytest.mark.parametrize(
+    ("panel_source", "own_source", "expected"),
+    [
+        (LOKI, {"type": "x", "uid": "y"}, ("x", "y")),
+        (LOKI, None, ("loki", "l1")),
+        (LOKI, {}, ("loki", "l1")),
+        (LOKI, {"uid": None, "type": ""}, ("loki", "l1")),
+        (LOKI, "Logs", ("loki", "l1")),
+        (LOKI, "$source", ("", "$source")),
+        (LOKI, {"uid": "p1"}, ("prometheus", "p1")),
+        (LOKI, {"uid": "unknown"}, ("prometheus", "unknown")),
+        (LOKI, {"uid": "${source}"}, ("", "${source}")),
+        (LOKI, {"type": "x"}, ("x", None)),
+        ({"uid": "l1"}, None, ("loki", "l1")),
+        ({"type": "x"}, None, ("x", None)),
+        ("${source}", None, ("", "${source}")),
+        ("Logs", None, ("", None)),
+        (None, None, ("", None)),
+        (MIXED, None, ("", None)),
+        (MIXED, LOKI, ("loki", "l1")),
+        (None, {"type": "datasource"}, ("datasource", "grafana")),
+        ({"type": "datasource"}, None, ("datasource", "grafana")),
+        ({"type": "datasource", "uid": "-- Mixed --"}, None, ("datasource", "grafana")),
+    ],
+)
+def test_queries_find_their_data_source(panel_source: Any, own_source: Any, expected: tuple[str, str | None]) -> None:
+    """A query has its own data source or else that of its panel. The type is looked up by the uid if it is missing."""
+    (query,) = _data({"datasource": panel_source, "targets": [{"datasource": own_source}]})["queries"]
+    source = query["spec"].get("datasource", {})
+    assert (query["spec"]["query"]["kind"], source.get("uid")) == expected
+    assert not source or source["type"] == expected[0]
+
+
+def test_without_a_default_data_source_the_type_is_grafana() -> None:
+    """The type of an unknown data source is that of the default data source, or else grafana."""
+    (query,) = _data({"targets": [{"datasource": {"uid": "unknown"}}]}, EMPTY_CONTEXT)["queries"]
+    assert query["spec"]["query"]["kind"] == "grafana"
+
+
+@pytest.mark.parametrize(
+    ("ref_ids", "expected"),
+    [
+        (["A", "B"], ["A", "B"]),
+        ([None, "A", "", 1, "C"], ["B", "A", "D", "E", "C"]),
+        ([None] * 29, [*ascii_uppercase, "AA", "AB", "AC"]),
+        ([None] * 800, ["".join(letters) for size in (1, 2, 3) for letters in islice(product(ascii_uppercase, repeat=size), 800)][:800]),
+    ],
+)
+def test_missing_ref_ids_are_filled(ref_ids: list[Any], expected: list[str]) -> None:
+    """A query without refId gets the first letters that no query of its panel has."""
+    queries = _data({"targets": [{"refId": ref_id} for ref_id in ref_ids]})["queries"]
+    assert [query["spec"]["refId"] for query in queries] == expected
+
+
+@pytest.mark.parametrize(
+    ("transformation", "expected"),
+    [
+        ({"id": "reduce", "options": {"a": 1}}, {"id": "reduce", "options": {"a": 1}}),
+        ({"id": "merge"}, {"id": "merge", "options": None}),
+        ({"options": {}, "disabled": False}, {"id": "", "options": {}}),
+        ({"id": "merge", "options": {}, "disabled": True}, {"id": "merge", "options": {}, "disabled": True}),
+        ({"id": "merge", "options": {}, "topic": "series"}, {"id": "merge", "options": {}}),
+        (
+            {"id": "merge", "options": {}, "filter": {"id": "byRefId", "options": "A", "scope": "nested"}},
+            {"id": "merge", "options": {}, "filter": {"id": "byRefId", "options": "A"}},
+        ),
+        ({"id": "merge", "options": {}, "filter": {}}, {"id": "merge", "options": {}, "filter": {"id": ""}}),
+    ],
+)
+def test_transformations_are_kept(transformation: dict[str, Any], expected: dict[str, Any]) -> None:
+    """A transformation keeps its options, its filter and whether it is disabled."""
+    assert _data({"transformations": [transformation, 1]})["transformations"] == [{"kind": expected["id"], "spec": expected}]
+
+
+@pytest.mark.parametrize(
+    ("panel", "expected"),
+    [
+        ({}, {}),
+        ({"timeFrom": "1h", "timeShift": "1d", "interval": "10s", "cacheTimeout": "5"}, ...),
+        ({"timeFrom": "", "timeShift": None, "interval": 5}, {}),
+        ({"maxDataPoints": "100"}, {"maxDataPoints": 100}),
+        ({"maxDataPoints": 0}, {}),
+        ({"hideTimeOverride": True}, ...),
+        ({"hideTimeOverride": False}, {}),
+        ({"queryCachingTTL": 0}, ...),
+        ({"queryCachingTTL": "-60000"}, {"queryCachingTTL": -60000}),
+        ({"queryCachingTTL": "1m"}, {}),
+        ({"queryCachingTTL": "\uff11"}, {}),
+        ({"timeCompare": "1d"}, {}),
+    ],
+)
+def test_query_options_are_gathered(panel: dict[str, Any], expected: Any) -> None:
+    """Options of the queries of a panel are gathered, unless they are empty or have no meaning."""
+    assert _data(panel)["queryOptions"] == (panel if expected is ... else expected)

@@ -1,0 +1,328 @@
+"""Settings, variables and annotations of dashboards in classic form, and any document."""
+
+import contextlib
+import copy
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.conversion.context import EMPTY_CONTEXT
+from dashwright.common.conversion.elements_to_classic import elements_to_classic
+from dashwright.common.conversion.failures import ConversionFailed
+
+Tree = dict[str, Any]
+
+MINIMUM = {
+    "title": "",
+    "graphTooltip": 0,
+    "schemaVersion": 42,
+    "preload": False,
+    "editable": True,
+    "time": {"from": "now-6h", "to": "now"},
+    "refresh": "",
+    "fiscalYearStartMonth": 0,
+    "annotations": {"list": []},
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "added"),
+    [
+        ({}, {}),
+        ({"tags": [], "links": [], "variables": [], "timeSettings": None, "description": None, "elements": {}}, {}),
+        ({"title": "T", "description": "", "tags": ["a"]}, {"title": "T", "description": "", "tags": ["a"]}),
+        ({"cursorSync": "Crosshair"}, {"graphTooltip": 1}),
+        ({"cursorSync": "Tooltip"}, {"graphTooltip": 2}),
+        ({"cursorSync": "Else"}, {}),
+        ({"editable": False, "preload": True, "liveNow": False, "revision": 3}, None),
+        ({"timeSettings": {"from": "now-1h", "to": ""}}, {"time": {"from": "now-1h", "to": "now"}}),
+        (
+            {"timeSettings": {"timezone": "", "weekStart": "monday", "autoRefresh": "5s", "fiscalYearStartMonth": 2}},
+            {"timezone": "", "weekStart": "monday", "refresh": "5s", "fiscalYearStartMonth": 2},
+        ),
+        ({"timeSettings": {"autoRefreshIntervals": ["1m"], "hideTimepicker": False}}, {"timepicker": {"refresh_intervals": ["1m"]}}),
+        (
+            {"timeSettings": {"hideTimepicker": True, "nowDelay": "1m", "quickRanges": [{"display": "D", "from": "a", "to": "b"}]}},
+            {"timepicker": {"hidden": True, "nowDelay": "1m", "quick_ranges": [{"display": "D", "from": "a", "to": "b"}]}},
+        ),
+    ],
+)
+def test_settings_have_their_classic_names(spec: Tree, added: Tree | None) -> None:
+    """Members with a default are always written, the others if they are set."""
+    assert elements_to_classic(spec, EMPTY_CONTEXT) == MINIMUM | (spec if added is None else added)
+
+
+def test_links_have_all_their_members() -> None:
+    """Only the URL and the placement are optional."""
+    plain = {"title": "", "type": "", "icon": "", "tooltip": "", "tags": []}
+    flags = {"asDropdown": False, "targetBlank": False, "includeVars": False, "keepTime": False}
+    given = [{"title": "L", "unknown": 1}, {"url": "/x", "placement": "inControlsMenu", "keepTime": True}]
+    assert elements_to_classic({"links": given}, EMPTY_CONTEXT)["links"] == [
+        {**plain, **flags, "title": "L"},
+        {**plain, **flags, "url": "/x", "placement": "inControlsMenu", "keepTime": True},
+    ]
+
+
+def variable_of(kind: str, **spec: Any) -> Tree:
+    converted: Tree
+    (converted,) = elements_to_classic({"variables": [{"kind": kind, "spec": {"name": "v", **spec}}]}, EMPTY_CONTEXT)["templating"]["list"]
+    return converted
+
+
+NOTHING = {"text": "", "value": ""}
+CHOICE = {"multi": False, "includeAll": False, "allowCustomValue": False, "current": NOTHING, "options": []}
+
+
+@pytest.mark.parametrize(
+    ("kind", "classic"),
+    [
+        ("QueryVariable", {"type": "query", **CHOICE, "regex": "", "refresh": 0, "sort": 0, "query": {}}),
+        ("DatasourceVariable", {"type": "datasource", **CHOICE, "regex": "", "refresh": 0, "query": ""}),
+        ("CustomVariable", {"type": "custom", **CHOICE, "query": ""}),
+        ("ConstantVariable", {"type": "constant", "query": "", "current": NOTHING, "hide": 2}),
+        (
+            "IntervalVariable",
+            {"type": "interval", "query": "", "auto": False, "auto_min": "", "auto_count": 0, "current": NOTHING, "options": []},
+        ),
+        ("TextVariable", {"type": "textbox", "query": "", "current": NOTHING}),
+        ("GroupByVariable", {"type": "groupby", "multi": False, "current": NOTHING, "options": []}),
+        ("AdhocVariable", {"type": "adhoc", "allowCustomValue": False}),
+        (
+            "SwitchVariable",
+            {"type": "switch", "query": "", "current": NOTHING, "options": [{**NOTHING, "selected": True}, {**NOTHING, "selected": True}]},
+        ),
+    ],
+)
+def test_each_kind_of_variable_has_its_required_members(kind: str, classic: Tree) -> None:
+    """Missing members have defaults."""
+    assert variable_of(kind) == {"name": "v", "hide": 0, "skipUrlSync": False} | classic
+    labelled = variable_of(kind, label="L", description="D", skipUrlSync=True)
+    assert labelled == variable_of(kind) | {"label": "L", "description": "D", "skipUrlSync": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "classic"),
+    [
+        ("CustomVariable", {"hide": "hideLabel"}, {"hide": 1}),
+        ("CustomVariable", {"hide": "inControlsMenu"}, {"hide": 0}),
+        ("ConstantVariable", {"hide": "dontHide"}, {"hide": 2}),
+        ("QueryVariable", {"refresh": "onTimeRangeChanged", "sort": "naturalDesc"}, {"refresh": 2, "sort": 8}),
+        (
+            "QueryVariable",
+            {"definition": "d", "allValue": ".*", "regexApplyTo": "text"},
+            {"definition": "d", "allValue": ".*", "regexApplyTo": "text"},
+        ),
+        ("QueryVariable", {"query": {"kind": "loki", "spec": {"a": 1}}}, {"query": {"a": 1}, "datasource": {"type": "loki"}}),
+        (
+            "QueryVariable",
+            {"query": {"kind": "loki", "spec": {"__legacyStringValue": "up"}}, "datasource": {"uid": "u"}},
+            {"query": "up", "datasource": {"uid": "u", "type": "loki"}},
+        ),
+        (
+            "QueryVariable",
+            {"staticOptions": [{"text": "a", "value": "b"}], "staticOptionsOrder": "before"},
+            {"staticOptions": [{"text": "a", "value": "b"}], "staticOptionsOrder": "before"},
+        ),
+        ("QueryVariable", {"staticOptions": []}, {}),
+        ("DatasourceVariable", {"pluginId": "loki", "refresh": "onDashboardLoad"}, {"query": "loki", "refresh": 1}),
+        (
+            "CustomVariable",
+            {"current": {"text": ["a"], "value": [], "selected": True}, "options": [{"text": "x", "value": "y", "selected": False}]},
+            {"current": {"text": ["a"], "value": ""}, "options": [{"text": "x", "value": "y", "selected": False}]},
+        ),
+        (
+            "SwitchVariable",
+            {"current": "on", "enabledValue": "on", "disabledValue": "off"},
+            {
+                "current": {"text": "on", "value": "on"},
+                "options": [{"text": "on", "value": "on", "selected": True}, {"text": "off", "value": "off", "selected": False}],
+            },
+        ),
+        ("GroupByVariable", {"defaultValue": {"text": ["t"], "value": ["v"]}}, {"defaultValue": {"text": ["t"], "value": ["v"]}}),
+        ("GroupByVariable", {"datasource": {"type": "loki", "uid": "u"}}, {"datasource": {"type": "loki", "uid": "u"}}),
+        ("AdhocVariable", {"datasource": {"type": "loki"}, "filters": [], "defaultKeys": []}, {}),
+        (
+            "AdhocVariable",
+            {"filters": [{"key": "k", "operator": "=", "values": [], "origin": "dashboard", "forceEdit": True}]},
+            {"filters": [{"key": "k", "operator": "=", "value": "", "origin": "dashboard"}]},
+        ),
+        (
+            "AdhocVariable",
+            {"baseFilters": [{"value": "v", "values": ["v"]}], "defaultKeys": [{"text": "t", "group": None, "value": 1}]},
+            {"baseFilters": [{"key": "", "operator": "", "value": "v", "values": ["v"]}], "defaultKeys": [{"text": "t", "value": 1}]},
+        ),
+    ],
+)
+def test_variables_keep_what_is_set(kind: str, spec: Tree, classic: Tree) -> None:
+    """Names of values become numbers, and options keep text, value and selection."""
+    assert variable_of(kind, **spec) == variable_of(kind) | classic
+
+
+def annotation_of(**spec: Any) -> Tree:
+    converted: Tree
+    (converted,) = elements_to_classic({"annotations": [{"kind": "AnnotationQuery", "spec": spec}]}, EMPTY_CONTEXT)["annotations"]["list"]
+    return converted
+
+
+@pytest.mark.parametrize(
+    ("spec", "added"),
+    [
+        ({}, {}),
+        ({"builtIn": True}, {"builtIn": 1, "type": "dashboard"}),
+        ({"builtIn": False}, {}),
+        ({"query": {"kind": "loki", "spec": {"a": 1}}}, {"datasource": {"type": "loki"}, "target": {"a": 1}}),
+        ({"query": {"kind": "loki", "spec": {}}, "datasource": {"uid": "u"}}, {"datasource": {"uid": "u", "type": "loki"}}),
+        ({"filter": {"exclude": False, "ids": [1]}}, {"filter": {"exclude": False, "ids": [1]}}),
+        ({"filter": {"ids": []}}, {}),
+        (
+            {"mappings": {"a": {"value": "x"}, "b": {"source": "skip"}, "c": {"source": "text"}, "d": {"value": "x", "regex": "r"}}},
+            {
+                "mappings": {
+                    "a": {"source": "field", "value": "x"},
+                    "b": {"source": "skip"},
+                    "d": {"source": "field", "value": "x", "regex": "r"},
+                }
+            },
+        ),
+        ({"legacyOptions": {"type": "tags", "name": "other", "mappings": {}}, "builtIn": True}, {"builtIn": 1, "type": "tags"}),
+        ({"placement": "inControlsMenu"}, {}),
+    ],
+)
+def test_annotations_have_their_classic_form(spec: Tree, added: Tree) -> None:
+    """Former members come back to their place, except those that the annotation has itself."""
+    assert annotation_of(name="N", enable=True, **spec) == {"name": "N", "enable": True, "hide": False, "iconColor": ""} | added
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"tags": "a"}, "'tags' is a string; it must be a list"),
+        ({"timeSettings": []}, "'timeSettings' is a list; it must be an object"),
+        ({"cursorSync": {}}, "'cursorSync' is an object; it must be a string"),
+        ({"variables": [{"kind": "Other"}]}, "spec.variables[0]: kind 'Other' is unknown; use one of QueryVariable"),
+        ({"variables": [{"kind": "CustomVariable", "spec": {"hide": []}}]}, "spec.variables[0]: 'hide' is a list; it must be a string"),
+        ({"annotations": [{}, {"spec": {"mappings": {"a": 1}}}]}, "spec.annotations[1]: 'a' is a number; it must be an object"),
+        ({"elements": []}, "'elements' is a list; it must be an object"),
+        (
+            {"elements": {"e": 1}, "layout": {"kind": "RowsLayout", "spec": {"rows": [{}]}}},
+            "element 'e' is a number; it must be an object",
+        ),
+    ],
+)
+def test_broken_parts_fail_with_their_place(spec: Tree, message: str) -> None:
+    """The error has what is wrong, where, and what is expected."""
+    with pytest.raises(ConversionFailed) as caught:
+        elements_to_classic(spec, EMPTY_CONTEXT)
+    assert message in caught.value.message
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-5, 30) | st.floats(0, 2) | st.sampled_from(["", "a", "custom", "v"])
+
+
+def broken(value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return values that are rarely of another type."""
+    return st.integers(0, 40).flatmap(lambda number: value if number else SCALARS | st.just([]) | st.just({}))
+
+
+def kinds(*names: str) -> st.SearchStrategy[Any]:
+    return broken(st.sampled_from(names))
+
+
+def some(**members: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return broken(st.fixed_dictionaries({}, optional={name: broken(value) for name, value in members.items()}))
+
+
+def many(item: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return broken(st.lists(item, max_size=3))
+
+
+NAMES = st.sampled_from(["e", "f", "none"])
+SOURCE = some(uid=NAMES, type=NAMES)
+DATA_QUERY = some(kind=NAMES, spec=some(a=SCALARS, __legacyStringValue=SCALARS))
+PANEL = some(
+    kind=kinds("Panel", "LibraryPanel"),
+    spec=some(
+        id=SCALARS,
+        title=SCALARS,
+        links=many(some(title=SCALARS)),
+        libraryPanel=some(uid=SCALARS),
+        data=some(
+            spec=some(
+                queries=many(some(spec=some(query=DATA_QUERY, datasource=SOURCE, hidden=SCALARS))),
+                transformations=many(some(spec=some(id=SCALARS, filter=some(id=SCALARS)))),
+                queryOptions=some(interval=SCALARS),
+            )
+        ),
+        vizConfig=some(
+            kind=NAMES,
+            spec=some(
+                options=SCALARS,
+                fieldConfig=some(
+                    defaults=some(
+                        mappings=many(some(type=SCALARS)), thresholds=some(steps=many(some(value=SCALARS))), actions=many(SCALARS)
+                    ),
+                    overrides=many(some(matcher=some(scope=SCALARS), properties=many(some(id=SCALARS)))),
+                ),
+            ),
+        ),
+    ),
+)
+ITEM = some(spec=some(x=SCALARS, y=SCALARS, height=SCALARS, element=some(name=NAMES), repeat=some(value=SCALARS)))
+GRID = some(kind=kinds("GridLayout"), spec=some(items=many(ITEM)))
+AUTO_GRID = some(
+    kind=kinds("AutoGridLayout"),
+    spec=some(items=many(ITEM), maxColumnCount=SCALARS, rowHeight=SCALARS, rowHeightMode=kinds("custom", "tall")),
+)
+
+
+def sectioned(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    section = some(spec=some(layout=inner, title=SCALARS, collapse=SCALARS, hideHeader=SCALARS, repeat=some(value=SCALARS)))
+    return some(kind=kinds("RowsLayout"), spec=some(rows=many(section))) | some(kind=kinds("TabsLayout"), spec=some(tabs=many(section)))
+
+
+VARIABLE_KINDS = tuple(
+    f"{name}Variable" for name in ("Query", "Datasource", "Custom", "Constant", "Interval", "Text", "GroupBy", "Adhoc", "Switch")
+)
+VARIABLE = some(
+    kind=kinds(*VARIABLE_KINDS),
+    spec=some(
+        name=SCALARS,
+        current=some(text=SCALARS),
+        options=many(some(value=SCALARS)),
+        query=DATA_QUERY | SCALARS,
+        datasource=SOURCE,
+        filters=many(some(key=SCALARS, values=many(SCALARS))),
+        hide=SCALARS,
+        defaultValue=some(text=SCALARS),
+    ),
+)
+ANNOTATION = some(
+    spec=some(
+        query=DATA_QUERY,
+        datasource=SOURCE,
+        filter=some(ids=many(SCALARS)),
+        mappings=some(a=some(value=SCALARS)),
+        legacyOptions=some(b=SCALARS),
+    )
+)
+SPECS = st.fixed_dictionaries(
+    {
+        "elements": broken(st.fixed_dictionaries({"e": PANEL, "f": PANEL})),
+        "layout": broken(st.recursive(GRID | AUTO_GRID, sectioned, max_leaves=5)),
+        "variables": many(VARIABLE),
+        "annotations": many(ANNOTATION),
+        "timeSettings": some(**{"from": SCALARS, "quickRanges": many(SCALARS)}),
+    }
+)
+
+
+@given(SPECS)
+def test_any_document_is_converted_or_fails_with_a_message(spec: Tree) -> None:
+    """A broken document raises ConversionFailed and nothing else. The input is not changed, and the result is JSON."""
+    before = copy.deepcopy(spec)
+    with contextlib.suppress(ConversionFailed):
+        orjson.dumps(elements_to_classic(spec, EMPTY_CONTEXT))
+    assert spec == before

@@ -1,0 +1,267 @@
+"""Rows, tabs and grids as panels with positions, at the lines where Grafana 12.4 puts them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from dashwright.common.conversion.context import EMPTY_CONTEXT
+from dashwright.common.conversion.elements_to_classic import elements_to_classic
+from dashwright.common.conversion.failures import ConversionFailed
+from dashwright.common.conversion.parts import MAX_LAYOUT_DEPTH
+
+Tree = dict[str, Any]
+
+#: Ids of the elements in the documents of this module. Row panels get the following ids.
+IDS = range(1, 5)
+
+
+def item(number: int, y: int = 0, height: int = 4, x: int = 0, **members: Any) -> Tree:
+    reference = {"kind": "ElementReference", "name": f"e{number}"}
+    spec = {"x": x, "y": y, "width": 6, "height": height, "element": reference, **members}
+    return {"kind": "GridLayoutItem", "spec": spec}
+
+
+def grid(*items: Tree) -> Tree:
+    return {"kind": "GridLayout", "spec": {"items": list(items)}}
+
+
+def auto(*numbers: int, item_members: Tree | None = None, **settings: Any) -> Tree:
+    items = [
+        {"kind": "AutoGridLayoutItem", "spec": {"element": {"kind": "ElementReference", "name": f"e{number}"}, **(item_members or {})}}
+        for number in numbers
+    ]
+    return {"kind": "AutoGridLayout", "spec": {"columnWidthMode": "standard", "rowHeightMode": "standard", "items": items, **settings}}
+
+
+def row(layout: Tree | None, **members: Any) -> Tree:
+    return {"kind": "RowsLayoutRow", "spec": {**members, **({"layout": layout} if layout else {})}}
+
+
+def rows(*rows: Tree) -> Tree:
+    return {"kind": "RowsLayout", "spec": {"rows": list(rows)}}
+
+
+def tab(layout: Tree, **members: Any) -> Tree:
+    return {"kind": "TabsLayoutTab", "spec": {**members, "layout": layout}}
+
+
+def tabs(*tabs: Tree) -> Tree:
+    return {"kind": "TabsLayout", "spec": {"tabs": list(tabs)}}
+
+
+def panels_of(layout: Any) -> list[Tree]:
+    elements = {f"e{number}": {"kind": "Panel", "spec": {"id": number, "title": f"P{number}"}} for number in IDS}
+    spec = {"title": "T", "elements": elements, "layout": layout}
+    panels: list[Tree] = elements_to_classic(spec, EMPTY_CONTEXT).get("panels", [])
+    return panels
+
+
+def placed(panels: Sequence[Tree]) -> list[Any]:
+    """Return the title, line and inner panels of each panel, briefly. A row without a position has the line None."""
+    return [
+        (panel.get("title"), panel.get("gridPos", {}).get("y"), *([placed(panel["panels"])] if panel.get("panels") else []))
+        for panel in panels
+    ]
+
+
+FULL = item(1, y=0, height=4)
+LOWER = item(2, y=4, height=3)
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        pytest.param(grid(FULL, LOWER), [("P1", 0), ("P2", 4)], id="a grid keeps its positions"),
+        pytest.param(None, [], id="without a layout there are no panels"),
+        pytest.param(
+            rows(row(grid(FULL, LOWER), title="A"), row(grid(item(3)), title="B")),
+            [("A", 0), ("P1", 0), ("P2", 4), ("B", 7), ("P3", 7)],
+            id="panels of an expanded row begin on its line, and the next row below them",
+        ),
+        pytest.param(
+            rows(row(grid(FULL), title="A", collapse=True), row(grid(item(2)), title="B")),
+            [("A", 0, [("P1", 1)]), ("B", 1), ("P2", 1)],
+            id="panels of a collapsed row are in it, below its line",
+        ),
+        pytest.param(
+            rows(row(grid(item(1, y=3)), hideHeader=True), row(grid(item(2)), title="B")),
+            [("P1", 3), ("B", 7), ("P2", 7)],
+            id="a row with a hidden header leaves its panels where they are",
+        ),
+        pytest.param(
+            rows(row(grid(FULL), title="A"), row(grid(item(2, y=1)), hideHeader=True, collapse=True)),
+            [("A", 0), ("P1", 0), ("P2", 1)],
+            id="a row with a hidden header is not collapsed",
+        ),
+        pytest.param(
+            rows(row(grid(FULL), title="A"), row(grid(), title="B"), row(grid(item(2)), title="C")),
+            [("A", 0), ("P1", 0), ("B", None), ("C", 0), ("P2", 0)],
+            id="an empty row has no position and moves the next one to the top",
+        ),
+        pytest.param(
+            rows(row(grid(FULL), title="A"), row(grid(), title="B", collapse=True), row(grid(item(2)), title="C")),
+            [("A", 0), ("P1", 0), ("B", 4), ("C", 5), ("P2", 5)],
+            id="an empty collapsed row has a position",
+        ),
+        pytest.param(
+            rows(row(grid(FULL), title="A"), row(None, title="B"), row(grid(item(2)), title="C")),
+            [("A", 0), ("P1", 0), ("B", None), ("C", 4), ("P2", 4)],
+            id="a row without a layout takes no line",
+        ),
+        pytest.param(
+            tabs(tab(grid(FULL, LOWER), title="A"), tab(grid(), title="B"), tab(grid(item(3)), title="C")),
+            [("A", 0), ("P1", 1), ("P2", 5), ("B", 8), ("C", 9), ("P3", 10)],
+            id="panels of a tab are below its line",
+        ),
+        pytest.param(
+            rows(row(tabs(tab(grid(FULL), title="T")), title="A", collapse=True), row(grid(item(2)), title="B")),
+            [("A", 0), ("T", 1), ("P1", 2), ("B", 6), ("P2", 6)],
+            id="a row with tabs is expanded and in front of them",
+        ),
+        pytest.param(
+            rows(row(rows(row(grid(FULL), title="I")), hideHeader=True), row(grid(item(2)), title="B")),
+            [("I", 0), ("P1", 0), ("B", 4), ("P2", 4)],
+            id="a hidden row with rows has no row panel",
+        ),
+        pytest.param(
+            tabs(tab(rows(row(grid(FULL), title="I", collapse=True)), title="A"), tab(tabs(tab(grid(item(2)), title="U")), title="B")),
+            [("A", 0), ("I", 1, [("P1", 2)]), ("B", 2), ("U", 3), ("P2", 4)],
+            id="rows and tabs in tabs follow them",
+        ),
+        pytest.param(
+            rows(row(auto(1, 2, 3, 4), title="A"), row(auto(1), title="B")),
+            [("A", 0), ("P1", 0), ("P2", 0), ("P3", 0), ("P4", 9), ("B", 18), ("P1", 18)],
+            id="an automatic grid begins on the line of its row",
+        ),
+        pytest.param(
+            tabs(tab(auto(1, rowHeightMode="short"), title="A"), tab(auto(2), title="B")),
+            [("A", 0), ("P1", 1), ("B", 6), ("P2", 7)],
+            id="an automatic grid begins below its tab",
+        ),
+        pytest.param(
+            rows(row(auto(1), title="A"), row(auto(2), hideHeader=True), row(auto(3), title="C", collapse=True)),
+            [("A", 0), ("P1", 0), ("P2", 9), ("C", 18, [("P3", 19)])],
+            id="an automatic grid follows the rows above it",
+        ),
+        pytest.param(
+            rows(row(grid(FULL), title="A"), row(auto(), title="B"), row(grid(item(2)), title="C")),
+            [("A", 0), ("P1", 0), ("B", 4), ("C", 4), ("P2", 4)],
+            id="an empty automatic grid takes no line",
+        ),
+    ],
+)
+def test_layouts_become_positions(layout: Any, expected: list[Any]) -> None:
+    """Each panel has the line that Grafana 12.4 gives it."""
+    assert placed(panels_of(layout)) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "size"),
+    [
+        ({}, (8, 9)),
+        ({"maxColumnCount": 4, "rowHeightMode": "short"}, (6, 5)),
+        ({"maxColumnCount": 5, "rowHeightMode": "tall"}, (4, 14)),
+        ({"maxColumnCount": 0, "rowHeightMode": "custom"}, (8, 9)),
+        ({"maxColumnCount": None, "rowHeightMode": "custom", "rowHeight": 38}, (8, 1)),
+        ({"maxColumnCount": 1, "rowHeightMode": "custom", "rowHeight": 39}, (24, 2)),
+    ],
+)
+def test_automatic_grids_have_equal_panels(settings: Tree, size: tuple[int, int]) -> None:
+    """The width follows from the number of columns, and the height from its mode or from pixels."""
+    (panel,) = panels_of(auto(1, **settings))
+    assert (panel["gridPos"]["w"], panel["gridPos"]["h"]) == size
+
+
+def test_automatic_grids_break_lines_at_the_full_width() -> None:
+    """Five columns leave a rest, in which a sixth panel begins."""
+    panels = panels_of(auto(1, 2, 3, 4, 1, 2, 3, maxColumnCount=5))
+    assert [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels] == [
+        (0, 0),
+        (4, 0),
+        (8, 0),
+        (12, 0),
+        (16, 0),
+        (20, 0),
+        (0, 9),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layout", "repetition"),
+    [
+        (grid(item(1, repeat={"mode": "variable", "value": "v", "direction": "v", "maxPerRow": 3})), ("v", "v", 3)),
+        (grid(item(1, repeat={"mode": "variable", "value": "v"})), ("v", None, None)),
+        (grid(item(1, repeat={"direction": "diagonal"})), ("", None, None)),
+        (auto(1, item_members={"repeat": {"mode": "variable", "value": "v"}}, maxColumnCount=4), ("v", "h", 4)),
+    ],
+)
+def test_panels_keep_their_repetition(layout: Tree, repetition: tuple[Any, ...]) -> None:
+    """Panels of an automatic grid are repeated from left to right, as many in a line as it has columns."""
+    (panel,) = panels_of(layout)
+    assert (panel["repeat"], panel.get("repeatDirection"), panel.get("maxPerRow")) == repetition
+
+
+@pytest.mark.parametrize(
+    ("layout", "repeats"),
+    [
+        (rows(row(grid(FULL), repeat={"mode": "variable", "value": "v"})), ["v"]),
+        (tabs(tab(grid(FULL), repeat={"mode": "variable", "value": "v"})), ["v"]),
+        (rows(row(rows(row(grid(FULL))), repeat={"mode": "variable", "value": "v"})), [None, None]),
+        (tabs(tab(rows(row(grid(FULL))), repeat={"mode": "variable", "value": "v"})), ["v", None]),
+    ],
+)
+def test_rows_with_rows_lose_their_repetition(layout: Tree, repeats: list[Any]) -> None:
+    """Other rows and tabs keep theirs."""
+    assert [panel.get("repeat") for panel in panels_of(layout) if panel["type"] == "row"] == repeats
+
+
+def test_row_panels_have_free_ids() -> None:
+    """The ids follow the highest id of an element, in the order of the rows."""
+    panels = panels_of(tabs(tab(rows(row(grid(FULL)))), tab(grid())))
+    assert [panel["id"] for panel in panels] == [5, 6, 1, 7]
+
+
+def test_row_panels_have_titles_and_states_that_were_set() -> None:
+    """A row without a title or state has neither. A tab is an expanded row."""
+    plain, collapsed, of_tab = panels_of(rows(row(grid()), row(grid(), collapse=True)))[:2] + panels_of(tabs(tab(grid(), title="T")))
+    assert plain == {"type": "row", "id": 5}
+    assert collapsed == {"type": "row", "id": 6, "collapsed": True, "gridPos": {"x": 0, "y": 0, "w": 24, "h": 1}}
+    assert of_tab == {"type": "row", "id": 5, "title": "T", "collapsed": False, "panels": [], "gridPos": collapsed["gridPos"]}
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        (grid(item(9)), "spec.layout: element 'e9' does not exist in spec.elements; add it or remove its item"),
+        (auto(9), "spec.layout: element 'e9' does not exist in spec.elements; add it or remove its item"),
+        (grid(item(1, repeat=1)), "spec.layout: 'repeat' is a number; it must be an object"),
+        (grid(item(1) | {"spec": []}), "spec.layout: 'spec' is a list; it must be an object"),
+        ({"kind": "Columns"}, "kind 'Columns' is unknown; use 'GridLayout'"),
+        (rows(row({"kind": 1})), "'kind' is a number; it must be a string"),
+        ([], "'layout' is a list; it must be an object"),
+        ({"kind": "RowsLayout", "spec": {"rows": "no"}}, "'rows' is a string; it must be a list"),
+        ({"kind": "RowsLayout", "spec": {"rows": [True]}}, "an item of 'rows' is true; it must be an object"),
+        (grid(item(1, height=10**400)), "'height' is a number; it must be a number between"),
+        (grid(item(1) | {"spec": {"x": True}}), "'x' is true; it must be a number"),
+    ],
+)
+def test_broken_layouts_fail_with_their_place(layout: Any, message: str) -> None:
+    """The error has what is wrong, where, and what is expected."""
+    with pytest.raises(ConversionFailed) as caught:
+        panels_of(layout)
+    assert message in caught.value.message
+
+
+def nested(depth: int) -> Tree:
+    layout = grid(FULL)
+    for level in range(depth):
+        layout = rows(row(layout)) if level % 2 else tabs(tab(layout))
+    return layout
+
+
+def test_layouts_are_nested_to_a_limit() -> None:
+    """One more layout inside is an error."""
+    assert len(panels_of(nested(MAX_LAYOUT_DEPTH))) == MAX_LAYOUT_DEPTH + 1
+    with pytest.raises(ConversionFailed, match="layouts inside each other; use fewer rows and tabs"):
+        panels_of(nested(MAX_LAYOUT_DEPTH + 1))

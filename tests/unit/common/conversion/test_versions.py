@@ -1,0 +1,327 @@
+"""The chain of conversions, and the differences between the versions with elements and a layout."""
+
+import contextlib
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.conversion.context import EMPTY_CONTEXT
+from dashwright.common.conversion.failures import ConversionFailed
+from dashwright.common.conversion.parts import MAX_LAYOUT_DEPTH
+from dashwright.common.conversion.versions import CLASSIC_VERSIONS, convert
+
+Tree = dict[str, Any]
+
+ELEMENT_VERSIONS = ("v2alpha1", "v2beta1", "v2")
+VERSIONS = (*CLASSIC_VERSIONS, *ELEMENT_VERSIONS)
+
+
+def converted(spec: Tree, source: str, target: str) -> Any:
+    before = copy.deepcopy(spec)
+    result = convert(spec, source, target, EMPTY_CONTEXT)
+    assert spec == before, "the input was changed"
+    return result
+
+
+def panel(queries: Sequence[Tree] = (), transformations: Sequence[Tree] = (), viz: Tree | None = None) -> Tree:
+    """Return a spec with one panel."""
+    data = {"kind": "QueryGroup", "spec": {"queries": list(queries), "transformations": list(transformations), "queryOptions": {}}}
+    spec = {"id": 1, "title": "P", "description": "", "links": [], "data": data, **({"vizConfig": viz} if viz else {})}
+    return {"elements": {"e": {"kind": "Panel", "spec": spec}}}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_same_version_is_not_copied(version: str) -> None:
+    """The result is the spec itself."""
+    spec: Tree = {"title": "T"}
+    assert converted(spec, version, version) is spec
+
+
+@pytest.mark.parametrize("source", ["v1alpha1", "v1beta1", "v1"])
+@pytest.mark.parametrize("target", CLASSIC_VERSIONS)
+def test_classic_specs_of_version_1_have_several_names(source: str, target: str) -> None:
+    """They are the same in ``v0alpha1``."""
+    spec: Tree = {"title": "T"}
+    assert converted(spec, source, target) is spec
+
+
+@pytest.mark.parametrize("source", ELEMENT_VERSIONS)
+@pytest.mark.parametrize("target", CLASSIC_VERSIONS)
+def test_layouts_have_a_form_in_each_classic_version(source: str, target: str) -> None:
+    """The chain ends at the current schema of classic dashboards."""
+    viz = (
+        {"kind": "stat", "spec": {"pluginVersion": "1"}} if source == "v2alpha1" else {"kind": "VizConfig", "group": "stat", "version": "1"}
+    )
+    item = {"kind": "GridLayoutItem", "spec": {"element": {"kind": "ElementReference", "name": "e"}}}
+    spec = {**panel(viz=viz), "layout": {"kind": "GridLayout", "spec": {"items": [item]}}}
+    classic = converted(spec, source, target)
+    assert (classic["schemaVersion"], classic["panels"][0]["type"], classic["panels"][0]["pluginVersion"]) == (42, "stat", "1")
+
+
+def test_unknown_versions_have_no_chain() -> None:
+    """The error has both versions."""
+    with pytest.raises(ConversionFailed, match="a dashboard of v1 has no form in v9; read it in v1"):
+        convert({}, "v1", "v9", EMPTY_CONTEXT)
+
+
+#: Specs of neighbouring versions: the older version, its spec, the newer version and its spec. Each follows from the other.
+EQUIVALENTS = [
+    pytest.param(
+        "v2alpha1",
+        panel([{"kind": "PanelQuery", "spec": {"refId": "A", "query": {"kind": "loki", "spec": {"expr": "x"}}}}]),
+        "v2beta1",
+        panel(
+            [
+                {
+                    "kind": "PanelQuery",
+                    "spec": {"refId": "A", "query": {"kind": "DataQuery", "group": "loki", "version": "v0", "spec": {"expr": "x"}}},
+                }
+            ]
+        ),
+        id="query",
+    ),
+    pytest.param(
+        "v2alpha1",
+        panel([{"spec": {"query": {"kind": "loki", "spec": {}}, "datasource": {"type": "loki", "uid": "u"}}}]),
+        "v2beta1",
+        panel([{"spec": {"query": {"kind": "DataQuery", "group": "loki", "version": "v0", "datasource": {"name": "u"}, "spec": {}}}}]),
+        id="query with a data source",
+    ),
+    pytest.param(
+        "v2alpha1",
+        panel(viz={"kind": "stat", "spec": {"pluginVersion": "1.2", "options": {"a": 1}, "fieldConfig": {}}}),
+        "v2beta1",
+        panel(viz={"kind": "VizConfig", "group": "stat", "version": "1.2", "spec": {"options": {"a": 1}, "fieldConfig": {}}}),
+        id="visualization",
+    ),
+    pytest.param(
+        "v2alpha1",
+        {"annotations": [{"kind": "AnnotationQuery", "spec": {"name": "N", "query": {"kind": "loki", "spec": {"a": 1}}}}]},
+        "v2beta1",
+        {
+            "annotations": [
+                {
+                    "kind": "AnnotationQuery",
+                    "spec": {"name": "N", "query": {"kind": "DataQuery", "group": "loki", "version": "v0", "spec": {"a": 1}}},
+                }
+            ]
+        },
+        id="annotation",
+    ),
+    pytest.param(
+        "v2alpha1",
+        {"annotations": [{"kind": "AnnotationQuery", "spec": {"name": "N"}}]},
+        "v2beta1",
+        {
+            "annotations": [
+                {"kind": "AnnotationQuery", "spec": {"name": "N", "query": {"kind": "DataQuery", "group": "", "version": "v0", "spec": {}}}}
+            ]
+        },
+        id="annotation without query",
+    ),
+    pytest.param(
+        "v2alpha1",
+        {
+            "variables": [
+                {"kind": "QueryVariable", "spec": {"query": {"kind": "loki", "spec": {}}, "datasource": {"type": "loki", "uid": "u"}}}
+            ]
+        },
+        "v2beta1",
+        {
+            "variables": [
+                {
+                    "kind": "QueryVariable",
+                    "spec": {"query": {"kind": "DataQuery", "group": "loki", "version": "v0", "datasource": {"name": "u"}, "spec": {}}},
+                }
+            ]
+        },
+        id="query variable",
+    ),
+    pytest.param(
+        "v2alpha1",
+        {"variables": [{"kind": "AdhocVariable", "spec": {"name": "a", "datasource": {"type": "loki", "uid": "u"}}}]},
+        "v2beta1",
+        {"variables": [{"kind": "AdhocVariable", "group": "loki", "datasource": {"name": "u"}, "spec": {"name": "a"}}]},
+        id="filters",
+    ),
+    pytest.param(
+        "v2alpha1",
+        {"variables": [{"kind": "GroupByVariable", "spec": {"name": "a"}}]},
+        "v2beta1",
+        {"variables": [{"kind": "GroupByVariable", "group": "", "datasource": {}, "spec": {"name": "a"}}]},
+        id="keys without a data source",
+    ),
+    pytest.param(
+        "v2alpha1",
+        {"variables": [{"kind": "IntervalVariable", "spec": {"refresh": "load"}}]},
+        "v2beta1",
+        {"variables": [{"kind": "IntervalVariable", "spec": {"refresh": "onTimeRangeChanged"}}]},
+        id="interval",
+    ),
+    pytest.param(
+        "v2beta1",
+        panel(transformations=[{"kind": "merge", "spec": {"id": "merge", "disabled": True, "options": {"a": 1}}}]),
+        "v2",
+        panel(transformations=[{"kind": "Transformation", "group": "merge", "spec": {"disabled": True, "options": {"a": 1}}}]),
+        id="transformation",
+    ),
+]
+
+
+@pytest.mark.parametrize(("older", "old_spec", "newer", "new_spec"), EQUIVALENTS)
+def test_neighbouring_versions_are_converted_both_ways(older: str, old_spec: Tree, newer: str, new_spec: Tree) -> None:
+    """Each spec follows from the other."""
+    assert converted(old_spec, older, newer) == new_spec
+    assert converted(new_spec, newer, older) == old_spec
+
+
+@pytest.mark.parametrize(
+    ("source", "group"),
+    [({"uid": "u"}, "loki"), ({"type": "", "uid": "u"}, "loki"), ({"type": "tempo", "uid": "u"}, "tempo"), ({"type": "tempo"}, "tempo")],
+)
+def test_the_group_of_a_query_is_the_type_of_its_data_source(source: Tree, group: str) -> None:
+    """Without a type it is the kind of the query."""
+    spec = panel([{"spec": {"query": {"kind": "loki", "spec": {}}, "datasource": source}}])
+    query = converted(spec, "v2alpha1", "v2beta1")["elements"]["e"]["spec"]["data"]["spec"]["queries"][0]["spec"]["query"]
+    assert (query["group"], query["datasource"]) == (group, {"name": "u"} if "uid" in source else {})
+
+
+@pytest.mark.parametrize("kind", ["QueryVariable", "TextVariable", "CustomVariable"])
+def test_missing_texts_and_values_are_empty(kind: str) -> None:
+    """The current value of a variable always has both."""
+    spec = {"variables": [{"kind": kind, "spec": {"current": {"text": None, "selected": True}}}]}
+    (variable,) = converted(spec, "v2alpha1", "v2beta1")["variables"]
+    assert variable["spec"]["current"] == {"text": "", "value": "", "selected": True}
+
+
+def test_a_panel_of_v2_may_have_no_description() -> None:
+    """In ``v2beta1`` it is empty."""
+    spec = panel()
+    del spec["elements"]["e"]["spec"]["description"]
+    assert converted(spec, "v2", "v2beta1") == panel()
+
+
+def test_what_v2alpha1_does_not_have_is_left_out() -> None:
+    """The placement of annotations, the comparison with other times, and what sections of the layout have for themselves."""
+    section = {"title": "R", "variables": [{"kind": "TextVariable", "spec": {}}], "annotations": [], "layout": {"kind": "GridLayout"}}
+    tab = {
+        "kind": "TabsLayoutTab",
+        "spec": {"layout": {"kind": "RowsLayout", "spec": {"rows": [{"kind": "RowsLayoutRow", "spec": section}]}}},
+    }
+    spec = panel() | {
+        "annotations": [{"kind": "AnnotationQuery", "spec": {"name": "N", "placement": "inControlsMenu"}}],
+        "layout": {"kind": "TabsLayout", "spec": {"tabs": [tab]}},
+    }
+    spec["elements"]["e"]["spec"]["data"]["spec"]["queryOptions"] = {"interval": "1m", "timeCompare": "1d"}
+    older = converted(spec, "v2beta1", "v2alpha1")
+    assert older["elements"]["e"]["spec"]["data"]["spec"]["queryOptions"] == {"interval": "1m"}
+    assert older["annotations"][0]["spec"] == {"name": "N"}
+    row = older["layout"]["spec"]["tabs"][0]["spec"]["layout"]["spec"]["rows"][0]
+    assert row == {"kind": "RowsLayoutRow", "spec": {"title": "R", "layout": {"kind": "GridLayout"}}}
+
+
+def test_equal_parts_are_shared() -> None:
+    """The layout and the options of a visualization are not copied."""
+    options = {"a": [1]}
+    spec = panel(viz={"kind": "stat", "spec": {"options": options}}) | {"layout": {"kind": "RowsLayout", "spec": {"rows": [{"spec": {}}]}}}
+    newest = converted(spec, "v2alpha1", "v2")
+    assert newest["layout"] is spec["layout"]
+    assert newest["elements"]["e"]["spec"]["vizConfig"]["spec"]["options"] is options
+    assert converted(newest, "v2", "v2alpha1")["layout"] is spec["layout"]
+    library_panel: Tree = {"elements": {"e": {"kind": "LibraryPanel", "spec": {}}}}
+    assert converted(library_panel, "v2alpha1", "v2") is library_panel
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "spec", "message"),
+    [
+        ("v2alpha1", "v2beta1", {"elements": []}, "spec.elements: the value is a list; it must be an object"),
+        ("v2alpha1", "v2beta1", {"elements": {"e": 1}}, "spec.elements.e: the value is a number; it must be an object"),
+        ("v2alpha1", "v2beta1", {"variables": {}}, "spec.variables: the value is an object; it must be a list"),
+        ("v2alpha1", "v2beta1", {"variables": [{"kind": "QueryVariable", "spec": ""}]}, "spec.variables[0].spec: the value is a string"),
+        ("v2beta1", "v2alpha1", panel([{"spec": {"query": 1}}]), "spec.elements.e.spec.data.spec.queries[0].spec: 'query' is a number"),
+        ("v2beta1", "v2alpha1", panel(viz={"group": True}), "spec.elements.e.spec.vizConfig: 'group' is true; it must be a string"),
+        ("v2", "v2beta1", panel(transformations=[{"group": []}]), "spec.elements.e.spec.data.spec.transformations[0]: 'group' is a list"),
+        ("v2beta1", "v2alpha1", {"layout": {"spec": {"rows": [1]}}}, "a row or tab of 'layout' is a number; it must be an object"),
+    ],
+)
+def test_broken_parts_fail_with_their_path(source: str, target: str, spec: Tree, message: str) -> None:
+    """The error has what is wrong, where, and what is expected."""
+    with pytest.raises(ConversionFailed) as caught:
+        convert(spec, source, target, EMPTY_CONTEXT)
+    assert message in caught.value.message
+
+
+def test_layouts_are_nested_to_a_limit() -> None:
+    """One more layout inside is an error."""
+
+    def nested(depth: int) -> Tree:
+        layout: Tree = {"kind": "GridLayout", "spec": {"items": []}}
+        for _ in range(depth):
+            layout = {"kind": "RowsLayout", "spec": {"rows": [{"kind": "RowsLayoutRow", "spec": {"layout": layout}}]}}
+        return {"layout": layout}
+
+    spec = nested(MAX_LAYOUT_DEPTH)
+    assert converted(spec, "v2", "v2alpha1") is spec
+    with pytest.raises(ConversionFailed, match="layouts inside each other"):
+        converted(nested(MAX_LAYOUT_DEPTH + 1), "v2", "v2alpha1")
+
+
+LEAVES = (
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "loki", "Panel", "QueryVariable", "AdhocVariable", "RowsLayout"])
+)
+NAMES = st.sampled_from(
+    [
+        "kind",
+        "spec",
+        "query",
+        "datasource",
+        "name",
+        "uid",
+        "type",
+        "group",
+        "version",
+        "data",
+        "queries",
+        "transformations",
+        "vizConfig",
+        "id",
+        "rows",
+        "layout",
+    ]
+)
+ANYTHING = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=12)
+QUERY_HOLDER = st.fixed_dictionaries({"spec": st.fixed_dictionaries({"query": ANYTHING, "datasource": ANYTHING}) | ANYTHING})
+PANEL = st.fixed_dictionaries(
+    {
+        "kind": st.just("Panel"),
+        "spec": st.fixed_dictionaries(
+            {
+                "data": st.fixed_dictionaries(
+                    {"spec": st.fixed_dictionaries({"queries": st.lists(QUERY_HOLDER, max_size=2), "transformations": ANYTHING})}
+                ),
+                "vizConfig": ANYTHING,
+            }
+        ),
+    }
+)
+SPECS = st.fixed_dictionaries(
+    {
+        "elements": st.dictionaries(st.sampled_from("ab"), PANEL | ANYTHING, max_size=2) | ANYTHING,
+        "variables": st.lists(st.fixed_dictionaries({"kind": LEAVES, "spec": ANYTHING, "group": LEAVES}), max_size=2) | ANYTHING,
+        "annotations": st.lists(QUERY_HOLDER, max_size=2) | ANYTHING,
+        "layout": ANYTHING,
+    }
+)
+
+
+@given(SPECS, st.sampled_from(ELEMENT_VERSIONS), st.sampled_from(VERSIONS))
+def test_any_document_is_converted_or_fails_with_a_message(spec: Tree, source: str, target: str) -> None:
+    """A broken document raises ConversionFailed and nothing else. The input is not changed, and the result is JSON."""
+    with contextlib.suppress(ConversionFailed):
+        orjson.dumps(converted(spec, source, target))

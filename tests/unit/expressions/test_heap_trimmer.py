@@ -1,0 +1,31 @@
+"""Return of heap memory: what the C library keeps of large blocks that were freed."""
+
+import subprocess
+import sys
+
+import pytest
+
+#: Frees every second of eight large blocks, and prints the bytes of them that the process still has.
+_PROGRAM = """
+from pathlib import Path
+from dashwright.expressions.heap_trimmer import map_large_blocks
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+map_large_blocks()
+size = 16 * 2**20
+bytearray(size)  # by default, the C library then keeps blocks of this size in its heap
+start = resident()
+blocks = [bytearray(b"x") * size for _ in range(8)]
+del blocks[::2]
+print(resident() - start - 4 * size)
+"""
+
+_BLOCK_BYTES = 16 * 2**20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
+def test_memory_of_freed_large_blocks_is_returned_between_blocks_in_use() -> None:
+    kept = subprocess.run([sys.executable, "-c", _PROGRAM], check=True, capture_output=True, text=True).stdout
+    assert int(kept) < _BLOCK_BYTES

@@ -1,0 +1,247 @@
+"""YAML files of several documents: each document is a resource of its own."""
+
+import time
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.jobs_worker import revisions
+from tests.unit.jobs_worker.doubles import Revision, Store, Tree, classic, dashboard_key, run_sync
+from tests.unit.jobs_worker.revisions import Files
+
+from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID, SOURCE_PATH
+from dashwright.common.models.provisioning import State
+from dashwright.jobs_worker.domain.objects import Key
+from dashwright.jobs_worker.domain.yaml_documents import MAX_DOCUMENTS, split_documents
+
+HOW = pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+TEMPLATE = "kind: {{ .Values.kind }}\n"
+
+
+def native(name: str, title: str = "T", version: str = "v1beta1") -> str:
+    return (
+        f"apiVersion: dashboard.grafana.app/{version}\nkind: Dashboard\nmetadata:\n  name: {name}\nspec:\n  title: {title}\n  panels: []\n"
+    )
+
+
+def several(*documents: str) -> bytes:
+    return "---\n".join(documents).encode()
+
+
+async def advance(store: Store, number: int, files: Files, before: Files, *, incremental: bool) -> tuple[State, list[str]]:
+    """Sync a revision and return the state and errors of the job."""
+    progress = await run_sync(Revision(number, files, before), store, since=store.commit if incremental else "")
+    return progress.outcome[0], progress.errors
+
+
+def stored_titles(store: Store) -> dict[str, str]:
+    return {key.name: write.extract.title for key, write in store.objects.items() if key.resource == "dashboards"}
+
+
+async def test_each_document_is_stored() -> None:
+    """Documents in every form are stored from one file; those of other programs and empty ones are not."""
+    store = Store()
+    body = several("# a comment\n", native("a"), SERVICE, "uid: b\ntitle: B\npanels: []\n", "\n", native("c", version="v0alpha1"))
+    progress = await run_sync({"web/all.yaml": body}, store)
+    assert progress.outcome[0] is State.SUCCESS
+    assert stored_titles(store) == {"a": "T", "b": "B", "c": "T"}
+    writes = [write for key, write in store.objects.items() if key.resource == "dashboards"]
+    assert {write.annotations[SOURCE_PATH] for write in writes} == {"web/all.yaml"}
+    assert len({write.folder for write in writes}) == 1
+    again = Tree({"web/all.yaml": body})
+    assert (await run_sync(again, store)).final_message == "no changes to sync"
+    assert again.reads == []
+
+
+@HOW
+async def test_documents_come_change_and_go(*, incremental: bool) -> None:
+    """A removed document deletes its object, a new one creates one, and the others are kept; a move keeps all."""
+    history = [
+        {"x.yaml": several(native("a"), native("b"), native("c"))},
+        {"x.yaml": several(native("d"), native("c", "New"), native("a"))},
+        {"x.yaml": several(native("a"))},
+        {"y/z.yml": several(native("a"), native("b"))},
+        {"y/z.yml": several(native("b")), "y/a.json": classic("a", "Own file")},
+    ]
+    expected = [
+        {"a": "T", "b": "T", "c": "T"},
+        {"d": "T", "c": "New", "a": "T"},
+        {"a": "T"},
+        {"a": "T", "b": "T"},
+        {"b": "T", "a": "Own file"},
+    ]
+    store = Store()
+    before: Files = {}
+    for index, (files, titles) in enumerate(zip(history, expected, strict=True)):
+        assert await advance(store, index, files, before, incremental=incremental) == (State.SUCCESS, [])
+        assert stored_titles(store) == titles
+        before = files
+
+
+@HOW
+async def test_an_invalid_document_does_not_affect_the_others(*, incremental: bool) -> None:
+    """The error names its position and line. Its object is kept until it is corrected, and the error is repeated until then."""
+    good = {"x.yaml": several(native("a"), native("b"), native("c"))}
+    bad = {"x.yaml": several(native("a", "New"), native("b").replace("title: T", "title: ''"), native("c", "New"))}
+    store = Store()
+    await advance(store, 0, good, {}, incremental=incremental)
+    state, errors = await advance(store, 1, bad, good, incremental=incremental)
+    assert (state, errors) == (State.ERROR, ["document 2 at line 9: Dashboard title cannot be empty (file: x.yaml, action: update)"])
+    assert stored_titles(store) == {"a": "New", "b": "T", "c": "New"}
+    other = {**bad, "o.json": classic("o")}
+    assert await advance(store, 2, other, bad, incremental=incremental) == (state, errors)
+    assert await advance(store, 3, good, other, incremental=incremental) == (State.SUCCESS, [])
+    assert (stored_titles(store), store.quarantine) == ({"a": "T", "b": "T", "c": "T"}, {})
+
+
+async def test_a_syntax_error_names_the_line_of_the_file() -> None:
+    """The line is counted from the beginning of the file, not of the document."""
+    progress = await run_sync({"x.yaml": several(native("a"), "panels:\n  - a: [\n")}, Store())
+    assert progress.errors[0].startswith("document 2 at line 9: not valid YAML:")
+    assert "line 1" in progress.errors[0].partition("YAML")[2]
+
+
+FAULTS = {
+    "no name": (several(native("a"), native("x").replace("  name: x\n", "  labels: {}\n")), "metadata.name is missing: each document"),
+    "one name twice": (several(native("a"), native("a", "Other")), "duplicate resource name: a, twice in x.yaml"),
+    "not a dashboard": (several(native("a"), "kind: Dashboard\n"), "apiVersion and kind must both be strings"),
+    "a dashboard with a merge key": (several(native("a"), "<<: {}\npanels: []\n"), "merge keys"),
+    "a name of others": (several(native("a"), native("theirs")), "managed by repo 'others'"),
+}
+
+
+@HOW
+@pytest.mark.parametrize(("body", "reason"), FAULTS.values(), ids=FAULTS)
+async def test_the_fault_of_a_document_is_an_error_of_it_alone(body: bytes, reason: str, *, incremental: bool) -> None:
+    """The first document is stored, and the fault is found again by the next sync, even if the file has not changed."""
+    store, files = Store(), {"x.yaml": body}
+    store.put("theirs", {MANAGED_BY: "repo", MANAGER_ID: "others"})
+    first = await advance(store, 0, files, {}, incremental=incremental)
+    assert (len(first[1]), reason in first[1][0], store.objects[dashboard_key("a")].extract.title) == (1, True, "T")
+    assert await advance(store, 1, {**files, "o.json": classic("o")}, files, incremental=incremental) == first
+    assert list(store.quarantine) == ["x.yaml"]
+
+
+async def test_a_refusal_by_others_ends_when_the_name_is_free() -> None:
+    """The file has not changed, but its other document is stored then."""
+    store, files = Store(), {"x.yaml": several(native("a"), native("theirs", "Ours"))}
+    store.put("theirs")
+    await advance(store, 0, files, {}, incremental=True)
+    del store.objects[dashboard_key("theirs")]
+    assert await advance(store, 1, files, files, incremental=True) == (State.SUCCESS, [])
+    assert stored_titles(store) == {"a": "T", "theirs": "Ours"}
+
+
+async def test_a_copy_of_a_file_of_several_documents_is_a_warning() -> None:
+    """The copy takes the place of the original when that is deleted."""
+    body = several(native("a"), native("b"))
+    store, both = Store(), {"1/x.yaml": body, "2/x.yaml": body}
+    progress = await run_sync(Revision(0, both, {}), store)
+    assert (progress.errors, store.quarantine["2/x.yaml"].is_copy) == ([], True)
+    left = {"2/x.yaml": body}
+    assert await advance(store, 1, left, both, incremental=True) == (State.SUCCESS, [])
+    assert {write.annotations[SOURCE_PATH] for key, write in store.objects.items() if key.resource == "dashboards"} == {"2/x.yaml"}
+
+
+async def test_a_file_that_lost_all_of_its_documents_is_an_error() -> None:
+    """Its objects are kept: the file may have been truncated by mistake."""
+    store, files = Store(), {"x.yaml": several(native("a"), native("b"))}
+    await advance(store, 0, files, {}, incremental=True)
+    state, errors = await advance(store, 1, {"x.yaml": several(SERVICE, SERVICE)}, files, incremental=True)
+    assert (state, "delete the file" in errors[0], stored_titles(store)) == (State.ERROR, True, {"a": "T", "b": "T"})
+
+
+async def test_templates_and_manifests_are_ignored() -> None:
+    """A file whose documents hold no dashboard has no error."""
+    progress = await run_sync({"x.yaml": several(SERVICE, TEMPLATE), "y.yaml": several(SERVICE, "a: &a {}\nb: {<<: *a}\n")}, Store())
+    assert (progress.errors, progress.summary()[0].ignored) == ([], 2)
+
+
+@pytest.mark.exhaustive
+async def test_the_number_of_documents_is_limited() -> None:
+    """A file of 1,000 documents is stored, one of more is refused as a whole; both are read in linear time."""
+    store = Store()
+    documents = [native(f"n{index}") for index in range(MAX_DOCUMENTS)]
+    started = time.process_time()
+    assert (await run_sync({"x.yaml": several(*documents)}, store)).error_count == 0
+    assert len(stored_titles(store)) == MAX_DOCUMENTS
+    progress = await run_sync({"x.yaml": several(*documents, native("more"))}, Store())
+    assert progress.errors == ["more than 1000 documents in one file: split the file (file: x.yaml, action: create)"]
+    broken = "\n" * 1_000_000 + "---\n".join(["panels: [\n"] * MAX_DOCUMENTS)
+    progress = await run_sync({"x.yaml": broken.encode()}, Store())
+    assert progress.errors[0].endswith("and 995 more documents (file: x.yaml, action: create)")
+    assert time.process_time() - started < 30
+
+
+@pytest.mark.parametrize(
+    ("text", "contents"),
+    [
+        ("a: 1\n", ["a: 1"]),
+        ("---\na: 1\n---\n", ["a: 1"]),
+        ("%YAML 1.2\n---\na: 1\n...\n# end\n---\nb: 2", ["a: 1", "b: 2"]),
+        ("a: |\n  ---\n  x\n--- {b: 1}\n--- # note\n\nc: 1\n", ["a: |\n  ---\n  x", "{b: 1}", "# note\n\nc: 1"]),
+        ("# ---- a line\n---\r\na: 1\r\n---\r\nb: 1\r\n", ["a: 1", "b: 1"]),
+        ("a: ---b\n----\n", ["a: ---b\n----"]),
+    ],
+)
+def test_documents_are_separated_as_in_yaml(text: str, contents: list[str]) -> None:
+    """Only a marker at the beginning of a line separates documents; those without content are left out."""
+    assert [document.content(text).strip() for document in split_documents(text)] == contents
+
+
+PARTS = st.sampled_from(["a: 1\n", "- x\n- y\n", "b: |\n  ---\n  c\n", "'q\n\n ---r'\n", "# c\n", "\n", "{a: [1, 2]}\n", "...\n"])
+
+
+@given(st.lists(PARTS, max_size=8))
+@settings(max_examples=300)
+def test_the_documents_are_those_of_another_parser(parts: list[str]) -> None:
+    """PyYAML reads the same values from the whole text as from the parts."""
+    text = "---\n".join(parts)
+    try:
+        expected = [value for value in yaml.safe_load_all(text) if value is not None]
+    except yaml.YAMLError:
+        return
+    assert [yaml.safe_load(document.content(text)) for document in split_documents(text)] == expected
+
+
+DOCUMENTS = st.lists(
+    st.one_of(
+        st.builds(native, st.sampled_from(["n1", "n2", "n3", "n4", "n5"]), st.sampled_from(["T", "U"])),
+        st.sampled_from([SERVICE, "kind: Dashboard\n", "# none\n"]),
+    ),
+    min_size=1,
+    max_size=4,
+).map(lambda documents: several(*documents))
+
+
+@pytest.mark.exhaustive
+@given(revisions.histories(st.one_of(revisions.GOOD, revisions.BAD), odd=False), st.data())
+@settings(max_examples=150, deadline=None)
+async def test_incremental_and_full_syncs_are_equal(history: list[Files], data: st.DataObject) -> None:
+    """Objects, quarantine and errors are those of full syncs, and a further full sync writes nothing."""
+    names = st.sampled_from(["m.yaml", "a/m.yaml", "a/b/m.yml", "d/m.yaml"])
+    whole = [
+        {**files, **{path: body for path, body in data.draw(st.dictionaries(names, DOCUMENTS, max_size=3)).items() if _fits(path, files)}}
+        for files in history
+    ]
+    store, full = Store(), Store()
+    for index, (before, files) in enumerate(zip([{}, *whole], whole, strict=False)):
+        progress = await run_sync(Revision(index, files, before), store, since=store.commit)
+        expected = await run_sync(Revision(index, files, before), full)
+        assert _bodies(store) == _bodies(full)
+        assert store.quarantine == full.quarantine
+        assert sorted(progress.errors) == sorted(expected.errors)
+    applied = len(full.applied)
+    await run_sync(Revision(len(whole), whole[-1], {}), full)
+    assert len(full.applied) == applied
+
+
+def _fits(path: str, files: Files) -> bool:
+    """Return whether no file is at the path of a directory of this path."""
+    return not any(path.startswith(f"{other}/") for other in files)
+
+
+def _bodies(store: Store) -> dict[Key, tuple[object, ...]]:
+    return {key: (write.spec, write.folder, dict(write.annotations), write.version) for key, write in store.objects.items()}

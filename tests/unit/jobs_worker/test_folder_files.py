@@ -1,0 +1,322 @@
+"""``_folder.json``: the name and title of the folder of a directory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.jobs_worker import revisions
+from tests.unit.jobs_worker.doubles import Revision, Store, classic, folder_key, run_sync
+from tests.unit.jobs_worker.revisions import Files
+
+from dashwright.common.jobs.names import folder_name
+from dashwright.common.jobs.progress import JobProgress
+from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
+from dashwright.common.models.provisioning import State, SyncTarget
+from dashwright.jobs_worker.domain.folder_files import MAX_FOLDER_FILE_BYTES
+from dashwright.jobs_worker.domain.objects import Key, Write
+
+HOW = pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
+
+
+def folder_file(name: str, title: str | None = "A folder", **members: object) -> bytes:
+    """Return a file as Grafana writes it."""
+    spec = {} if title is None else {"title": title}
+    tree = {"kind": "Folder", "apiVersion": "folder.grafana.app/v1", "metadata": {"name": name}, "spec": spec}
+    return orjson.dumps({**tree, **members})
+
+
+async def run_history(store: Store, history: Sequence[Files], *, incremental: bool) -> JobProgress:
+    """Sync each revision after the one before, and return the progress of the last."""
+    for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
+        progress = await run_sync(Revision(index, files, before), store, since=store.commit if incremental else "")
+        assert progress.error_count == 0
+    return progress
+
+
+def folders(store: Store) -> dict[str, tuple[str, str]]:
+    """Return the name and title of the folder of each directory."""
+    return {path: (write.key.name, write.extract.title) for path, write in store.folders().items()}
+
+
+def folders_of_dashboards(store: Store) -> dict[str, str]:
+    return {path: write.folder for path, write in store.dashboards().items()}
+
+
+def warnings(progress: JobProgress) -> list[str]:
+    return [warning for entry in progress.summary() for warning in entry.warnings or []]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1", "v0alpha1"])
+async def test_a_folder_has_the_name_title_and_description_of_its_file(version: str) -> None:
+    """Every version of the group is read, and the directory below is in the folder."""
+    body = folder_file("team-web", apiVersion=f"folder.grafana.app/{version}", spec={"title": "The Web", "description": "All of it"})
+    store = Store()
+    progress = await run_sync({"web/_folder.json": body, "web/sub/cpu.json": classic("cpu")}, store)
+    assert progress.outcome == (State.SUCCESS, "completed successfully")
+    stored = store.objects[folder_key("team-web")]
+    assert orjson.loads(stored.spec) == {"title": "The Web", "description": "All of it"}
+    assert (store.folders()["web"], store.folders()["web/sub"].folder) == (stored, "team-web")
+    assert len(store.dashboards()) == 1
+
+
+async def test_the_directory_names_a_folder_without_a_title() -> None:
+    """An empty or missing title is that of the directory."""
+    store = Store()
+    await run_sync({"a/_folder.json": folder_file("fa", None), "b/_folder.json": folder_file("fb", "  ")}, store)
+    assert folders(store) == {"a": ("fa", "a"), "b": ("fb", "b")}
+
+
+async def test_a_directory_with_a_file_is_a_folder_without_dashboards() -> None:
+    """So are the directories above; the file itself is not a resource, and is not counted as ignored."""
+    store = Store()
+    progress = await run_sync({"a/b/_folder.json": folder_file("fb")}, store)
+    assert folders(store) == {"a": (folder_name("team-repo", "a"), "a"), "a/b": ("fb", "A folder")}
+    assert [(entry.resource, entry.create, entry.ignored) for entry in progress.summary()] == [("folders", 2, 0)]
+
+
+@HOW
+async def test_a_moved_directory_keeps_its_folder_whatever_changes_in_it(*, incremental: bool) -> None:
+    """All dashboards are other ones, and a nested directory without a file moves along."""
+    before = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1"), "a/b/2.json": classic("n2")}
+    after = {"z/y/_folder.json": folder_file("fa"), "z/y/1.json": classic("n1", "New"), "z/y/b/2.json": classic("n2", "New")}
+    store = Store()
+    await run_history(store, [before], incremental=incremental)
+    nested = folders(store)["a/b"]
+    await run_sync(Revision(1, after, before), store, since=store.commit if incremental else "")
+    assert folders(store) == {"z": (folder_name("team-repo", "z"), "z"), "z/y": ("fa", "A folder"), "z/y/b": nested}
+    assert folders_of_dashboards(store) == {"z/y/1.json": "fa", "z/y/b/2.json": nested[0]}
+    assert store.folders()["z/y/b"].folder == "fa"
+
+
+@HOW
+async def test_another_name_is_another_folder_with_the_same_content(*, incremental: bool) -> None:
+    """Children that did not change are in the new folder, and the former folder is deleted."""
+    rest = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2"), "c/3.json": classic("n3")}
+    store = Store()
+    history = [{"a/_folder.json": folder_file("old"), **rest}, {"a/_folder.json": folder_file("new"), **rest}]
+    await run_history(store, history, incremental=incremental)
+    assert folders(store)["a"][0] == "new"
+    assert folder_key("old") not in store.objects
+    assert folders_of_dashboards(store)["a/1.json"] == "new"
+    assert store.folders()["a/b"].folder == "new"
+
+
+@HOW
+async def test_a_deleted_file_leaves_the_folder_with_the_title_of_the_directory(*, incremental: bool) -> None:
+    """The folder keeps its name, and with it its access rules and links."""
+    rest = {"a/1.json": classic("n1")}
+    store = Store()
+    await run_history(store, [{"a/_folder.json": folder_file("fa"), **rest}, rest], incremental=incremental)
+    assert folders(store) == {"a": ("fa", "a")}
+    await run_sync(rest, store)
+    assert folders(store) == {"a": ("fa", "a")}
+
+
+@HOW
+async def test_changes_of_title_and_description_are_stored(*, incremental: bool) -> None:
+    """A change of the description alone is found, although nothing else changes."""
+    rest = {"a/1.json": classic("n1")}
+    specs = [{"title": "T"}, {"title": "U"}, {"title": "U", "description": "D"}]
+    store = Store()
+    await run_history(store, [{"a/_folder.json": folder_file("fa", spec=spec), **rest} for spec in specs], incremental=incremental)
+    assert orjson.loads(store.objects[folder_key("fa")].spec) == specs[-1]
+
+
+async def test_an_unchanged_file_is_not_written_again() -> None:
+    """A second sync, and one of another file in the directory, leave the folder as it is."""
+    files = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
+    store = Store()
+    await run_sync(Revision(1, files, {}), store)
+    progress = await run_sync(Revision(2, {**files, "a/1.json": classic("n1", "New")}, files), store, since="1")
+    assert [(entry.resource, entry.update, entry.noop) for entry in progress.summary()] == [("dashboards", 1, 0), ("folders", 0, 1)]
+
+
+INVALID = {
+    "json": b'{"kind": "Folder"',
+    "empty": b"",
+    "list": b"[]",
+    "other kind": orjson.dumps({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "x"}, "spec": {}}),
+    "other version": folder_file("x", apiVersion="folder.grafana.app/v7"),
+    "no name": folder_file("x", metadata={}),
+    "number as name": folder_file("x", metadata={"name": 7}),
+    "long name": folder_file("x" * 41),
+    "slash in name": folder_file("a/b"),
+    "root": folder_file("general"),
+    "other namespace": folder_file("x", metadata={"name": "x", "namespace": "org-7"}),
+    "title": folder_file("x", spec={"title": 7}),
+    "long title": folder_file("x", "t" * 5001),
+    "null in title": folder_file("x", "\0"),
+    "spec": folder_file("x", spec=[]),
+    "large": folder_file("x", "x") + b" " * MAX_FOLDER_FILE_BYTES,
+    "5 MB": folder_file("x", "t" * 5_000_000),
+    "deep": b"[" * 10_000,
+}
+
+
+@HOW
+@pytest.mark.parametrize("body", INVALID.values(), ids=INVALID)
+async def test_an_invalid_file_is_a_warning_and_changes_no_folder(body: bytes, *, incremental: bool) -> None:
+    """A stored folder keeps name and title, a new one is named by its path, and the dashboards are stored."""
+    first = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
+    second = {"a/_folder.json": body, "a/1.json": classic("n1", "New"), "b/_folder.json": body, "b/2.json": classic("n2")}
+    store = Store()
+    progress = await run_history(store, [first, second], incremental=incremental)
+    assert progress.outcome == (State.SUCCESS, "completed successfully")
+    assert [warning.partition(":")[0] for warning in warnings(progress)] == [
+        "a/_folder.json has no effect on the folder",
+        "b/_folder.json has no effect on the folder",
+    ]
+    assert folders(store) == {"a": ("fa", "A folder"), "b": (folder_name("team-repo", "b"), "b")}
+    assert store.dashboards()["a/1.json"].extract.title == "New"
+    mended = {**second, "a/_folder.json": folder_file("fa", "Mended"), "b/_folder.json": folder_file("fb", "B")}
+    progress = await run_sync(Revision(2, mended, second), store, since=store.commit if incremental else "")
+    assert (folders(store), store.quarantine) == ({"a": ("fa", "Mended"), "b": ("fb", "B")}, {})
+
+
+async def test_the_warning_of_an_invalid_file_is_repeated() -> None:
+    """A later sync of other files names it again, and a sync of all files does, too."""
+    files = {"a/_folder.json": b"{", "a/1.json": classic("n1")}
+    store = Store()
+    first = await run_history(store, [files], incremental=True)
+    later = await run_sync(Revision(1, {**files, "c.json": classic("c")}, files), store, since=store.commit)
+    assert warnings(later) == warnings(first) != []
+
+
+@HOW
+async def test_of_two_directories_with_one_name_the_stored_one_keeps_it(*, incremental: bool) -> None:
+    """A copied directory is another folder, until the original directory is gone."""
+    original = {"b/_folder.json": folder_file("fb"), "b/1.json": classic("n1")}
+    both = {**original, "a/_folder.json": folder_file("fb"), "a/2.json": classic("n2")}
+    store = Store()
+    progress = await run_history(store, [original, both], incremental=incremental)
+    assert folders(store) == {"b": ("fb", "A folder"), "a": (folder_name("team-repo", "a"), "A folder")}
+    assert warnings(progress) == ["a/_folder.json has no effect on the folder: uid 'fb' is used by another directory"]
+    left = {path: body for path, body in both.items() if path.startswith("a/")}
+    progress = await run_sync(Revision(2, left, both), store, since=store.commit if incremental else "")
+    assert (folders(store), folders_of_dashboards(store)) == ({"a": ("fb", "A folder")}, {"a/2.json": "fb"})
+    assert warnings(progress) == []
+
+
+@HOW
+async def test_a_directory_with_an_invalid_file_keeps_its_name(*, incremental: bool) -> None:
+    """Another directory cannot claim the name, because the mistake may be corrected."""
+    first = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
+    second = {**first, "a/_folder.json": b"{", "b/_folder.json": folder_file("fa")}
+    store = Store()
+    await run_history(store, [first, second], incremental=incremental)
+    assert {path: name for path, (name, _) in folders(store).items()} == {"a": "fa", "b": folder_name("team-repo", "b")}
+
+
+@HOW
+async def test_a_directory_without_a_file_keeps_its_generated_name(*, incremental: bool) -> None:
+    """The file of another directory cannot claim it, so unchanged dashboards never move because of another directory."""
+    name = folder_name("team-repo", "a")
+    first = {"a/1.json": classic("n1")}
+    store = Store()
+    progress = await run_history(store, [first, {**first, "b/_folder.json": folder_file(name)}], incremental=incremental)
+    assert (folders(store)["a"][0], folders(store)["b"][0]) == (name, folder_name("team-repo", "b"))
+    assert f"uid '{name}' is used by another directory" in "".join(warnings(progress))
+
+
+@pytest.mark.parametrize("paths", [("a", "b"), ("a", "a/b"), ("z", "a/b")])
+async def test_of_two_new_directories_with_one_name_the_first_gets_it(paths: tuple[str, str]) -> None:
+    """Directories above come first, so a folder is never in itself."""
+    store = Store()
+    await run_sync({f"{path}/_folder.json": folder_file("fx") for path in paths}, store)
+    assert (folders(store)[paths[0]][0], folders(store)[paths[1]][0]) == ("fx", folder_name("team-repo", paths[1]))
+
+
+@HOW
+async def test_names_may_be_exchanged(*, incremental: bool) -> None:
+    """Even of a directory and the one in it: each folder is then in the place of the other, without a cycle."""
+    rest = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2")}
+    history = [{"a/_folder.json": folder_file(first), "a/b/_folder.json": folder_file(second), **rest} for first, second in ("xy", "yx")]
+    store = Store()
+    await run_history(store, history, incremental=incremental)
+    assert {path: name for path, (name, _) in folders(store).items()} == {"a": "y", "a/b": "x"}
+    assert (store.objects[folder_key("x")].folder, store.objects[folder_key("y")].folder) == ("y", "")
+    assert folders_of_dashboards(store) == {"a/1.json": "y", "a/b/2.json": "x"}
+
+
+@HOW
+@pytest.mark.parametrize(
+    "annotations", [{}, {MANAGED_BY: "repo", MANAGER_ID: "other"}, {MANAGED_BY: "terraform", MANAGER_ID: "t"}], ids=str
+)
+async def test_the_folder_of_others_is_not_taken_over(annotations: Mapping[str, str], *, incremental: bool) -> None:
+    """The directory gets a folder of its own with a warning, and takes the name as soon as it is free."""
+    store, files = Store(), {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
+    theirs = store.put("fa", annotations, folder=True)
+    progress = await run_history(store, [files], incremental=incremental)
+    assert store.objects[folder_key("fa")] is theirs
+    assert folders_of_dashboards(store) == {"a/1.json": folder_name("team-repo", "a")}
+    assert warnings(progress)[0].startswith("a/_folder.json has no effect on the folder: uid 'fa' cannot be used: target folder is")
+    del store.objects[folder_key("fa")]
+    await run_sync(Revision(1, {**files, "b.json": classic("b")}, files), store, since=store.commit if incremental else "")
+    assert folders_of_dashboards(store) == {"a/1.json": "fa", "b.json": ""}
+
+
+async def test_the_folder_of_the_repository_has_no_file() -> None:
+    """Neither a file at the root nor one that claims its name changes the root folder."""
+    store = Store()
+    files = {"_folder.json": folder_file("fx"), "a/_folder.json": folder_file("team-repo"), "a/1.json": classic("n1")}
+    progress = await run_sync(files, store, target=SyncTarget.FOLDER)
+    assert folders(store) == {"": ("team-repo", "The team"), "a": (folder_name("team-repo", "a"), "A folder")}
+    assert len(warnings(progress)) == 2
+
+
+async def test_folders_without_a_file_are_named_in_repositories_that_have_such_files() -> None:
+    """A repository without any such file has no warnings."""
+    files = {"a/1.json": classic("n1"), "b/2.json": classic("n2")}
+    assert warnings(await run_sync(files, Store())) == []
+    progress = await run_sync({**files, "a/_folder.json": folder_file("fa")}, Store())
+    assert [warning.partition(":")[0] for warning in warnings(progress)] == ["b/ has no _folder.json"]
+
+
+@HOW
+async def test_a_folder_is_kept_for_a_dashboard_that_cannot_move_out_of_it(*, incremental: bool) -> None:
+    """The file of the dashboard became invalid when its folder got another name. The former folder is deleted once it is corrected."""
+    first = {"a/_folder.json": folder_file("old"), "a/1.json": classic("n1"), "a/2.json": classic("n2")}
+    second = {**first, "a/_folder.json": folder_file("new"), "a/1.json": b"{"}
+    mended = {**second, "a/1.json": classic("n1", "Mended")}
+    store = Store()
+    await run_history(store, [first], incremental=incremental)
+    for index, (before, files) in enumerate([(first, second), (second, mended)], 1):
+        await run_sync(Revision(index, files, before), store, since=store.commit if incremental else "")
+        folders_in_use = {"old", "new"} if files is second else {"new"}
+        assert {write.key.name for key, write in store.objects.items() if key.resource == "folders"} == folders_in_use
+    assert folders_of_dashboards(store) == {"a/1.json": "new", "a/2.json": "new"}
+
+
+FOLDER_FILES = st.builds(folder_file, st.sampled_from(["fa", "fb", "fc"]), st.sampled_from([None, "T", "U"]))
+_FOLDER_PATHS = st.sampled_from([f"{directory}_folder.json" for directory in ("", "a/", "a/b/", "d/", "a/b/c/")])
+
+
+@pytest.mark.exhaustive
+@given(revisions.histories(st.one_of(revisions.GOOD, revisions.GOOD, revisions.BAD), odd=False), st.data())
+@settings(max_examples=150, deadline=None)
+async def test_incremental_and_full_syncs_store_the_same_folders(history: list[Files], data: st.DataObject) -> None:
+    """Valid, invalid and conflicting files come and go: each revision has the same objects, quarantine and warnings of conflicts."""
+    files_of_folders = st.dictionaries(_FOLDER_PATHS, st.one_of(FOLDER_FILES, FOLDER_FILES, st.just(b"{")), max_size=4)
+    whole = [{**files, **_possible(data.draw(files_of_folders), files)} for files in history]
+    store, full = Store(), Store()
+    for index, (before, files) in enumerate(zip([{}, *whole], whole, strict=False)):
+        await run_sync(Revision(index, files, before), store, since=store.commit)
+        await run_sync(Revision(index, files, before), full)
+        assert _comparable(store) == _comparable(full)
+        assert store.quarantine == full.quarantine
+    applied = len(full.applied)
+    await run_sync(Revision(len(whole), whole[-1], {}), full)
+    assert len(full.applied) == applied
+
+
+def _possible(files: Files, others: Files) -> Files:
+    """Return the files that can be next to the others, because their directories are not files."""
+    return {path: body for path, body in files.items() if not any(path.startswith(f"{other}/") for other in others)}
+
+
+def _comparable(store: Store) -> dict[Key, Write]:
+    """Return the objects, whether they were created or replaced."""
+    return {key: replace(write, is_new=True) for key, write in store.objects.items()}
