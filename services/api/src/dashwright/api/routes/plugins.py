@@ -15,8 +15,8 @@ _TAG: Final = "plugins"
 _CATEGORIES: Final = {PROMETHEUS.id: "tsdb", POSTGRESQL.id: "sql"}
 _QUERY: Final = {
     "type": "datasource or panel",
-    "core": "0: only types that are not built in, of which there are none",
-    "enabled": "0: only disabled types, of which there are none",
+    "core": "0: only types that are not built in. The list is empty, because all types are built in",
+    "enabled": "0: only disabled types. The list is empty, because no type can be disabled",
     "embedded": "has no effect: no type is part of another",
 }
 

@@ -21,7 +21,7 @@ _MIXED_UID: Final = "-- Mixed --"
 
 
 def reference_members(source: SourceReference) -> dict[str, Any]:
-    """Return the member ``datasource`` of a variable. Without a uid there is none."""
+    """Return the member ``datasource`` of a variable, or an empty dict for a reference without a uid."""
     return {"datasource": {"type": source[0], "uid": source[1]}} if source[1] else {}
 
 

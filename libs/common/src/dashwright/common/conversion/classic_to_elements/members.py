@@ -43,7 +43,7 @@ def flag(members: Members, name: str, default: bool = False) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number. Booleans are none."""
+    """Return whether a value is a number. Booleans do not count as numbers."""
     return isinstance(value, (int, float)) and value is not True and value is not False
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from dashwright.common.conversion.choices import CURSOR_SYNCS
 from dashwright.common.conversion.classic_to_elements.byte_order_marks import without_marks
 from dashwright.common.conversion.classic_to_elements.members import (
     Members,
@@ -15,7 +16,7 @@ from dashwright.common.conversion.classic_to_elements.members import (
     whole_number,
 )
 
-_CURSOR_SYNCS: Final = {0: "Off", 1: "Crosshair", 2: "Tooltip"}
+_CURSOR_SYNCS: Final = dict(enumerate(CURSOR_SYNCS))
 _LARGEST_REVISION: Final = 2**16 - 1
 _REFRESH_INTERVALS: Final = ("5s", "10s", "30s", "1m", "5m", "15m", "30m", "1h", "2h", "1d")
 

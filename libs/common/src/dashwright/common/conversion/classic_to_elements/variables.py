@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from dashwright.common.conversion.choices import VARIABLE_HIDES, VARIABLE_REFRESHES, VARIABLE_SORTS
 from dashwright.common.conversion.classic_to_elements.data_sources import default_type, reference_members, variable_source
 from dashwright.common.conversion.classic_to_elements.filter_variables import ad_hoc_variable, group_by_variable
 from dashwright.common.conversion.classic_to_elements.members import (
@@ -18,13 +19,8 @@ from dashwright.common.conversion.classic_to_elements.members import (
 from dashwright.common.conversion.classic_to_elements.variable_options import LEGACY_STRING, current_option, option_list
 from dashwright.common.conversion.context import DataSourceIndex
 
-#: Choices in the order of their classic numbers. The first one is the default.
-_HIDES: Final = ("dontHide", "hideLabel", "hideVariable")
-_REFRESHES: Final = ("never", "onDashboardLoad", "onTimeRangeChanged")
-_SORTS: Final = ("disabled", "alphabeticalAsc", "alphabeticalDesc", "numericalAsc", "numericalDesc")
-
-#: Orders that Grafana 12.4 reads as strings, although it does not read their classic numbers 5 to 8.
-_NAMED_SORTS: Final = ("alphabeticalCaseInsensitiveAsc", "alphabeticalCaseInsensitiveDesc", "naturalAsc", "naturalDesc")
+#: Grafana 12.4 reads the classic numbers 0 to 4 only. It reads the other orders as strings.
+_SORTS, _NAMED_SORTS = VARIABLE_SORTS[:5], VARIABLE_SORTS[5:]
 
 _VALUE_FORMATS: Final = ("csv", "json")
 _STATIC_OPTION_ORDERS: Final = ("before", "after", "sorted")
@@ -44,7 +40,7 @@ def dashboard_variables(dashboard: Members, index: DataSourceIndex) -> list[dict
 def _common_members(variable: Members) -> dict[str, Any]:
     return {
         "name": text(variable, "name"),
-        "hide": _choice(variable, "hide", _HIDES),
+        "hide": _choice(variable, "hide", VARIABLE_HIDES),
         "skipUrlSync": flag(variable, "skipUrlSync"),
         **filled_texts(variable, "label", "description"),
     }
@@ -63,7 +59,7 @@ def _query(variable: Members, index: DataSourceIndex) -> dict[str, Any]:
     source = variable_source(variable, index)
     members: dict[str, Any] = {
         "current": current_option(variable),
-        "refresh": _choice(variable, "refresh", _REFRESHES),
+        "refresh": _choice(variable, "refresh", VARIABLE_REFRESHES),
         **reference_members(source),
         "query": {"kind": source[0], "spec": _query_spec(variable.get("query"))},
         "regex": text(variable, "regex"),
@@ -100,7 +96,7 @@ def _selection(variable: Members) -> dict[str, Any]:
 def _data_source(variable: Members, index: DataSourceIndex) -> dict[str, Any]:
     return {
         "pluginId": text(variable, "query", default_type(index)),
-        "refresh": _choice(variable, "refresh", _REFRESHES),
+        "refresh": _choice(variable, "refresh", VARIABLE_REFRESHES),
         "regex": text(variable, "regex"),
         "current": current_option(variable),
         "options": option_list(variable, "options"),

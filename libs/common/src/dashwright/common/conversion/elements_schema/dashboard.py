@@ -8,6 +8,7 @@ have them.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from dashwright.common.conversion.choices import CURSOR_SYNCS
 from dashwright.common.conversion.elements_schema.checks import (
     Check,
     Findings,
@@ -105,7 +106,7 @@ def _schema(*, element: Check, annotation: Check, variables: Check, section_memb
         {"title": text},
         {
             "annotations": list_of(annotation),
-            "cursorSync": choice("Off", "Crosshair", "Tooltip"),
+            "cursorSync": choice(*CURSOR_SYNCS),
             "description": text,
             "editable": flag,
             "elements": map_of(element),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dashwright.common.conversion.choices import VARIABLE_HIDES, VARIABLE_REFRESHES, VARIABLE_SORTS
 from dashwright.common.conversion.elements_schema.checks import (
     Check,
     Findings,
@@ -24,18 +25,7 @@ from dashwright.common.conversion.elements_schema.checks import (
 
 _OPTION: Final = record({}, {"selected": flag, "text": texts, "value": texts, "properties": map_of(text)})
 _OPTIONS: Final = list_of(_OPTION)
-_REFRESH: Final = choice("never", "onDashboardLoad", "onTimeRangeChanged")
-_SORT: Final = choice(
-    "disabled",
-    "alphabeticalAsc",
-    "alphabeticalDesc",
-    "numericalAsc",
-    "numericalDesc",
-    "alphabeticalCaseInsensitiveAsc",
-    "alphabeticalCaseInsensitiveDesc",
-    "naturalAsc",
-    "naturalDesc",
-)
+_REFRESH: Final = choice(*VARIABLE_REFRESHES)
 _FILTER: Final = record(
     {"key": text, "operator": text, "value": text},
     {
@@ -52,7 +42,7 @@ _KEY: Final = record({"text": text}, {"value": anything, "group": text, "expanda
 _COMMON: Final[Mapping[str, Check]] = {
     "name": text,
     "label": text,
-    "hide": choice("dontHide", "hideLabel", "hideVariable", "inControlsMenu"),
+    "hide": choice(*VARIABLE_HIDES, "inControlsMenu"),
     "skipUrlSync": flag,
     "description": text,
     "origin": tree,
@@ -85,7 +75,7 @@ def variables_check(*, query: Check, query_members: Mapping[str, Check], source:
                 "refresh": _REFRESH,
                 "regex": text,
                 "regexApplyTo": one_of("value", "text"),
-                "sort": _SORT,
+                "sort": choice(*VARIABLE_SORTS),
                 "definition": text,
                 "placeholder": text,
                 "staticOptions": _OPTIONS,

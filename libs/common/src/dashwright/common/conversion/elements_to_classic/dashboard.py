@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dashwright.common.conversion.choices import CURSOR_SYNCS, numbers
 from dashwright.common.conversion.context import ConversionContext
 from dashwright.common.conversion.elements_to_classic.annotations import classic_annotations
 from dashwright.common.conversion.elements_to_classic.layout import classic_panels
@@ -10,7 +11,7 @@ from dashwright.common.conversion.elements_to_classic.variables import classic_v
 from dashwright.common.conversion.parts import list_in, object_in, objects_in, text_in
 
 _SCHEMA_VERSION: Final = 42
-_TOOLTIPS: Final = {"Off": 0, "Crosshair": 1, "Tooltip": 2}
+_TOOLTIPS: Final = numbers(CURSOR_SYNCS)
 
 #: Members of links that are always written, and their defaults.
 _LINK_DEFAULTS: Final[Mapping[str, Any]] = {

@@ -3,28 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from dashwright.common.conversion.choices import VARIABLE_HIDES, VARIABLE_REFRESHES, VARIABLE_SORTS, numbers
 from dashwright.common.conversion.elements_to_classic.queries import SourceReference, classic_source, classic_variable_query, source_of
 from dashwright.common.conversion.failures import ConversionFailed
 from dashwright.common.conversion.parts import list_in, located, object_in, objects_in, text_in
 
-_HIDES: Final = {"dontHide": 0, "hideLabel": 1, "hideVariable": 2}
-_REFRESHES: Final = {"never": 0, "onDashboardLoad": 1, "onTimeRangeChanged": 2}
-_SORTS: Final = {
-    name: number
-    for number, name in enumerate(
-        (
-            "disabled",
-            "alphabeticalAsc",
-            "alphabeticalDesc",
-            "numericalAsc",
-            "numericalDesc",
-            "alphabeticalCaseInsensitiveAsc",
-            "alphabeticalCaseInsensitiveDesc",
-            "naturalAsc",
-            "naturalDesc",
-        )
-    )
-}
+_HIDES: Final = numbers(VARIABLE_HIDES)
+_REFRESHES: Final = numbers(VARIABLE_REFRESHES)
+_SORTS: Final = numbers(VARIABLE_SORTS)
 
 _Members = Mapping[str, Any]
 
