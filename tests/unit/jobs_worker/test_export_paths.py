@@ -101,5 +101,5 @@ def test_a_folder_without_a_path_has_no_directory() -> None:
 )
 def test_files_of_other_objects_are_not_replaced(tree: object, *, may: bool) -> None:
     """Other files are kept as well: a file without a name that is not an earlier export was written by a user."""
-    assert may_replace(json.dumps(tree).encode(), "a") is may
-    assert not may_replace(b"{", "a")
+    assert may_replace(json.dumps(tree).encode(), board("a", "A").key) is may
+    assert not may_replace(b"{", board("a", "A").key)

@@ -292,8 +292,8 @@ class Exports(Protocol):
         """Return at most ``limit`` folders, the oldest first."""
         ...
 
-    async def dashboards(self, folder_names: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
-        """Return at most ``limit`` unmanaged dashboards in these folders (None: in all folders), the oldest first."""
+    async def objects(self, folder_names: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
+        """Return at most ``limit`` unmanaged dashboards and library panels in these folders (None: in all folders), the oldest first."""
         ...
 
     async def versions(self, items: Sequence[ExportItem], *, include_older: bool) -> Sequence[HistoryVersion]:

@@ -158,6 +158,7 @@ class EditRequest(ApiModel):
     name: str
     path: str
     checksum: str
+    resource: str = "dashboards"  #: Plural name of the object's kind.
     object_name: str = ""  #: Name of the object. A file may contain several.
     edited: EditedObject | None = None
     message: str = ""

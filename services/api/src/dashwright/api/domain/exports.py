@@ -5,10 +5,10 @@ from typing import Final
 from dashwright.api.domain.access.view import AccessView
 from dashwright.common.errors import Forbidden
 from dashwright.common.jobs.workflows import is_synced_ref
-from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL
 from dashwright.common.models.provisioning import ExportJobOptions, RepositorySpec, SyncTarget
 
-_EXPORTED_KINDS: Final = (FOLDER, DASHBOARD)
+_EXPORTED_KINDS: Final = (FOLDER, DASHBOARD, LIBRARY_PANEL)
 
 
 def require_export_permission(

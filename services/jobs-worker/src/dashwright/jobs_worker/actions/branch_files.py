@@ -7,7 +7,7 @@ from dashwright.common.errors import DashwrightError
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.domain.export import may_replace
 from dashwright.jobs_worker.domain.folder_files import FolderFile, read_folder_file
-from dashwright.jobs_worker.domain.objects import Entry, File
+from dashwright.jobs_worker.domain.objects import Entry, File, Key
 
 
 @dataclass(slots=True)
@@ -38,12 +38,12 @@ class BranchFiles:
         file = self.file(path)
         return file.checksum if file is not None else None
 
-    def is_free(self, path: str, *, name: str, body: bytes) -> bool:
-        """Return whether an object of that name may be written to a path without destroying another file."""
+    def is_free(self, path: str, *, key: Key, body: bytes) -> bool:
+        """Return whether an object may be written to a path without destroying another file."""
         if path not in self.entries:
             return not self.is_blocked(path)
         file = self.file(path)
-        return file is not None and (file.body == body or may_replace(file.body, name))
+        return file is not None and (file.body == body or may_replace(file.body, key))
 
     def has_folder_file(self, path: str, expected: FolderFile) -> bool:
         """Return whether the ``_folder.json`` at a path has the expected content, in any form."""

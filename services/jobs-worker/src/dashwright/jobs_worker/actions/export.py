@@ -1,6 +1,6 @@
 """The export of unmanaged objects into a repository.
 
-The list of objects with their generations is read first. Then every path is decided, and all files are sent in one push. A dashboard that
+The list of objects with their generations is read first. Then every path is decided, and all files are sent in one push. An object that
 cannot be exported is an error in the summary, and the others are exported. Bodies are spooled, so memory contains only names and titles.
 Nothing is changed before the host accepts the commits, and a repeated export makes no new commits.
 """
@@ -18,6 +18,7 @@ from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import Selection
 from dashwright.common.jobs.workflows import adopts_exported_objects, check_export, export_directory
+from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.models.provisioning import ExportJobOptions, RepositoryType
 from dashwright.jobs_worker.actions.branch_files import BranchFiles
 from dashwright.jobs_worker.actions.retries import with_retries
@@ -44,11 +45,11 @@ MAX_DIRECTORY_BYTES: Final = 64 * 1024 * 1024
 """Limit on the bytes that one export writes into a local directory: all of them are in memory together."""
 
 _ATTEMPTS: Final = 3
-_DASHBOARDS_PER_BATCH: Final = 16
-"""Dashboards whose bodies are in memory together. A body may have megabytes."""
+_OBJECTS_PER_BATCH: Final = 16
+"""Objects whose bodies are in memory together. A body may have megabytes."""
 
 _HISTORIES_PER_BATCH: Final = 2
-"""The limit for an export with history, in which each dashboard has many bodies."""
+"""The limit for an export with history, in which each object has many bodies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class _ExportSet:
     folders: Sequence[ExportItem]
     #: Returns why a file cannot be at a path, or an empty string.
     fault_at: Callable[[str], str]
-    dashboards: list[ExportItem] = field(default_factory=list)
+    #: Dashboards and library panels.
+    items: list[ExportItem] = field(default_factory=list)
     #: Versions by uid, the newest last.
     versions: dict[str, list[_SpooledVersion]] = field(default_factory=dict)
     faults: list[Result] = field(default_factory=list)
@@ -122,7 +124,7 @@ class _ExportPlan:
     directory_files: list["_SpooledFile"] = field(default_factory=list)
     #: Uids of the folders that have no directory of their own.
     refused_folders: set[str] = field(default_factory=set)
-    #: Path of each dashboard's file by uid, including files that need no write.
+    #: Path of each object's file by uid, including files that need no write.
     paths_by_uid: dict[str, str] = field(default_factory=dict)
 
 
@@ -168,8 +170,8 @@ async def _collect_objects(
     if options.folder and directories.path(options.folder) is None:
         raise NotFound(f"folder {options.folder} NOT found in tree")
     exported_folder_names = directories.subtree(options.folder or "")
-    dashboards = await exports.dashboards(list(exported_folder_names) if options.folder else None, limits.max_files + 1)
-    if len(dashboards) + len(folders) > limits.max_files:
+    items = await exports.objects(list(exported_folder_names) if options.folder else None, limits.max_files + 1)
+    if len(items) + len(folders) > limits.max_files:
         raise TooLarge(f"more than {limits.max_files} files and directories: export folder by folder, or raise DASHWRIGHT_REPOSITORY_FILES")
     exported_folders = [item for item in folders if item.key.name in exported_folder_names and not item.is_managed]
     export_set = _ExportSet(
@@ -177,9 +179,9 @@ async def _collect_objects(
         exported_folders,
         partial(path_fault, max_folder_depth=limits.max_folder_depth, selection=Selection.of_repository(job.repository.spec)),
     )
-    progress.total = len(dashboards) + len(export_set.folders)
+    progress.total = len(items) + len(export_set.folders)
     max_total_bytes = MAX_DIRECTORY_BYTES if job.repository.spec.type is RepositoryType.LOCAL else limits.max_total_bytes
-    for batch in _batches(dashboards, _HISTORIES_PER_BATCH if options.history else _DASHBOARDS_PER_BATCH):
+    for batch in _batches(items, _HISTORIES_PER_BATCH if options.history else _OBJECTS_PER_BATCH):
         versions = await exports.versions(batch, include_older=bool(options.history))
         await asyncio.to_thread(_spool_versions, export_set, batch, versions, spool, limits.max_file_bytes, with_name=options.identifier)
         if export_set.spooled_bytes > max_total_bytes:
@@ -220,7 +222,9 @@ def _spool_versions(
         # From the newest to the oldest. If the newest version is invalid, no version is exported, since the file would have an old content.
         for version in reversed(stored_versions):
             try:
-                body = version.content(item.key.name if with_name else "", max_file_bytes=max_file_bytes)
+                # Dashboards refer to a library panel by its name, so its file always has one.
+                name = item.key.name if with_name or item.key.resource == LIBRARY_PANEL.plural else ""
+                body = version.content(name, max_file_bytes=max_file_bytes)
                 check_size(len(body), max_file_bytes)
             except DashwrightError as fault:
                 if version.generation == item.generation:
@@ -230,7 +234,7 @@ def _spool_versions(
             export_set.spooled_bytes += len(body)
             spooled_versions.append(_SpooledVersion(spool.put(body), version.author, version.created_at, version.commit_message()))
         if spooled_versions:
-            export_set.dashboards.append(item)
+            export_set.items.append(item)
             export_set.versions[item.uid] = spooled_versions[::-1]
 
 
@@ -283,10 +287,10 @@ async def _open_base(checkouts: Checkouts, repository: Repository, ref: str) -> 
 def _plan_files(export_set: _ExportSet, branch_files: BranchFiles, spool: Spool, *, with_names: bool) -> _ExportPlan:
     plan = _ExportPlan()
     used_paths: set[str] = set()
-    for item in export_set.dashboards:
+    for item in export_set.items:
         directory = export_set.directories.path(item.folder) or ""
         versions = export_set.versions[item.uid]
-        is_free = partial(branch_files.is_free, name=item.key.name, body=spool.get(versions[-1].ticket))
+        is_free = partial(branch_files.is_free, key=item.key, body=spool.get(versions[-1].ticket))
         try:
             path = choose_path(item, directory, used_paths, is_free, export_set.fault_at)
         except BadRequest as fault:
@@ -379,7 +383,7 @@ def _drafts(job: ExportJob, plan: _ExportPlan, spool: Spool) -> Sequence[CommitD
 
 
 def _adoptions(export_set: _ExportSet, plan: _ExportPlan, entries: Iterable[Entry]) -> Sequence[Sequence[Adoption]]:
-    """Return the objects that the repository can adopt: the folders by level from the top, and then the dashboards.
+    """Return the objects that the repository can adopt: the folders by level from the top, and then the other objects.
 
     Objects without a file or directory in ``entries`` are left out.
     """
@@ -391,9 +395,9 @@ def _adoptions(export_set: _ExportSet, plan: _ExportPlan, entries: Iterable[Entr
             checksum = checksums.get(directory + paths.FOLDER_FILE, "")
             adoption = Adoption(item.key, item.uid, item.generation, item.folder, directory.rstrip("/"), checksum)
             levels[export_set.directories.depth(item.key.name)].append(adoption)
-    dashboards = [
+    objects = [
         Adoption(item.key, item.uid, item.generation, item.folder, path, checksums[path])
-        for item in export_set.dashboards
+        for item in export_set.items
         if (path := plan.paths_by_uid.get(item.uid, "")) in checksums
     ]
-    return [*(levels[depth] for depth in sorted(levels)), dashboards]
+    return [*(levels[depth] for depth in sorted(levels)), objects]

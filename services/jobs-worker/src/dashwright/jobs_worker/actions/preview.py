@@ -169,7 +169,7 @@ def _add_diff(change: PlannedChange, document: Document, make_write: Callable[[]
 
 async def refusals(namespace: str, plan: Plan, document_store: DocumentStore) -> list[str]:
     """Return the reasons why nothing of the plan would be written."""
-    created_count = sum(file.key not in plan.existing for file in plan.writes)
-    removed_count = sum(item.key.group == DASHBOARD.group for item in plan.removals)
+    created_count = sum(file.key not in plan.existing and file.key.resource == DASHBOARD.plural for file in plan.writes)
+    removed_count = sum(item.key.resource == DASHBOARD.plural for item in plan.removals)
     refusal = await document_store.quota_refusal(namespace, created=created_count, removed=removed_count)
     return [refusal] if refusal else []

@@ -186,7 +186,8 @@ class _Review:
         for index, file in enumerate(files):
             is_stored = file.key in existing
             resource, findings = await asyncio.to_thread(self._resource, file), _FileFindings()
-            if index < MAX_LINTED_FILES:
+            is_dashboard = file.key.resource == DASHBOARD.plural
+            if is_dashboard and index < MAX_LINTED_FILES:
                 stored_document = documents.get(file.key) if is_stored else None
                 with_comparison = index < MAX_DETAILED_FILES and (stored_document is not None or not is_stored)
                 findings = await asyncio.to_thread(
@@ -199,9 +200,9 @@ class _Review:
                     resource.extract.title,
                     findings.comparison,
                     findings.problems,
-                    [*config_issues, *findings.issues],
+                    [*config_issues, *findings.issues] if is_dashboard else (),
                     original_url=self._dashboard_address(file.key) if is_stored else "",
-                    preview_url=self._preview_address(file.path),
+                    preview_url=self._preview_address(file.path) if is_dashboard else "",
                 )
             )
         return reports
@@ -227,7 +228,10 @@ class _Review:
         for report in reports:
             if not pictures_error:
                 try:
-                    completed_reports.append(replace(report, pictures=await self._pictures(files[report.path], documents)))
+                    file = files[report.path]
+                    has_picture = file.key.resource == DASHBOARD.plural
+                    pictures = await self._pictures(file, documents) if has_picture else None
+                    completed_reports.append(replace(report, pictures=pictures))
                     continue
                 except DashwrightError as error:
                     log.warning("pictures_not_drawn", repository=self.repository.name, reason=error.message)
@@ -242,7 +246,8 @@ class _Review:
         return Pictures(old_address, await renderer.render(self.repository, resource.spec))
 
     def _dashboard_address(self, key: Key) -> str:
-        return f"{self.tools.gateway_address}/d/{quote(key.name)}"
+        """Return the address of a stored dashboard; empty for a library panel, which has no page."""
+        return f"{self.tools.gateway_address}/d/{quote(key.name)}" if key.resource == DASHBOARD.plural else ""
 
     def _preview_address(self, path: str) -> str:
         """Return the address of the preview of a file; empty for a fork, whose branch is unknown here."""

@@ -37,13 +37,13 @@ class DatabaseExports:
         """Return all folders, the oldest first."""
         async with self._database.connection() as connection:
             rows = await exports.folders(connection, self._repository.namespace, limit=limit)
-        return [_export_item(FOLDER.group, FOLDER.plural, row) for row in rows]
+        return [_export_item(FOLDER.group, row) for row in rows]
 
-    async def dashboards(self, folder_names: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
-        """Return unmanaged dashboards in some folders, the oldest first."""
+    async def objects(self, folder_names: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
+        """Return unmanaged dashboards and library panels in some folders, the oldest first."""
         async with self._database.connection() as connection:
-            rows = await exports.dashboards(connection, self._repository.namespace, folder_names=folder_names, limit=limit)
-        return [_export_item(DASHBOARD.group, DASHBOARD.plural, row) for row in rows]
+            rows = await exports.objects(connection, self._repository.namespace, folder_names=folder_names, limit=limit)
+        return [_export_item(DASHBOARD.group, row) for row in rows]
 
     async def versions(self, items: Sequence[ExportItem], *, include_older: bool) -> Sequence[HistoryVersion]:
         """Return the bodies of objects at their generations; with ``include_older`` also of earlier generations."""
@@ -96,8 +96,10 @@ class DatabaseExports:
             await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
 
-def _export_item(group: str, plural: str, row: exports.ExportRow) -> ExportItem:
-    return ExportItem(Key(group, plural, row.name), str(row.uid), row.generation, row.title, row.folder, row.is_managed, row.description)
+def _export_item(group: str, row: exports.ExportRow) -> ExportItem:
+    return ExportItem(
+        Key(group, row.resource, row.name), str(row.uid), row.generation, row.title, row.folder, row.is_managed, row.description
+    )
 
 
 def _version(row: exports.VersionRow) -> HistoryVersion:
@@ -105,7 +107,16 @@ def _version(row: exports.VersionRow) -> HistoryVersion:
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     author = GitIdentity(row.author or row.created_by, _email_address(row.created_by, row.email))
     return HistoryVersion(
-        str(row.uid), row.generation, row.stored_version, row.spec, labels, annotations, author, row.created_at, row.message or ""
+        str(row.uid),
+        row.resource,
+        row.generation,
+        row.stored_version,
+        row.spec,
+        labels,
+        annotations,
+        author,
+        row.created_at,
+        row.message or "",
     )
 
 

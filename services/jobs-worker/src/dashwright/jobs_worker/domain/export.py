@@ -16,6 +16,7 @@ from dashwright.common.json_documents import read_json
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.jobs_worker.domain.edits import check_file_path
 from dashwright.jobs_worker.domain.file_forms import decode_text, is_classic, is_resource, unwrap_dashboard
+from dashwright.jobs_worker.domain.file_kinds import kind_of_plural
 from dashwright.jobs_worker.domain.files.content import file_annotations, file_labels, file_spec, format_content
 from dashwright.jobs_worker.domain.objects import GitIdentity, Key
 
@@ -47,9 +48,11 @@ class ExportItem:
 
 @dataclass(frozen=True, slots=True)
 class HistoryVersion:
-    """One stored generation of a dashboard, with its author."""
+    """One stored generation of an object, with its author."""
 
     uid: str
+    #: Plural name of the kind.
+    resource: str
     generation: int
     #: API version of the body, without the group.
     stored_version: str
@@ -71,9 +74,12 @@ class HistoryVersion:
             metadata = {"name": name}
             members = (("labels", file_labels(self.labels)), ("annotations", file_annotations(self.annotations)))
             metadata |= {key: value for key, value in members if value}
-        tree: dict[str, Any] = {"apiVersion": DASHBOARD.api_version(self.stored_version), "kind": DASHBOARD.kind}
+        kind = kind_of_plural(self.resource)
+        # Grafana reads a kind without conversion in its oldest version only.
+        version = self.stored_version if kind.versioning else kind.versions[-1]
+        tree: dict[str, Any] = {"apiVersion": kind.api_version(version), "kind": kind.kind}
         tree |= {"metadata": metadata} if metadata else {}
-        return format_content({**tree, "spec": file_spec(read_json(self.spec))}, max_file_bytes=max_file_bytes)
+        return format_content({**tree, "spec": file_spec(kind.kind, read_json(self.spec))}, max_file_bytes=max_file_bytes)
 
     def commit_message(self) -> str:
         """Return the message of the version's commit."""
@@ -136,7 +142,7 @@ class Directories:
 
 
 def file_names(item: ExportItem, directory: str) -> Iterator[str]:
-    """Yield the paths that a dashboard's file may have, the preferred one first."""
+    """Yield the paths that an object's file may have, the preferred one first."""
     stem = slug(item.title) or item.key.name[:_MAX_SUFFIX_CHARACTERS]
     return (f"{directory}{name}.json" for name in _distinct_names(stem, item.key.name))
 
@@ -161,8 +167,8 @@ def path_fault(path: str, *, max_folder_depth: int, selection: Selection = ALL_F
     return ""
 
 
-def may_replace(body: bytes, name: str) -> bool:
-    """Return whether an existing file belongs to the object ``name``: it names the object, or may be an earlier export without a name.
+def may_replace(body: bytes, key: Key) -> bool:
+    """Return whether an existing file belongs to an object: it names the object, or may be an earlier export without a name.
 
     Earlier exports are resources without metadata. Any other file without a name was written by a user, and its path names its object.
     """
@@ -172,17 +178,17 @@ def may_replace(body: bytes, name: str) -> bool:
         return False
     tree = unwrap_dashboard(tree) or tree
     if is_classic(tree):
-        return bool(tree.get("uid") == name)
-    if not is_resource(tree) or tree.get("kind") != DASHBOARD.kind:
+        return key.resource == DASHBOARD.plural and bool(tree.get("uid") == key.name)
+    if not is_resource(tree) or tree.get("kind") != kind_of_plural(key.resource).kind:
         return False
     metadata = tree.get("metadata") or {}
-    return isinstance(metadata, dict) and (not metadata or metadata.get("name") == name)
+    return isinstance(metadata, dict) and (not metadata or metadata.get("name") == key.name)
 
 
 def choose_path(
     item: ExportItem, directory: str, used_paths: set[str], is_free: Callable[[str], bool], fault_at: Callable[[str], str]
 ) -> str:
-    """Return the path of a dashboard's file and add it to ``used_paths``, in casefolded form. Raises BadRequest if no path is free.
+    """Return the path of an object's file and add it to ``used_paths``, in casefolded form. Raises BadRequest if no path is free.
 
     ``is_free`` returns whether no other object has a file at a path. ``fault_at`` returns why a path is unusable, or an empty string.
     """

@@ -1,4 +1,4 @@
-"""The resource in the bytes of a file. Only dashboards come from files: folders come from directories."""
+"""The resource in the bytes of a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,11 +15,12 @@ from dashwright.common.json_documents import check_strings, read_shallow_json, w
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_namespace, check_size, decode_text, is_resource, unwrap_dashboard
+from dashwright.jobs_worker.domain.file_kinds import kind_and_version, kind_of_plural
 from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.ownership import SYSTEM_ANNOTATIONS
 from dashwright.jobs_worker.domain.recognition import NoResource, check_content, check_unreadable
@@ -37,12 +38,10 @@ _WORKER_VERSION = version("dashwright-jobs-worker")
 STORE_KEYS = ("id", "uid", "version")
 """Members of a classic spec that the store sets. It keeps their values in the metadata of the object."""
 
-_EXPECTED_CONTENT = "a file holds either a dashboard's JSON (title, panels, …) or a resource with apiVersion, kind, metadata and spec"
-
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A dashboard as its file describes it."""
+    """An object as its file describes it."""
 
     key: Key
     kind: str
@@ -59,15 +58,24 @@ class Resource:
 
     def to_bytes(self) -> bytes:
         """Return bytes for ``resource_from_bytes``: a line of JSON without the spec, then the spec."""
-        members = (self.key.name, self.kind, self.version, tuple(self.extract), self.labels, self.annotations, self.is_classic)
+        members = (
+            self.key.resource,
+            self.key.name,
+            self.kind,
+            self.version,
+            tuple(self.extract),
+            self.labels,
+            self.annotations,
+            self.is_classic,
+        )
         return b"\n".join((orjson.dumps(members), self.spec))
 
 
 def resource_from_bytes(data: bytes) -> Resource:
     """Return the resource that ``Resource.to_bytes`` wrote into ``data``."""
     members, _, spec = data.partition(b"\n")
-    name, kind, version, extract, labels, annotations, is_classic = orjson.loads(members)
-    key = Key(DASHBOARD.group, DASHBOARD.plural, name)
+    plural, name, kind, version, extract, labels, annotations, is_classic = orjson.loads(members)
+    key = Key(kind_of_plural(plural).group, plural, name)
     return Resource(key, kind, version, Extract(*extract), spec, labels, annotations, is_classic)
 
 
@@ -117,19 +125,19 @@ class ResourceReader:
 
     def _from_classic(self, path: str, spec: dict[str, Any]) -> Resource:
         name = _optional_string(spec, "uid", "uid") or self._generated_name(path, "uid")
-        return self._admit(CLASSIC_VERSION, name, spec, {}, {}, is_classic=True)
+        return self._admit(DASHBOARD, CLASSIC_VERSION, name, spec, {}, {}, is_classic=True)
 
     def _from_resource(self, path: str, tree: dict[str, Any]) -> Resource:
-        version = _checked_version(tree)
+        kind, version = kind_and_version(tree.get("apiVersion"), tree.get("kind"))
         metadata = _mapping(tree, "metadata")
         spec = tree.get("spec")
         if not isinstance(spec, dict):
-            raise Invalid("spec is missing: it must be an object that holds the dashboard")
+            raise Invalid(f"spec is missing: it must be an object that holds the {kind.kind}")
         check_namespace(_optional_string(metadata, "namespace", "metadata.namespace"), self.namespace)
         name = _optional_string(metadata, "name", "metadata.name") or self._generated_name(path, "metadata.name")
         labels = {key: value for key, value in _string_map(metadata, "labels").items() if key != CLASSIC_ID_LABEL}
         annotations = {key: value for key, value in _string_map(metadata, "annotations").items() if key not in SYSTEM_ANNOTATIONS}
-        return self._admit(version, name, spec, labels, annotations)
+        return self._admit(kind, version, name, spec, labels, annotations)
 
     def _generated_name(self, path: str, field: str) -> str:
         if self.needs_names:
@@ -138,6 +146,7 @@ class ResourceReader:
 
     def _admit(
         self,
+        kind: Kind,
         version: str,
         name: str,
         spec: dict[str, Any],
@@ -147,12 +156,12 @@ class ResourceReader:
         is_classic: bool = False,
     ) -> Resource:
         """Return the resource after the admission of its kind. Raises Invalid or TooLarge."""
-        extract = DASHBOARD.extract(spec)
-        if not extract.layout:
+        extract = kind.extract(spec)
+        if kind is DASHBOARD and not extract.layout:
             spec = {key: value for key, value in spec.items() if key not in STORE_KEYS}
         draft = Draft(name, self.namespace, spec, labels, annotations, version=version)
-        if DASHBOARD.admit:
-            DASHBOARD.admit(draft, self.admission)
+        if kind.admit:
+            kind.admit(draft, self.admission)
         if draft.causes:
             raise Invalid("; ".join(f"{cause.field}: {cause.message}" for cause in draft.causes), causes=draft.causes)
         check_strings([extract.title, draft.labels, draft.annotations])
@@ -161,9 +170,9 @@ class ResourceReader:
                 raise TooLarge(
                     f"labels or annotations hold more than {MAX_METADATA_CHARACTERS} characters; keep notes of that size elsewhere"
                 )
-        key = Key(DASHBOARD.group, DASHBOARD.plural, name)
-        stored_version = rendering.stored_version(DASHBOARD, version, extract)
-        return Resource(key, DASHBOARD.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations, is_classic)
+        key = Key(kind.group, kind.plural, name)
+        stored_version = rendering.stored_version(kind, version, extract)
+        return Resource(key, kind.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations, is_classic)
 
 
 def _parse(path: str, text: str) -> Any:
@@ -172,22 +181,6 @@ def _parse(path: str, text: str) -> Any:
     tree = read_yaml(text)
     check_nesting(tree)
     return tree
-
-
-def _checked_version(tree: dict[str, Any]) -> str:
-    """Return the version in ``apiVersion``. Raises Invalid if the file is not a dashboard in a known version."""
-    api_version, kind = tree.get("apiVersion"), tree.get("kind")
-    if not isinstance(api_version, str) or not isinstance(kind, str):
-        raise Invalid(f"apiVersion and kind must both be strings: {_EXPECTED_CONTENT}")
-    group, _, version = api_version.partition("/")
-    if group != DASHBOARD.group or kind != DASHBOARD.kind:
-        raise Invalid(
-            f"{kind} of {api_version} is not synced: files hold {DASHBOARD.kind} of {DASHBOARD.group}, folders come from directories"
-        )
-    if version not in DASHBOARD.versions:
-        known_versions = ", ".join(DASHBOARD.api_version(known_version) for known_version in DASHBOARD.versions)
-        raise Invalid(f"apiVersion {api_version!r} is not served; known: {known_versions}")
-    return version
 
 
 def _mapping(tree: dict[str, Any], field: str) -> dict[str, Any]:

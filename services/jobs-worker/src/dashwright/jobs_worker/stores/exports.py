@@ -17,14 +17,16 @@ class ExportRow:
     """An object without its body."""
 
     uid: uuid.UUID
+    #: Plural name of the kind.
+    resource: str
     name: str
     generation: int
     title: str
     #: Empty at the root.
     folder: str
-    #: Managed dashboards are not listed. Managed folders are, because exported dashboards may be in them.
+    #: Other managed objects are not listed. Managed folders are, because exported objects may be in them.
     is_managed: bool
-    #: Description of a folder; None for a dashboard.
+    #: Description of a folder; None for other kinds.
     description: str | None = None
 
 
@@ -33,6 +35,8 @@ class VersionRow:
     """A generation of an object."""
 
     uid: uuid.UUID
+    #: Plural name of the kind.
+    resource: str
     generation: int
     #: API version of the stored body, without the group.
     stored_version: str
@@ -74,10 +78,10 @@ async def folders(connection: Connection, namespace: str, *, limit: int) -> Sequ
     return [ExportRow(**row) for row in await connection.fetch(_sql.folders, namespace, limit)]
 
 
-async def dashboards(connection: Connection, namespace: str, *, folder_names: Sequence[str] | None, limit: int) -> Sequence[ExportRow]:
-    """Return the unmanaged dashboards in some folders (None: in all), the oldest first, at most ``limit``."""
+async def objects(connection: Connection, namespace: str, *, folder_names: Sequence[str] | None, limit: int) -> Sequence[ExportRow]:
+    """Return the unmanaged dashboards and library panels in some folders (None: in all), the oldest first, at most ``limit``."""
     folder_array = None if folder_names is None else list(folder_names)
-    return [ExportRow(**row) for row in await connection.fetch(_sql.dashboards, namespace, folder_array, limit)]
+    return [ExportRow(**row) for row in await connection.fetch(_sql.objects, namespace, folder_array, limit)]
 
 
 async def versions(

@@ -1,6 +1,6 @@
 -- name: folders
 -- The folders of the namespace $1, the oldest first, at most $2.
-select r.uid, r.name, r.generation, r.title, coalesce(r.folder, '') as folder, r.manager_kind is not null as is_managed,
+select r.uid, r.resource, r.name, r.generation, r.title, coalesce(r.folder, '') as folder, r.manager_kind is not null as is_managed,
        h.spec::jsonb ->> 'description' as description
 from resource r
 join resource_history h on h.uid = r.uid and h.generation = r.generation
@@ -8,11 +8,11 @@ where r.namespace = $1 and r.api_group = 'folder.grafana.app' and r.resource = '
 order by r.created_at, r.name
 limit $2
 
--- name: dashboards
--- The unmanaged dashboards of the namespace $1 without bodies, the oldest first, at most $3; $2 are their folders, null for all.
-select uid, name, generation, title, coalesce(folder, '') as folder, false as is_managed
+-- name: objects
+-- The unmanaged dashboards and library panels of the namespace $1 without bodies, the oldest first, at most $3; $2 are their folders, null for all.
+select uid, resource, name, generation, title, coalesce(folder, '') as folder, false as is_managed
 from resource
-where namespace = $1 and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and deletion_timestamp is null
+where namespace = $1 and api_group = 'dashboard.grafana.app' and resource in ('dashboards', 'librarypanels') and deletion_timestamp is null
   and manager_kind is null and ($2::text[] is null or coalesce(folder, '') = any ($2))
 order by created_at, name
 limit $3
@@ -20,10 +20,11 @@ limit $3
 -- name: versions
 -- The generations $2 of the objects $1, with the present name and e-mail address of each author. If $3 is true, all earlier stored
 -- generations, too.
-select h.uid, h.generation, h.stored_version, h.spec, h.metadata, h.created_at, h.created_by, h.message,
+select h.uid, r.resource, h.generation, h.stored_version, h.spec, h.metadata, h.created_at, h.created_by, h.message,
        coalesce(nullif(u.name, ''), u.login) as author, u.email
 from unnest($1::uuid[], $2::bigint[]) as requested (uid, generation)
 join resource_history h on h.uid = requested.uid and (h.generation = requested.generation or ($3 and h.generation < requested.generation))
+join resource r on r.uid = h.uid
 left join "user" u on u.id = case when h.created_by ~ '^(user|service-account):[0-9]{1,18}$' then split_part(h.created_by, ':', 2)::bigint end
 order by h.uid, h.generation
 

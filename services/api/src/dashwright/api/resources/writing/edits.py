@@ -67,6 +67,7 @@ class Edits:
             name=repository,
             path=annotations.get(SOURCE_PATH, ""),
             checksum=annotations.get(SOURCE_CHECKSUM, ""),
+            resource=stored_object.kind.plural,
             object_name=stored_object.name,
             edited=None if write is None else _edited_object(write),
             message="" if write is None else write.annotations.get(MESSAGE, ""),

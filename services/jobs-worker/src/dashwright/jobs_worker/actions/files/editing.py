@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.json_documents import json_equal
-from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.models.repository_calls import EditedObject, EditRequest
 from dashwright.common.yaml import read_yaml, write_yaml
 from dashwright.jobs_worker.actions.files.changing import check_faults
 from dashwright.jobs_worker.actions.files.planning import ChangeContext, ProposedCheckout, check_selection, plan_files, read_file
 from dashwright.jobs_worker.actions.sync import PlannedSync
+from dashwright.jobs_worker.domain.file_kinds import kind_of_plural
 from dashwright.jobs_worker.domain.file_resources import document_of
 from dashwright.jobs_worker.domain.files.content import updated_tree, write_content
 from dashwright.jobs_worker.domain.files.differences import difference_of
@@ -99,7 +100,7 @@ def _body(context: ChangeContext, path: str, present_tree: dict[str, object], ed
 
 def _document(context: ChangeContext, request: EditRequest, body: bytes) -> tuple[str, YamlDocument] | None:
     """Return the text of the file and the object's document in it; None if the file has only one document."""
-    return document_of(context.reader, request.path, body, Key(DASHBOARD.group, DASHBOARD.plural, request.object_name))
+    return document_of(context.reader, request.path, body, _key(request))
 
 
 def _body_with_document(context: ChangeContext, request: EditRequest, text: str, document: YamlDocument, new_path: str) -> bytes:
@@ -112,8 +113,12 @@ def _body_with_document(context: ChangeContext, request: EditRequest, text: str,
     new_tree = updated_tree(present_tree, request.edited, with_name=True)
     new_text = text if json_equal(new_tree, present_tree) else document.replaced(text, write_yaml(new_tree))
     # Raises the error about the new content of the document, if it is invalid.
-    document_of(context.reader, request.path, new_text.encode(), Key(DASHBOARD.group, DASHBOARD.plural, request.object_name))
+    document_of(context.reader, request.path, new_text.encode(), _key(request))
     return new_text.encode()
+
+
+def _key(request: EditRequest) -> Key:
+    return Key(kind_of_plural(request.resource).group, request.resource, request.object_name)
 
 
 async def _new_path(context: ChangeContext, request: EditRequest) -> str:

@@ -15,6 +15,7 @@ from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.models.repository_calls import Touch
 from dashwright.common.models.repository_views import ResourceAction
 from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncJob, SyncTools, plan_sync
+from dashwright.jobs_worker.domain.file_kinds import kind_of_plural
 from dashwright.jobs_worker.domain.file_resources import read_resources
 from dashwright.jobs_worker.domain.files.differences import checksum_of, difference_of
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch, touches_of
@@ -228,7 +229,7 @@ async def view_file(
         return await _view_folder_file(context, planned_sync, checkout.commit, path, ref, file, with_dry_run=with_dry_run)
     resource, errors = await asyncio.to_thread(_read_resource, context, path, file)
     key = resource.key if resource is not None else key_at(context, planned_sync, path)
-    version = resource.version if resource is not None else DASHBOARD.version
+    version = resource.version if resource is not None else kind_of_plural(key.resource).version
     existing = await context.store.get_json(context.repository.namespace, key, version)
     write = None
     if resource is not None:

@@ -97,7 +97,7 @@ async def _object_view(context: ChangeContext, planned_sync: PlannedSync, checko
 
 async def lint_object(context: ChangeContext, checkout: Checkout, write: Write | None) -> Sequence[Issue]:
     """Return the lint issues of a dashboard and those of the lint configuration; none for other objects. Raises SourceFailed."""
-    if write is None or write.key.group != DASHBOARD.group:
+    if write is None or write.key.resource != DASHBOARD.plural:
         return []
     spec = await asyncio.to_thread(object_tree, write.spec)
     config, config_issues = await read_lint_config(checkout)

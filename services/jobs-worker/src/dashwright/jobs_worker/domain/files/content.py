@@ -9,7 +9,7 @@ from typing import Any, Final
 from dashwright.common.errors import Invalid
 from dashwright.common.json_documents import format_json, json_equal, read_json, write_json
 from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL, MESSAGE
-from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.kinds.registry import DASHBOARD, LIBRARY_PANEL
 from dashwright.common.models.repository_calls import EditedObject
 from dashwright.common.yaml import read_yaml, write_yaml
 from dashwright.jobs_worker.domain.file_forms import is_classic, is_resource, unwrap_dashboard
@@ -51,7 +51,7 @@ def file_tree(tree: Any, namespace: str, make_suffix: Callable[[], str]) -> Any:
         if isinstance(remaining_members.get("metadata"), dict):
             remaining_members["metadata"] = _metadata(remaining_members["metadata"], namespace, make_suffix)
         if isinstance(remaining_members.get("spec"), dict):
-            remaining_members["spec"] = file_spec(remaining_members["spec"])
+            remaining_members["spec"] = file_spec(str(tree.get("kind")), remaining_members["spec"])
         return remaining_members
     if is_classic(tree):
         return {key: value for key, value in tree.items() if key not in ("id", "version")}
@@ -84,7 +84,7 @@ def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, with_name: 
     metadata |= {key: values for key, values in (("labels", labels), ("annotations", annotations)) if values}
     resource = {
         "apiVersion": _api_version(before, edited.version, has_layout=has_layout),
-        "kind": DASHBOARD.kind,
+        "kind": before["kind"] if is_resource(before) else DASHBOARD.kind,
         "metadata": metadata,
         "spec": spec,
     }
@@ -101,9 +101,10 @@ def file_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in annotations.items() if key not in _STORE_ANNOTATIONS}
 
 
-def file_spec(spec: dict[str, Any]) -> dict[str, Any]:
+def file_spec(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Return the spec for a file. In the spec of a dashboard without a layout, members that the store sets are left out."""
-    return spec if DASHBOARD.extract(spec).layout else {key: value for key, value in spec.items() if key not in STORE_KEYS}
+    is_complete = kind == LIBRARY_PANEL.kind or DASHBOARD.extract(spec).layout
+    return spec if is_complete else {key: value for key, value in spec.items() if key not in STORE_KEYS}
 
 
 def object_tree(body: bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dashwright.common.jobs import paths
+from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositorySpec
 from dashwright.common.models.repository_views import (
@@ -17,6 +18,7 @@ from dashwright.common.models.repository_views import (
     ResourceUrls,
     ResourceWrapper,
 )
+from dashwright.jobs_worker.domain.file_kinds import kind_of_plural
 from dashwright.jobs_worker.domain.files.content import object_tree
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.objects import Repository, Write
@@ -82,7 +84,13 @@ def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
 def _objects(repository: Repository, view: FileView) -> ResourceObjects:
     if view.text is not None:
         return ResourceObjects(type=ResourceType(group="", version="", kind="", resource=""), file={"content": view.text})
-    kind = FOLDER if paths.is_directory(view.path) or paths.is_folder_file(view.path) else DASHBOARD
+    kind = (
+        FOLDER
+        if paths.is_directory(view.path) or paths.is_folder_file(view.path)
+        else kind_of_plural(view.write.key.resource)
+        if view.write
+        else DASHBOARD
+    )
     version = view.write.version if view.write else kind.version
     classic = "dashboard" if view.is_classic else None
     return ResourceObjects(
@@ -98,3 +106,10 @@ def _file(repository: Repository, write: Write) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": write.key.name, "namespace": repository.namespace}
     metadata |= {key: dict(value) for key, value in (("labels", write.labels), ("annotations", write.annotations)) if value}
     return {"apiVersion": write.api_version, "kind": write.kind, "metadata": metadata, "spec": object_tree(write.spec)}
+
+
+def _kind(view: FileView) -> Kind:
+    """Return the kind of the file's object. An unreadable file counts as a dashboard."""
+    if paths.is_directory(view.path) or paths.is_folder_file(view.path):
+        return FOLDER
+    return kind_of_plural(view.write.key.resource) if view.write else DASHBOARD

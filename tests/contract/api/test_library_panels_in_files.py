@@ -1,0 +1,86 @@
+"""Library panels in repositories: files of a sync, edits that change the file, and exports without dangling references."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_exports import counts, export, folder, list_files, make, read_json
+from tests.contract.api.test_sync_from_git import DASHBOARDS, run_sync
+from tests.servers.git import GitServer, Work, git
+
+PANELS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/librarypanels"
+PANEL = {"id": 3, "type": "stat", "title": "CPU", "options": {"unit": "%"}, "fieldConfig": {}, "description": "Load of all hosts"}
+FILE = {"apiVersion": "dashboard.grafana.app/v0alpha1", "kind": "LibraryPanel", "metadata": {"name": "cpu"}, "spec": PANEL}
+BOARD = {"uid": "load", "title": "Load", "panels": [{"id": 1, "libraryPanel": {"uid": "cpu", "name": "CPU"}}]}
+
+__all__ = ["export"]
+
+
+@pytest.fixture
+def work(git_server: GitServer) -> Work:
+    """Return the work tree of the repository ``team``, which is empty."""
+    return git_server.make("team.git")
+
+
+@pytest.fixture
+async def synced(git_api: Api, git_server: GitServer, work: Work) -> dict[str, Any]:
+    """Sync a library panel in JSON and one in YAML, with a dashboard that shows the first, and return the job's status."""
+    yaml = "apiVersion: dashboard.grafana.app/v1beta1\nkind: LibraryPanel\nmetadata:\n  name: ram\nspec:\n  title: RAM\n  type: table\n"
+    files = {"web/cpu.json": json.dumps(FILE), "web/ram.yaml": yaml, "load.json": json.dumps(BOARD)}
+    work.commit(files, message="first")
+    await make(git_api, git_server)
+    return await run_sync(git_api)
+
+
+async def test_library_panels_are_synced(git_api: Api, synced: dict[str, Any]) -> None:
+    """A library panel is stored in the folder of its directory and counted as its own kind; a dashboard shows it."""
+    assert (synced["state"], counts(synced), counts(synced, "librarypanels")) == ("success", {"create": 1}, {"create": 2}), synced
+    _, found = await git_api("GET", f"{PANELS}/cpu")
+    assert found["spec"] == {key: value for key, value in PANEL.items() if key != "id"}
+    assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "web/cpu.json"
+    assert (await git_api("GET", "/api/library-elements/cpu"))[1]["result"]["meta"]["connectedDashboards"] == 1
+    again = await run_sync(git_api)
+    assert (again["state"], counts(again, "librarypanels")) == ("success", {}), again
+
+
+async def test_an_edit_changes_the_file(git_api: Api, git_server: GitServer, synced: dict[str, Any]) -> None:
+    """An edited library panel is a commit; the file keeps its form, kind and version."""
+    merge = {"Content-Type": "application/merge-patch+json"}
+    status, found = await git_api("PATCH", f"{PANELS}/cpu", {"spec": {"title": "Processor"}}, headers=merge)
+    assert status == 200, found
+    file = read_json(git_server, "web/cpu.json")
+    assert (file["apiVersion"], file["kind"], file["metadata"]) == (FILE["apiVersion"], "LibraryPanel", {"name": "cpu"})
+    assert file["spec"] == PANEL | {"title": "Processor"}
+    assert (await git_api("PATCH", f"{PANELS}/ram", {"spec": {"title": "Memory"}}, headers=merge))[0] == 200
+    yaml = git(git_server.root / "team.git", "show", "main:web/ram.yaml")
+    assert "kind: LibraryPanel" in yaml
+    assert "title: Memory" in yaml
+
+
+async def test_a_removed_file_deletes_the_library_panel(git_api: Api, work: Work, synced: dict[str, Any]) -> None:
+    """A sync deletes the library panel of a removed file."""
+    work.commit({"web/ram.yaml": None}, message="second")
+    status = await run_sync(git_api)
+    assert status["state"] == "success", status
+    assert (await git_api("GET", f"{PANELS}/ram"))[0] == 404
+
+
+@pytest.mark.usefixtures("export")
+async def test_an_export_contains_the_library_panels(
+    git_api: Api, git_server: GitServer, export: Callable[..., Awaitable[dict[str, Any]]]
+) -> None:
+    """Every library panel is exported with its name, so that dashboards of the repository find it; a sync restores it."""
+    await folder(git_api, "web", "Web")
+    body = {"metadata": {"name": "cpu", "annotations": {"grafana.app/folder": "web"}}, "spec": PANEL}
+    assert (await git_api("POST", PANELS, body))[0] == 201
+    spec = {key: value for key, value in BOARD.items() if key != "uid"}
+    board = {"metadata": {"name": "load"}, "spec": spec}
+    assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v0alpha1"), board))[0] == 201
+    status = await export()
+    assert (status["state"], counts(status), counts(status, "librarypanels")) == ("success", {"create": 1}, {"create": 1}), status
+    assert list_files(git_server) == ["Web/cpu.json", "load.json"]
+    assert read_json(git_server, "Web/cpu.json") == FILE
+    again = await export()
+    assert counts(again, "librarypanels") == {"noop": 1}, again
