@@ -28,7 +28,7 @@ def work(git_server: GitServer) -> Work:
 async def synced(git_api: Api, git_server: GitServer, work: Work) -> dict[str, Any]:
     """Sync a library panel in JSON and one in YAML, with a dashboard that shows the first, and return the job's status."""
     yaml = "apiVersion: dashboard.grafana.app/v1beta1\nkind: LibraryPanel\nmetadata:\n  name: ram\nspec:\n  title: RAM\n  type: table\n"
-    files = {"web/cpu.json": json.dumps(FILE), "web/ram.yaml": yaml, "load.json": json.dumps(BOARD)}
+    files: dict[str, str | bytes | None] = {"web/cpu.json": json.dumps(FILE), "web/ram.yaml": yaml, "load.json": json.dumps(BOARD)}
     work.commit(files, message="first")
     await make(git_api, git_server)
     return await run_sync(git_api)
