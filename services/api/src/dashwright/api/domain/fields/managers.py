@@ -33,7 +33,7 @@ _MAX_STRING_LENGTH = 256
 """Limit on the characters of a manager, version, time or sub-resource. An entry with a longer string is invalid."""
 
 _DETAILED_DEPTH = 8
-"""The depth at which the fields of a too large entry are cut first. Each further cut is one level higher."""
+"""The greatest depth at which the fields of a too large entry are cut."""
 
 _MEMBER_PREFIX = "f:"
 _ITEM_PREFIX = "v:"
@@ -158,11 +158,16 @@ def limit_entries(entries: Sequence[ManagedFieldsEntry]) -> tuple[ManagedFieldsE
 
 def _shorten(fields: FieldSet) -> FieldSet:
     """Return the set, or for a set above ``MAX_ENTRY_LENGTH`` a shallower one, which has objects instead of their members."""
-    depth = _DETAILED_DEPTH
-    while depth and len(write_json(fields)) > MAX_ENTRY_LENGTH:
-        fields = _truncate(fields, depth)
-        depth -= 1
-    return fields
+    if len(write_json(fields)) <= MAX_ENTRY_LENGTH:
+        return fields
+    # From the shallowest cut, because a deep cut of a large set takes seconds.
+    shortened_fields = _truncate(fields, 1)
+    for depth in range(2, _DETAILED_DEPTH + 1):
+        candidate = _truncate(fields, depth)
+        if len(write_json(candidate)) > MAX_ENTRY_LENGTH:
+            break
+        shortened_fields = candidate
+    return shortened_fields
 
 
 def _truncate(fields: FieldSet, depth: int) -> FieldSet:
