@@ -15,6 +15,7 @@ from tests.servers import databases, postgres, rabbitmq
 
 from benchmarks import (
     concurrent_writes,
+    conversion,
     encoding,
     gateway,
     job_path,
@@ -47,6 +48,7 @@ ALONE: dict[str, list[Alone]] = {
     "E7": [statements.rows],
     "E8": [encoding.as_json, encoding.responsiveness],
     "E9": [encoding.as_arrow],
+    "C1": [conversion.rows],
     "P": [peers.rows],
 }
 """What needs this process only."""

@@ -61,6 +61,8 @@ _Rewrite = Callable[[Any], Any]
 def _conversion(changes: Iterable[tuple[str, Change]]) -> Callable[[Mapping[str, Any], ConversionContext], Mapping[str, Any]]:
     root, section = _Node(), _Node()
     for path, change in changes:
+        if change is unchanged:
+            continue
         steps = path.split(".")
         node = section if steps[0] == "section" else root
         for step in steps[1:] if node is section else steps:
@@ -70,8 +72,7 @@ def _conversion(changes: Iterable[tuple[str, Change]]) -> Callable[[Mapping[str,
             if match["brackets"]:
                 node.is_list = match["brackets"] == "["
                 node = node.children.setdefault(match["kind"], _Node())
-        if change is not unchanged:
-            node.change = change
+        node.change = change
     rewrite = _object_rewrite(root)
     rewrite_section = None if section == _Node() else _object_rewrite(section)
 
@@ -140,7 +141,10 @@ def _container_rewrite(parent: _Node) -> _Rewrite:
         pairs: Iterable[tuple[Any, Any]] = enumerate(container) if isinstance(container, list) else container.items()
         for key, child in pairs:
             try:
-                new = _child_rewrite(child)(child)
+                rewrite_child = rewrite_any_kind or rewrites.get(_kind_of(child))
+                if rewrite_child is None:
+                    continue
+                new = rewrite_child(child)
             except _Misfit as misfit:
                 misfit.steps.append(path_format.format(key))
                 raise
@@ -150,15 +154,15 @@ def _container_rewrite(parent: _Node) -> _Rewrite:
                 changed[key] = new
         return changed
 
-    def _child_rewrite(child: Any) -> _Rewrite:
-        if rewrite_any_kind is not None:
-            return rewrite_any_kind
-        if not isinstance(child, dict):
-            raise _Misfit(unexpected("the value", child, "an object"))
-        kind = child.get("kind")
-        return rewrites.get(kind, unchanged) if isinstance(kind, str) else unchanged
-
     return rewrite
+
+
+def _kind_of(child: Any) -> str:
+    """Return the kind of an object, or an empty string. Raises _Misfit for a value that is not an object."""
+    if not isinstance(child, dict):
+        raise _Misfit(unexpected("the value", child, "an object"))
+    kind = child.get("kind")
+    return kind if isinstance(kind, str) else ""
 
 
 def _in_sections(rewrite: _Rewrite, holder: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
