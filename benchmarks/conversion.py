@@ -70,7 +70,7 @@ def _dashboard(tree: Any) -> tuple[Mapping[str, Any], str] | None:
 
 
 def _generated(panel_count: int) -> dict[str, Any]:
-    """Return a classic dashboard of an older schema version, with panels as people save them."""
+    """Return a classic dashboard of an older schema version, with panels as users save them."""
     panels = [_panel(number) for number in range(panel_count)]
     variables = [
         {
