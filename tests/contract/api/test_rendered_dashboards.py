@@ -125,3 +125,15 @@ async def test_a_page_takes_the_rights_on_its_dashboard(drawing: Api) -> None:
     assert (b"datasources:query" in body, b"<img" in body) == (True, False)
     async with drawing.session.get("/d/pictured") as response:
         assert response.status == 401
+
+
+async def test_a_panel_is_drawn_at_the_address_of_grafana(drawing: Api) -> None:
+    """``/render/d-solo`` draws one panel, 500 pixels high by default, and names the missing id of a panel."""
+    status, kind, body, _ = await fetched(drawing, "/render/d-solo/pictured/slug?panelId=panel-1&format=svg&orgId=1&tz=UTC")
+    assert (status, kind) == (200, "image/svg+xml")
+    text = body.decode()
+    assert 'height="500"' in text
+    assert ">Answer &lt;&amp;&gt;<" in text
+    assert ">Walk<" not in text
+    status, _, body, _ = await fetched(drawing, "/render/d-solo/pictured")
+    assert (status, b"panelId is missing" in body) == (400, True)

@@ -1,4 +1,4 @@
-"""``GET /render/d/{uid}``: a dashboard, or one panel of it, as a picture."""
+"""``GET /render/d/{uid}`` and ``/render/d-solo/{uid}``: a dashboard, or one panel of it, as a picture."""
 
 from typing import Final, Literal
 
@@ -29,6 +29,8 @@ _PANEL_PREFIX: Final = "panel-"
 """Prefix of panel ids in Grafana's links."""
 _HEIGHT_OF_PANELS: Final = -1
 """Grafana's value of ``height`` for as many pixels as the panels take."""
+_PANEL_HEIGHT: Final = 500
+"""Pixels of the picture of one panel without a ``height``, as in Grafana."""
 _NUMERIC_PARAMETERS: Final = {"width": "width", "height": "height", "scale": "scale", "panelId": "panel"}
 """Numeric members of PictureOptions, by query parameter."""
 _STRING_PARAMETERS: Final = ("from", "to", "theme", "format", "title")
@@ -42,15 +44,25 @@ def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]
     data source.
     """
 
-    async def draw(call: Call) -> Response:
-        options = picture_options(call)
+    async def respond(call: Call, options: PictureOptions) -> Response:
         dashboard = await dashboards.get(call.identity, call.parameters["uid"])
         return picture_response(await picture_client.render(dashboard.spec, options, query_context(call.identity)))
 
-    def operation(operation_id: str) -> Operation:
+    async def draw(call: Call) -> Response:
+        return await respond(call, picture_options(call))
+
+    async def draw_panel(call: Call) -> Response:
+        options = picture_options(call)
+        if options.panel is None:
+            raise BadRequest("the parameter panelId is missing: it is the id of the panel to draw")
+        if options.height is None:
+            options = options.model_copy(update={"height": _PANEL_HEIGHT})
+        return await respond(call, options)
+
+    def operation(operation_id: str, summary: str = "a dashboard as a picture") -> Operation:
         return Operation(
             operation_id,
-            "a dashboard as a picture",
+            summary,
             "dashboards",
             responses={200: PICTURE_CONTENT},
             query=_PARAMETER_DESCRIPTIONS,
@@ -60,10 +72,17 @@ def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]
             "query says so.",
         )
 
-    permission, path = Permission(DASHBOARD.actions["get"], object_rules_suffice=True), "/render/d/{uid}"
+    permission, path, panel_path = (
+        Permission(DASHBOARD.actions["get"], object_rules_suffice=True),
+        "/render/d/{uid}",
+        "/render/d-solo/{uid}",
+    )
+    panel = "a panel of a dashboard as a picture"
     return [
         Route("GET", path, draw, permission, operation("renderDashboard")),
         Route("GET", f"{path}/{{slug}}", draw, permission, operation("renderDashboardWithSlug")),
+        Route("GET", panel_path, draw_panel, permission, operation("renderPanel", panel)),
+        Route("GET", f"{panel_path}/{{slug}}", draw_panel, permission, operation("renderPanelWithSlug", panel)),
     ]
 
 
