@@ -29,6 +29,7 @@ class CallerType(StrEnum):
     SERVICE_ACCOUNT = "service-account"
     API_KEY = "api-key"
     QUEUE = "queue"
+    PROVISIONING = "provisioning"
     ANONYMOUS = "anonymous"
 
 

@@ -21,6 +21,7 @@ from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.dashboard_settings import DashboardSettingsFields
 from dashwright.common.models.quotas import QuotaRules, read_defaults
 from dashwright.common.password_policy import PasswordPolicy
+from dashwright.common.provisioning_settings import ProvisioningSettingsFields
 from dashwright.common.result_settings import ResultSettingsFields
 from dashwright.common.settings_fields import DEFAULT_PASSWORD, SettingsFields
 from dashwright.common.small_object_settings import SmallObjectSettingsFields
@@ -44,7 +45,7 @@ class SettingsError(Exception):
     """Invalid settings. The message names each invalid setting and says what is valid."""
 
 
-class Settings(DashboardSettingsFields, SmallObjectSettingsFields, ResultSettingsFields, SettingsFields):
+class Settings(ProvisioningSettingsFields, DashboardSettingsFields, SmallObjectSettingsFields, ResultSettingsFields, SettingsFields):
     """Validated settings of all services. Each service reads those that it needs."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore")
@@ -186,6 +187,11 @@ class Settings(DashboardSettingsFields, SmallObjectSettingsFields, ResultSetting
         except ValueError:
             address = None
         return is_loopback(host) or AllowedHosts.parse(self.allowed_hosts).lists(address, host)
+
+    @property
+    def gateway_connections(self) -> int:
+        """Size of the database pool of a gateway. The lock of provisioning takes one more connection."""
+        return self.database_pool_size + (self.provisioning_dir is not None)
 
     @property
     def refuses_weak_passwords(self) -> bool:

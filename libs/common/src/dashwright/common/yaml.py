@@ -74,6 +74,15 @@ def read_documents(text: str) -> list[Any]:
         raise Invalid(f"not valid YAML: {error}") from error
 
 
+def read_json_documents(text: str) -> list[Any]:
+    """Return all documents of a text as JSON data, like ``read_yaml``; None for an empty document. Raises Invalid."""
+    trees = read_documents(text)
+    for number, tree in enumerate(trees, 1):
+        for reason in _json_faults(tree):
+            raise Invalid(f"document {number} is not usable as JSON: {reason}")
+    return trees
+
+
 def _check_limits(text: str) -> None:
     """Raise Invalid for a text that would take ryaml too long to read."""
     if len(list(islice(_DIRECTIVE.finditer(text), _MAX_DIRECTIVES + 1))) > _MAX_DIRECTIVES:

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping
 
 import structlog
 
@@ -32,7 +31,6 @@ from dashwright.api.dead_letters.parts import DeadLetterParts
 from dashwright.api.housekeeping import CLEAN_INTERVAL_SECONDS, create_cleaner
 from dashwright.api.http.addresses import TrustedProxies
 from dashwright.api.http.origins import OriginPolicy
-from dashwright.api.http.response import SAFE_HEADERS
 from dashwright.api.http.routing import Route
 from dashwright.api.http.server import Limits, Server
 from dashwright.api.job_repositories import JobRepositories
@@ -41,6 +39,7 @@ from dashwright.api.pictures import dashboard_page, render
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.repositories.configuration_reader import ConfigurationReader
 from dashwright.api.repositories.files import Files
+from dashwright.api.repositories.provisioning.rounds import create_rounds
 from dashwright.api.repositories.queue_batches import QueueBatches
 from dashwright.api.repositories.queue_submissions import QueueSubmissions
 from dashwright.api.repositories.routes import asyncapi, inspection, overview, preview, rollback, webhooks
@@ -113,7 +112,6 @@ log = structlog.get_logger()
 
 SERVICE = "dashwright-api"
 
-_HSTS_VALUE = f"max-age={365 * 86_400}"
 _MAX_CHECKED_ADMINS = 5
 """Limit on the server admins whose passwords are checked at startup, which takes about 100 ms for each."""
 
@@ -172,6 +170,7 @@ class Gateway:
         self._queue_submissions = QueueSubmissions(
             broker, jobs, queue_batches, self.authentication.authenticator, allows_anonymous=settings.queue_identity
         )
+        self._provisioning = create_rounds(settings, database, services.writer)
         pictures, webhook_receiver = PictureClient(broker, self._rpc), Webhooks(database, jobs, self._cipher, clock, delivery_times)
         repository_routes = _repository_routes(services, jobs_worker, health_client, TokenSealer(self._cipher), pictures, webhook_receiver)
         probes = Probes()
@@ -185,7 +184,7 @@ class Gateway:
             proxies,
             services.policy,
             origins=origins,
-            headers=_headers(settings),
+            headers=tls.response_headers(settings),
             on_identified=_set_connection_holder,
         )
         probes.add("serving", self._server.check)
@@ -214,6 +213,7 @@ class Gateway:
         await self._feed.start()
         for chore in self._chores:
             chore.start()
+        self._provisioning.start()
         await self._rpc.start()
         # Submissions need RPC to check the health of repositories.
         await self._queue_submissions.start()
@@ -236,6 +236,7 @@ class Gateway:
     async def stop(self) -> None:
         """Stop accepting requests and submissions, finish those in progress, and close."""
         await self._server.drain(self._settings.drain_seconds)
+        await self._provisioning.stop()
         # Wake-ups, RPC and chores stop last: requests in progress still publish, call and record.
         await asyncio.gather(self._feed.stop(), self._server.stop(), self._queue_submissions.stop(drain=self._settings.shutdown_seconds))
         await self._dead_letters.stop()
@@ -245,12 +246,6 @@ class Gateway:
         for chore in self._chores:
             await chore.stop()
         await self.authentication.stop()
-
-
-def _headers(settings: Settings) -> Mapping[str, str]:
-    """Return the headers of every response."""
-    # Browsers apply this header to all ports of a host name, so with a self-signed certificate it would block other local servers.
-    return {**SAFE_HEADERS, "Strict-Transport-Security": _HSTS_VALUE} if settings.tls_cert else SAFE_HEADERS
 
 
 def _set_connection_holder(caller: Identity) -> None:
@@ -376,7 +371,7 @@ async def serve(settings: Settings) -> None:
     # The other gateways read the suffix in the database: this gateway permits concurrent writers (decision 12).
     database = await process.start_with_retries(
         "database",
-        lambda: Database.open(url, application_name=SERVICE + READS_BY_SNAPSHOT, max_size=settings.database_pool_size),
+        lambda: Database.open(url, application_name=SERVICE + READS_BY_SNAPSHOT, max_size=settings.gateway_connections),
         stopped,
         timeout_seconds=settings.start_seconds,
     )

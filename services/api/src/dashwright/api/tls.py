@@ -4,6 +4,7 @@ import os
 import socket
 import ssl
 import tempfile
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from dashwright.api.http.response import SAFE_HEADERS
 from dashwright.common.settings import Settings, SettingsError
 
 log = structlog.get_logger()
@@ -24,6 +26,7 @@ PAIR_FILE, CERTIFICATE_FILE = "pair.pem", "certificate.pem"
 _LIFETIME = timedelta(days=825)
 """Time for which a certificate is valid; some clients reject a longer one."""
 _RENEWAL_MARGIN = timedelta(days=30)
+_HSTS_VALUE = f"max-age={365 * 86_400}"
 _ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104
 
 
@@ -37,6 +40,12 @@ def server_context(settings: Settings, now: datetime) -> ssl.SSLContext | None:
         return _context_from(settings.tls_cert, settings.tls_key)
     except (OSError, ssl.SSLError) as error:
         raise SettingsError(f"DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY cannot be used: {error}") from error
+
+
+def response_headers(settings: Settings) -> Mapping[str, str]:
+    """Return the headers of every response."""
+    # Browsers apply this header to all ports of a host name, so with a self-signed certificate it would block other local servers.
+    return {**SAFE_HEADERS, "Strict-Transport-Security": _HSTS_VALUE} if settings.tls_cert else SAFE_HEADERS
 
 
 def _context_from(certificate: Path, key: Path | None = None) -> ssl.SSLContext:

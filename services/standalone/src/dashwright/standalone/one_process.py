@@ -38,7 +38,7 @@ async def serve(settings: Settings) -> None:
         if not settings.secret_key:
             settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.read_or_create(folder))})
         await schema.migrate(url)
-        database = await Database.open(url, application_name=SERVICE + READS_BY_SNAPSHOT, max_size=settings.database_pool_size)
+        database = await Database.open(url, application_name=SERVICE + READS_BY_SNAPSHOT, max_size=settings.gateway_connections)
         broker: Broker = MemoryBroker() if settings.amqp_url is None else AmqpBroker(settings.amqp_url.get_secret_value())
         try:
             await broker.start()

@@ -18,6 +18,9 @@ REPOSITORY_MANAGER = "repo"
 #: Value of ``MANAGED_BY`` for an object provisioned from files.
 FROM_FILE = "classic-file-provisioning"
 
+#: Value of ``MANAGER_ID`` for a repository that a file in ``PROVISIONING_DIR`` declares.
+FILE_PROVISIONER = "provisioning"
+
 #: Values of ``MANAGED_BY`` that every caller may set. Other values can keep other users from editing an object.
 CALLER_TOOLS = frozenset({"kubectl", "terraform", "plugin"})
 
@@ -43,6 +46,12 @@ SET_BY_MANAGER = frozenset(
         "grafana.app/repoTimestamp",
     }
 )
+
+
+def declaring_file_of(annotations: dict[str, str]) -> str | None:
+    """Return the path of the file that declares a repository with these annotations, or None."""
+    is_declared = annotations.get(MANAGED_BY) == FROM_FILE and annotations.get(MANAGER_ID) == FILE_PROVISIONER
+    return annotations.get(SOURCE_PATH) if is_declared else None
 
 
 def repository_of(annotations: dict[str, str]) -> str | None:

@@ -40,6 +40,10 @@ query_cache_bytes = Gauge("dashwright_query_cache_bytes", "Estimated bytes of th
 query_cache_entries = Gauge("dashwright_query_cache_entries", "Number of cached results of data sources")
 response_bytes = Gauge("dashwright_response_bytes", "Bytes of responses that clients have not read yet")
 watches = Gauge("dashwright_watches", "Watches that are open")
+provisioning_faults = Gauge(
+    "dashwright_provisioning_faults",
+    "Invalid files, and refused repositories, at the last read of PROVISIONING_DIR",
+)
 audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that were not recorded, because too many came concurrently")
 
 

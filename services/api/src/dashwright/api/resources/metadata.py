@@ -6,7 +6,8 @@ from typing import Final
 import orjson
 
 from dashwright.common.errors import Forbidden
-from dashwright.common.kinds.annotations import repository_of
+from dashwright.common.kinds import annotations as annotation_names
+from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.stores.resources import StoredObject
 
 LAST_APPLIED_CONFIGURATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -37,7 +38,12 @@ def is_deleting(stored_object: StoredObject) -> bool:
 
 def manager_of(stored_object: StoredObject) -> str | None:
     """Return the name of the repository that manages the object, or None. Only objects in folders can be managed."""
-    return repository_of(annotations_of(stored_object)) if stored_object.kind.in_folder else None
+    return annotation_names.repository_of(annotations_of(stored_object)) if stored_object.kind.in_folder else None
+
+
+def declaring_file_of(stored_object: StoredObject) -> str | None:
+    """Return the path of the file that declares a repository, or None. Files declare only repositories."""
+    return annotation_names.declaring_file_of(annotations_of(stored_object)) if stored_object.kind is REPOSITORY else None
 
 
 def managed_by_clause(stored_object: StoredObject) -> str:

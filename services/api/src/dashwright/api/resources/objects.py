@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dashwright.api.domain import names, unknown_fields
 from dashwright.api.domain.fields.managers import MAX_ENTRIES
-from dashwright.api.resources.metadata import manager_of
+from dashwright.api.resources.metadata import declaring_file_of, manager_of
 from dashwright.api.resources.options import FieldValidation
 from dashwright.api.resources.writing.admission import require_storable_strings
 from dashwright.api.resources.writing.desired_object import MODIFIED_MESSAGE, DesiredObject, Preconditions, conflict_error
@@ -127,7 +127,8 @@ def patched_object(patch: Callable[[Any], Any], version: str, validation: FieldV
     tree = _patched_tree(patch, version, current)
     update = read_update(tree, current.kind, current.namespace, version, current.name, validation)
     _check_resource_version(update.preconditions, current)
-    return replace(update.desired, releases_manager=manager_of(current) is not None and MANAGED_BY not in update.desired.annotations)
+    has_manager = manager_of(current) is not None or declaring_file_of(current) is not None
+    return replace(update.desired, releases_manager=has_manager and MANAGED_BY not in update.desired.annotations)
 
 
 def patched_status(patch: Callable[[Any], Any], version: str, current: StoredObject) -> dict[str, Any]:

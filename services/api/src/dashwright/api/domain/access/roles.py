@@ -113,3 +113,11 @@ def queue_identity(org_id: int) -> Identity:
         kind=CallerType.QUEUE,
         permissions=MappingProxyType(dict.fromkeys(("jobs:create", "batches:create", "batches:write"), ALL_SCOPES)),
     )
+
+
+def provisioning_identity(org_id: int) -> Identity:
+    """Return the identity that writes repositories declared in files. It has the rights of an Admin of the organization."""
+    uid = CallerType.PROVISIONING.value
+    return Identity(
+        uid=uid, login=uid, org_id=org_id, role=Role.ADMIN, kind=CallerType.PROVISIONING, permissions=permissions_of(Role.ADMIN)
+    )

@@ -7,7 +7,7 @@ import orjson
 from dashwright.api.domain import batch_items
 from dashwright.api.domain.access.view import AccessView, bypasses_rules
 from dashwright.api.resources.metadata import annotations_of, check_unmanaged, finalizers_of, is_deleting
-from dashwright.api.resources.writing import removal
+from dashwright.api.resources.writing import declared, removal
 from dashwright.api.stores import folders, lists
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
@@ -142,8 +142,9 @@ async def check_delete(
 ) -> None:
     """Raise an error if an object must not be deleted. With ``cascade``, delete the content of a folder.
 
-    Raises Forbidden if a repository manages the object or dashboards show it as a library panel. Raises BadRequest if a file
-    provisions the object, unless ``grace_seconds`` is 0, and without ``cascade`` for a folder that is not empty.
+    Raises Forbidden if a repository manages the object, or dashboards show it as a library panel. Unless ``grace_seconds`` is 0,
+    raises Forbidden for a repository that a file declares, and BadRequest for another object that a file provisions. Raises
+    BadRequest without ``cascade`` for a folder that is not empty.
     """
     kind = stored_object.kind
     check_unmanaged(
@@ -151,6 +152,8 @@ async def check_delete(
         advice="delete its file in the repository. If the repository allows writes from the API, "
         "delete the object by name instead of in a collection",
     )
+    if grace_seconds != 0:
+        declared.check_undeclared(stored_object, advice="remove it from the file, or delete it with gracePeriodSeconds 0")
     if grace_seconds != 0 and annotations_of(stored_object).get(MANAGED_BY) == FROM_FILE:
         raise BadRequest(f"provisioned {kind.singular} cannot be deleted", message_id="dashboard.provisioned")
     if kind is LIBRARY_PANEL and await resources.is_panel_used(connection, namespace, stored_object.name):

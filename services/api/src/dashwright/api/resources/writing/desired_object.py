@@ -68,6 +68,8 @@ class WriteContext:
     event: str | None = None
     #: HTTP status of a creation in the audit event.
     created_status: int = 201
+    #: The write applies a file of ``PROVISIONING_DIR``.
+    applies_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)

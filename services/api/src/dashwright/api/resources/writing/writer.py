@@ -18,7 +18,7 @@ from dashwright.api.domain.selectors import Selection
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources import metadata
 from dashwright.api.resources.threads import run_in_thread_if_large
-from dashwright.api.resources.writing import admission, checks, edits, field_owners, removal
+from dashwright.api.resources.writing import admission, checks, declared, edits, field_owners, removal
 from dashwright.api.resources.writing.desired_object import (
     MODIFIED_MESSAGE,
     NO_PRECONDITIONS,
@@ -211,7 +211,7 @@ class Writer:
         return UpdateResult(replace(updated, resource_version=current.resource_version) if context.dry_run else updated, True)
 
     def _admit_new(self, desired: DesiredObject, namespace: str, context: WriteContext) -> resources.Write:
-        desired = self._sealer.seal(desired, namespace, None)
+        desired = self._sealer.seal(declared.permitted(desired, None, context), namespace, None)
         admitted = admission.admit(desired, namespace, self._settings)
         return replace(admitted.write, managed_fields=field_owners.managed_fields(desired, admitted, context, self._clock.now()))
 
@@ -219,7 +219,7 @@ class Writer:
         self, change: Callable[[StoredObject], DesiredObject], namespace: str, current: StoredObject, context: WriteContext
     ) -> tuple[DesiredObject, resources.Write]:
         desired = admission.without_repeated_message(change(current), current)
-        desired = self._sealer.seal(desired, namespace, current)
+        desired = self._sealer.seal(declared.permitted(desired, current, context), namespace, current)
         admitted = admission.admit(desired, namespace, self._settings, current)
         return desired, replace(
             admitted.write, managed_fields=field_owners.managed_fields(desired, admitted, context, self._clock.now(), current)

@@ -1,0 +1,88 @@
+"""Declaration of one repository in a document of a file."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dashwright.api.repositories.provisioning.expansion import expand_secrets
+from dashwright.api.resources import objects
+from dashwright.api.resources.options import FieldValidation
+from dashwright.api.resources.writing.desired_object import DesiredObject
+from dashwright.common.errors import Invalid
+from dashwright.common.json_documents import canonical_json
+from dashwright.common.kinds.annotations import FILE_PROVISIONER, FROM_FILE, MANAGED_BY, MANAGER_ID, SET_BY_MANAGER, SOURCE_PATH
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.repository import GIT_TYPES
+
+_VERSIONS: Final[Mapping[str, str]] = {REPOSITORY.api_version(version): version for version in REPOSITORY.versions}
+#: Other members of the metadata are set by the server. They are ignored, so that a file may have an object as the API returned it.
+_METADATA_MEMBERS: Final = ("labels", "annotations", "finalizers", "ownerReferences")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A repository that a file declares."""
+
+    #: The path of the file, relative to the directory of files.
+    file: str
+    namespace: str
+    name: str
+    version: str
+    #: The members that a file may set: metadata, spec and secure. Secrets are not expanded yet.
+    tree: Mapping[str, Any]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.namespace, self.name
+
+    def expanded(self, environment: Mapping[str, str]) -> "Declaration":
+        """Return the declaration with its secrets. Reads files. Raises Invalid for a missing file or variable."""
+        secure = expand_secrets(self.tree.get("secure"), environment)
+        return replace(self, tree={**self.tree, "secure": secure})
+
+    def fingerprint(self) -> str:
+        """Return a digest of everything that is declared. Raises Invalid for a value that JSON cannot represent."""
+        return hashlib.sha256(canonical_json([self.file, self.version, self.tree])).hexdigest()
+
+    def desired_object(self) -> DesiredObject:
+        """Return the object to store, with the file as its manager. Raises BadRequest, Invalid and TooLarge for a faulty object.
+
+        A token that is not declared is removed, because the file declares the complete state.
+        """
+        tree = {**self.tree, "secure": _complete_secure(self.tree)}
+        desired = objects.read_update(tree, REPOSITORY, self.namespace, self.version, self.name, FieldValidation.WARN).desired
+        manager = {MANAGED_BY: FROM_FILE, MANAGER_ID: FILE_PROVISIONER, SOURCE_PATH: self.file}
+        annotations = {key: value for key, value in desired.annotations.items() if key not in SET_BY_MANAGER}
+        return replace(desired, annotations=annotations | manager, finalizers=desired.finalizers or REPOSITORY.finalizers)
+
+
+def read_declaration(file: str, document: Any) -> Declaration:
+    """Return the declaration in a document. Raises Invalid for a document that is not a Repository with a name."""
+    if not isinstance(document, dict):
+        raise Invalid("the document is not an object: write a Repository with apiVersion, kind, metadata and spec")
+    api_version, kind = document.get("apiVersion"), document.get("kind")
+    if kind != REPOSITORY.kind or not isinstance(api_version, str) or api_version not in _VERSIONS:
+        sent = f"{str(kind)[:80]!r} of {str(api_version)[:80]!r}"
+        raise Invalid(f"{sent} is not a {REPOSITORY.kind} of {', '.join(_VERSIONS)}: correct kind and apiVersion, or remove the document")
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        raise Invalid("metadata is missing: give metadata.name")
+    name, namespace = metadata.get("name"), metadata.get("namespace", "default")
+    if not isinstance(name, str) or not name:
+        raise Invalid("metadata.name is missing: give the name of the repository")
+    if not isinstance(namespace, str) or not namespace:
+        raise Invalid("metadata.namespace is not text: name an organization, such as 'default' or 'org-2', or leave it out")
+    tree = {member: document[member] for member in ("spec", "secure") if member in document}
+    tree["metadata"] = {member: metadata[member] for member in _METADATA_MEMBERS if member in metadata}
+    return Declaration(file, namespace, name, _VERSIONS[api_version], tree)
+
+
+def _complete_secure(tree: Mapping[str, Any]) -> Any:
+    secure, spec = tree.get("secure") or {}, tree.get("spec")
+    configs = [spec.get(name) for name in GIT_TYPES] if isinstance(spec, dict) else []
+    has_token = any(isinstance(config, dict) and config.get("token") for config in configs)
+    if has_token or not isinstance(secure, dict) or secure.get("token"):
+        return secure
+    return {**secure, "token": {"remove": True}}

@@ -1,0 +1,118 @@
+"""Reader of the directory with files that declare repositories."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dashwright.api.repositories.provisioning import regular_files
+from dashwright.api.repositories.provisioning.declaration import Declaration, read_declaration
+from dashwright.common.errors import Invalid
+from dashwright.common.json_documents import read_shallow_json
+from dashwright.common.yaml import read_json_documents
+
+_YAML_SUFFIXES: Final = (".yaml", ".yml")
+_JSON_SUFFIX: Final = ".json"
+_MAX_FILE_BYTES: Final = 5 * 1024 * 1024
+#: Maximum number of files and directories: a read of a file system by mistake ends soon.
+_MAX_ENTRIES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisioningFault:
+    """A fault of a file, or of a repository that a file declares."""
+
+    #: The path of the file, relative to the directory of files; empty for the directory itself.
+    file: str
+    message: str
+    namespace: str = ""
+    #: The name of the repository; empty if the fault concerns a file, so that its declarations are not all known.
+    repository: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredState:
+    """What all files declare."""
+
+    #: One for each repository, with its secrets.
+    declarations: Sequence[Declaration]
+    #: Namespaces and names of all declared repositories, including those with faults.
+    keys: frozenset[tuple[str, str]]
+    faults: Sequence[ProvisioningFault]
+
+    @property
+    def is_complete(self) -> bool:
+        """True if all files could be read, so that a repository that is missing here is not declared."""
+        return all(fault.repository for fault in self.faults)
+
+
+def read_declared_state(root: Path, environment: Mapping[str, str]) -> DeclaredState:
+    """Return what the files of a directory declare, in the order of their paths. Files have faults instead of raising errors."""
+    faults: list[ProvisioningFault] = []
+    declarations: dict[tuple[str, str], Declaration] = {}
+    expanded: list[Declaration] = []
+    for declaration in _read_declarations(root, faults):
+        if declaration.key in declarations:
+            message = f"the file '{declarations[declaration.key].file}' declares this repository, too: remove one of the declarations"
+            faults.append(ProvisioningFault(declaration.file, message, *declaration.key))
+            continue
+        declarations[declaration.key] = declaration
+        try:
+            expanded.append(declaration.expanded(environment))
+        except Invalid as error:
+            faults.append(ProvisioningFault(declaration.file, error.message, *declaration.key))
+    return DeclaredState(expanded, frozenset(declarations), faults)
+
+
+def _read_declarations(root: Path, faults: list[ProvisioningFault]) -> Iterator[Declaration]:
+    """Yield the declarations of all files. Append the faults of files to ``faults``."""
+    try:
+        files = _find_files(root)
+    except (OSError, Invalid) as error:
+        reason = error.message if isinstance(error, Invalid) else f"{error.strerror}: create it, or let the gateway read it"
+        faults.append(ProvisioningFault("", f"the directory '{root}' of DASHWRIGHT_PROVISIONING_DIR cannot be read: {reason}"))
+        return
+    for file in files:
+        try:
+            documents = _read_documents(root / file)
+        except Invalid as error:
+            faults.append(ProvisioningFault(file, error.message))
+            continue
+        for number, document in enumerate(documents, 1):
+            if document is None:
+                continue
+            try:
+                yield read_declaration(file, document)
+            except Invalid as error:
+                position = f"document {number}: " if len(documents) > 1 else ""
+                faults.append(ProvisioningFault(file, position + error.message))
+
+
+def _find_files(root: Path) -> Sequence[str]:
+    """Return the relative paths of the files, sorted. Hidden ones are left out, and so are directories behind symbolic links.
+
+    Raises OSError for an unreadable directory, because its files would be missing, and Invalid for too many entries.
+    """
+    found: list[str] = []
+    entries = 0
+    for directory, directory_names, file_names in os.walk(root, onerror=_raise):
+        entries += len(directory_names) + len(file_names)
+        if entries > _MAX_ENTRIES:
+            raise Invalid(f"it has more than {_MAX_ENTRIES} files and directories: use a directory with these files only")
+        # Kubernetes keeps the files of a volume in hidden directories, to which visible symbolic links lead.
+        directory_names[:] = [name for name in directory_names if not name.startswith(".")]
+        visible_names = [name for name in file_names if not name.startswith(".") and name.endswith((*_YAML_SUFFIXES, _JSON_SUFFIX))]
+        found += [str(Path(directory, name).relative_to(root)) for name in visible_names]
+    # A name that is not UTF-8 is replaced by one of a missing file, so that it is a fault.
+    return sorted(path.encode(errors="replace").decode() for path in found)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _read_documents(path: Path) -> Sequence[Any]:
+    """Return the documents of a file as JSON data. Raises Invalid."""
+    text = regular_files.read_text(path, max_bytes=_MAX_FILE_BYTES)
+    return [read_shallow_json(text)] if path.suffix == _JSON_SUFFIX else read_json_documents(text)

@@ -1,0 +1,36 @@
+"""Repositories that files of ``PROVISIONING_DIR`` declare: only a change of the file changes them."""
+
+from dataclasses import replace
+
+from dashwright.api.resources import metadata
+from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
+from dashwright.common.errors import Forbidden
+from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, SET_BY_MANAGER
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.stores.resources import StoredObject
+
+
+def permitted(desired: DesiredObject, current: StoredObject | None, context: WriteContext) -> DesiredObject:
+    """Return the desired object without annotations that only a file may give a repository.
+
+    Raises Forbidden if a file declares the ``current`` object. A patch may release it, though, and a client may remove the
+    finalizers for which a deleted object waits.
+    """
+    if desired.kind is not REPOSITORY or context.applies_file:
+        return desired
+    if current is not None and metadata.declaring_file_of(current) and not desired.releases_manager:
+        if not metadata.is_deleting(current):
+            check_undeclared(current, advice=f"change the file, or release the repository: remove its annotation {MANAGED_BY} by a patch")
+        return desired
+    if desired.annotations.get(MANAGED_BY) != FROM_FILE:
+        return desired
+    # Without its source, the annotation only permits a file to take over the repository.
+    annotations = {key: value for key, value in desired.annotations.items() if key == MANAGED_BY or key not in SET_BY_MANAGER}
+    return replace(desired, annotations=annotations)
+
+
+def check_undeclared(stored_object: StoredObject, *, advice: str) -> None:
+    """Raise Forbidden for a repository that a file declares. ``advice`` ends the message with an alternative."""
+    if file := metadata.declaring_file_of(stored_object):
+        subject = f'{stored_object.kind.singular} "{stored_object.name}"'
+        raise Forbidden(f'{subject} is declared in the file "{file}" of DASHWRIGHT_PROVISIONING_DIR; {advice}')

@@ -1,0 +1,369 @@
+"""Repositories declared in files: created, updated and deleted as the files say, and by nothing else."""
+
+import asyncio
+import base64
+from typing import Any, Final
+
+import pytest
+from structlog.testing import capture_logs
+from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.file_provisioning import SECRET_KEY, FileProvisioning, declared
+from tests.contract.api.repositories import REPOSITORIES
+
+from dashwright.api.stores import provisioning
+from dashwright.common.database.pool import Database
+from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, MANAGER_ID, SOURCE_PATH
+from dashwright.common.kinds.repository import FINALIZERS, token_owner
+from dashwright.common.secrets import SecretCipher
+
+TEAM: Final = f"{REPOSITORIES}/team"
+MERGE: Final = {"Content-Type": "application/merge-patch+json"}
+RELEASE: Final = {"metadata": {"annotations": {MANAGED_BY: None}}}
+HAND_OVER: Final = {"metadata": {"annotations": {MANAGED_BY: FROM_FILE}}}
+
+
+@pytest.fixture
+def files(api: Api) -> FileProvisioning:
+    return FileProvisioning(api)
+
+
+async def names(api: Api) -> list[str]:
+    _, found = await api("GET", REPOSITORIES)
+    return [item["metadata"]["name"] for item in found["items"]]
+
+
+async def stored(api: Api, path: str = TEAM) -> dict[str, Any]:
+    status, found = await api("GET", path)
+    assert status == 200, found
+    result: dict[str, Any] = found
+    return result
+
+
+async def patch(api: Api, change: Any, path: str = TEAM) -> tuple[int, Any]:
+    return await api("PATCH", path, change, headers=MERGE)
+
+
+async def create_by_request(api: Api, *, annotations: dict[str, str] | None = None, title: str = "Team") -> dict[str, Any]:
+    document = declared(title=title)
+    status, created = await api("POST", REPOSITORIES, document | {"metadata": {"name": "team", "annotations": annotations or {}}})
+    assert status == 201, created
+    result: dict[str, Any] = created
+    return result
+
+
+async def faults_of_read(files: FileProvisioning) -> list[tuple[str, str]]:
+    """Read the files and return file and message of each logged fault."""
+    with capture_logs() as logged:
+        await files.read()
+    return [(event["file"], event["error"]) for event in logged if event["event"] == "provisioning_fault"]
+
+
+async def test_a_file_creates_a_repository(api: Api, files: FileProvisioning) -> None:
+    """The repository names its file as manager, has the default finalizers, and is recorded in the audit log."""
+    files.write("team.yaml", declared())
+    await files.read()
+    metadata = (await stored(api))["metadata"]
+    assert {key: metadata["annotations"][key] for key in (MANAGED_BY, MANAGER_ID, SOURCE_PATH)} == {
+        MANAGED_BY: "classic-file-provisioning",
+        MANAGER_ID: "provisioning",
+        SOURCE_PATH: "team.yaml",
+    }
+    assert (metadata["annotations"]["grafana.app/createdBy"], metadata["finalizers"]) == ("provisioning", list(FINALIZERS))
+    _, found = await api("GET", "/api/audit?object=repository:team")
+    assert [(event["action"], event["actor"], event["orgId"]) for event in found["events"]] == [("repository.create", "provisioning", 1)]
+
+
+async def test_unchanged_files_write_nothing(api: Api, files: FileProvisioning) -> None:
+    """Neither a further read nor the first read of another gateway changes the resource version."""
+    files.write("team.yaml", declared(secure={"token": {"remove": True}}))
+    await files.read()
+    before = await stored(api)
+    await files.read()
+    files.restart()
+    await files.read(times=2)
+    assert await stored(api) == before
+
+
+async def test_a_changed_file_updates_its_repository(api: Api, files: FileProvisioning) -> None:
+    """The spec, labels and path of the file are those of the changed file; the object remains the same one."""
+    files.write("team.yaml", declared())
+    await files.read()
+    before = await stored(api)
+    (files.root / "team.yaml").unlink()
+    files.write("teams.yaml", declared(title="New", metadata={"name": "team", "labels": {"a": "b"}}))
+    await files.read(times=2)
+    after = await stored(api)
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert (after["spec"]["title"], after["metadata"]["labels"]["a"]) == ("New", "b")
+    assert after["metadata"]["annotations"][SOURCE_PATH] == "teams.yaml"
+
+
+async def test_a_repository_that_no_file_declares_is_deleted(api: Api, files: FileProvisioning) -> None:
+    """The second read that does not find it deletes it, and never a repository that a request created."""
+    await create_by_request(api)
+    files.write("a.yaml", declared("a"), declared("b"))
+    await files.read()
+    files.write("a.yaml", declared("a"))
+    await files.read()
+    assert await names(api) == ["a", "b", "team"]
+    await files.read()
+    assert await names(api) == ["a", "team"]
+    (files.root / "a.yaml").unlink()
+    await files.read(times=2)
+    assert await names(api) == ["team"]
+
+
+async def test_a_repository_that_is_declared_again_is_kept(api: Api, files: FileProvisioning) -> None:
+    """A file that is incomplete during one read, because it is just being written, deletes nothing."""
+    files.write("team.yaml", declared())
+    await files.read()
+    before = await stored(api)
+    for _ in range(2):
+        files.write("team.yaml")
+        await files.read()
+        files.write("team.yaml", declared())
+        await files.read()
+    assert await stored(api) == before
+
+
+async def test_a_delete_runs_the_declared_finalizers(api: Api, files: FileProvisioning) -> None:
+    """A finalizer of a client delays the delete; the client may remove it, and no read repeats the delete."""
+    files.write("team.yaml", declared(metadata={"name": "team", "finalizers": ["example.com/mine"]}))
+    await files.read()
+    files.write("team.yaml")
+    await files.read(times=2)
+    before = await stored(api)
+    assert "deletionTimestamp" in before["metadata"]
+    await files.read(times=2)
+    assert await stored(api) == before
+    assert (await patch(api, {"metadata": {"finalizers": None}}))[0] == 200
+    assert await names(api) == []
+
+
+async def test_a_renamed_repository_may_keep_its_source(api: Api, files: FileProvisioning) -> None:
+    """The repository with the former name is deleted before the other one is created."""
+    files.write("a.yaml", declared("before", directory="d"))
+    await files.read()
+    files.write("a.yaml", declared("after", directory="d"))
+    await files.read(times=2)
+    assert await names(api) == ["after"]
+
+
+@pytest.mark.parametrize(
+    ("method", "suffix", "body", "headers"),
+    [
+        ("PUT", "", declared(title="Mine"), {}),
+        ("PUT", "", declared(), {}),
+        ("PUT", "?dryRun=All", declared(title="Mine"), {}),
+        ("PATCH", "", {"spec": {"title": "Mine"}}, MERGE),
+        ("PATCH", "", {"metadata": {"annotations": {SOURCE_PATH: "b.yaml"}}}, MERGE),
+        ("PATCH", "?fieldManager=m&force=true", declared(title="Mine"), {"Content-Type": "application/apply-patch+yaml"}),
+        ("DELETE", "", None, {}),
+    ],
+)
+async def test_clients_cannot_change_a_declared_repository(
+    api: Api, files: FileProvisioning, method: str, suffix: str, body: Any, headers: dict[str, str]
+) -> None:
+    """Each write is refused with the name of the file, and changes nothing."""
+    files.write("team.yaml", declared())
+    await files.read()
+    before = await stored(api)
+    status, found = await api(method, TEAM + suffix, body, headers=headers)
+    assert (status, '"team.yaml" of DASHWRIGHT_PROVISIONING_DIR' in found["message"]) == (403, True), found
+    assert await stored(api) == before
+
+
+async def test_a_declared_repository_works_like_others(api: Api, files: FileProvisioning) -> None:
+    """Its status can be written and its sync be requested, and reads keep both."""
+    files.write("team.yaml", declared())
+    await files.read()
+    assert (await api("PUT", f"{TEAM}/status", {"status": {"sync": {"state": "success", "lastRef": "c"}}}))[0] == 200
+    files.write("team.yaml", declared(title="New"))
+    await files.read()
+    found = await stored(api)
+    assert (found["spec"]["title"], found["status"]["sync"]["lastRef"]) == ("New", "c")
+
+
+async def test_a_repository_that_a_request_created_is_not_changed(api: Api, files: FileProvisioning) -> None:
+    """The file is refused with an advice, until an Admin hands the repository over by an annotation."""
+    before = await create_by_request(api, title="Mine")
+    files.write("team.yaml", declared(title="Of the file"))
+    ((file, fault),) = await faults_of_read(files)
+    assert (file, MANAGED_BY in fault, await stored(api)) == ("team.yaml", True, before)
+    assert (await patch(api, HAND_OVER))[0] == 200
+    await files.read()
+    after = await stored(api)
+    assert (after["metadata"]["uid"], after["spec"]["title"]) == (before["metadata"]["uid"], "Of the file")
+    assert after["metadata"]["annotations"][SOURCE_PATH] == "team.yaml"
+
+
+async def test_a_repository_that_is_handed_over_is_not_deleted(api: Api, files: FileProvisioning) -> None:
+    """Annotations of clients name no file, so that a repository that no file has declared is kept and can be changed."""
+    await create_by_request(api, annotations={MANAGED_BY: FROM_FILE, MANAGER_ID: "provisioning", SOURCE_PATH: "gone.yaml"})
+    await files.read(times=3)
+    status, found = await patch(api, {"spec": {"title": "New"}, "metadata": {"annotations": {SOURCE_PATH: "gone.yaml"}}})
+    assert (status, found["spec"]["title"], SOURCE_PATH in found["metadata"]["annotations"]) == (200, "New", False), found
+
+
+async def test_an_admin_releases_a_declared_repository(api: Api, files: FileProvisioning) -> None:
+    """After a patch removes the manager, clients change the repository, and the end of its declaration does not delete it."""
+    files.write("team.yaml", declared())
+    await files.read()
+    status, found = await patch(api, RELEASE)
+    assert (status, {MANAGED_BY, MANAGER_ID, SOURCE_PATH} & found["metadata"]["annotations"].keys()) == (200, set()), found
+    assert (await patch(api, {"spec": {"title": "Mine"}}))[0] == 200
+    assert [file for file, _ in await faults_of_read(files)] == ["team.yaml"]
+    files.write("team.yaml")
+    await files.read(times=2)
+    assert (await stored(api))["spec"]["title"] == "Mine"
+
+
+async def test_a_delete_without_grace_period_is_undone_by_the_file(api: Api, files: FileProvisioning) -> None:
+    """With a grace period of 0 an Admin deletes the repository, and the next read creates it again."""
+    files.write("team.yaml", declared())
+    await files.read()
+    before = await stored(api)
+    assert (await api("DELETE", TEAM, {"gracePeriodSeconds": 0}))[0] == 200
+    await files.read()
+    assert (await stored(api))["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("content", ["a: [", '{"kind": "Reposit"}', None])
+async def test_a_faulty_file_deletes_nothing(api: Api, files: FileProvisioning, content: str | None) -> None:
+    """While a file or the directory cannot be read, other files are applied and every repository is kept. One event reports it."""
+    files.write("a.yaml", declared("a"))
+    files.write("b.yaml", declared("b"))
+    await files.read()
+    if content is None:
+        files.root.rename(files.root.with_name("elsewhere"))
+    else:
+        (files.root / "a.yaml").write_text(content)
+        files.write("b.yaml", declared("c"))
+    faults = await faults_of_read(files)
+    assert [file for file, _ in faults] == ["" if content is None else "a.yaml"]
+    assert await faults_of_read(files) == []
+    assert await names(api) == (["a", "b"] if content is None else ["a", "b", "c"])
+
+
+async def test_a_refused_repository_stops_no_other(api: Api, files: FileProvisioning) -> None:
+    """Faults of one repository are reported with its name and counted by a metric, and end with their cause."""
+    outside = declared("outside")
+    outside["spec"]["local"]["path"] = "/etc"
+    files.write("a.yaml", outside, declared("org", metadata={"name": "org", "namespace": "org-99"}), declared("good"))
+    faults = await faults_of_read(files)
+    assert [("DASHWRIGHT_PERMITTED_PATHS" in fault, "organization 99" in fault) for _, fault in faults] == [(True, False), (False, True)]
+    assert await names(api) == ["good"]
+    async with api.session.get("/metrics") as response:
+        assert "dashwright_provisioning_faults 2.0" in await response.text()
+    files.write("a.yaml", declared("good"))
+    assert await faults_of_read(files) == []
+    async with api.session.get("/metrics") as response:
+        assert "dashwright_provisioning_faults 0.0" in await response.text()
+
+
+async def test_a_refused_change_keeps_the_repository(api: Api, files: FileProvisioning) -> None:
+    """A declaration that becomes invalid neither changes nor deletes its repository."""
+    files.write("team.yaml", declared())
+    await files.read()
+    before = await stored(api)
+    files.write("team.yaml", declared(title=" "))
+    ((_, fault),) = await faults_of_read(files)
+    await files.read(times=2)
+    assert ("spec.title" in fault, await stored(api)) == (True, before)
+
+
+async def test_files_declare_repositories_of_every_organization(api: Api, files: FileProvisioning) -> None:
+    """The namespace selects the organization, and the same name in two of them means two repositories."""
+    org_id = await api.organization("Other")
+    files.write("a.yaml", declared(), declared(metadata={"name": "team", "namespace": f"org-{org_id}"}))
+    await files.read()
+    namespaces = "select array_agg(namespace order by namespace) from resource where name = 'team'"
+    assert await api.sql(namespaces) == ["default", f"org-{org_id}"]
+    files.write("a.yaml", declared())
+    await files.read(times=2)
+    assert await api.sql(namespaces) == ["default"]
+
+
+def with_token(create: str | None) -> dict[str, Any]:
+    """Return a declared repository on a git host with this token."""
+    spec = declared()["spec"] | {"type": "githost", "githost": {"url": "https://git.example.com/team", "branch": "main"}}
+    del spec["local"]
+    return declared(spec=spec) | ({} if create is None else {"secure": {"token": {"create": create}}})
+
+
+async def token_of(api: Api) -> str | None:
+    sealed = (await stored(api))["spec"]["githost"].get("encryptedToken")
+    return None if sealed is None else SecretCipher.from_keys(SECRET_KEY).decrypt(base64.b64decode(sealed), token_owner("default", "team"))
+
+
+async def test_a_token_comes_from_a_file_or_variable(api: Api) -> None:
+    """A changed secret replaces the token, an unchanged one writes nothing, and a token that is not declared is removed."""
+    files, secret = FileProvisioning(api, {"TOKEN": "of the variable"}), api.data / "token"
+    secret.write_text("first\n")
+    files.write("team.yaml", with_token(f"$__file{{{secret}}}"))
+    await files.read()
+    before = await stored(api)
+    files.restart()
+    await files.read()
+    assert (await token_of(api), await stored(api)) == ("first", before)
+    secret.write_text("second")
+    await files.read()
+    assert await token_of(api) == "second"
+    files.write("team.yaml", with_token("$__env{TOKEN}"))
+    await files.read()
+    assert await token_of(api) == "of the variable"
+    files.write("team.yaml", with_token(None))
+    await files.read()
+    assert await token_of(api) is None
+
+
+async def test_a_missing_secret_keeps_the_repository(api: Api, files: FileProvisioning) -> None:
+    """The event names the missing variable, and the stored token is kept."""
+    files.write("team.yaml", with_token("stored"))
+    await files.read()
+    files.write("team.yaml", with_token("$__env{ABSENT}"))
+    ((_, fault),) = await faults_of_read(files)
+    await files.read(times=2)
+    assert ("'ABSENT'" in fault, await token_of(api)) == (True, "stored")
+
+
+async def test_one_gateway_holds_the_lock(database: Database) -> None:
+    """The lock is free again when its holder releases it."""
+    async with provisioning.lock(database) as first, provisioning.lock(database) as second:
+        assert (first is not None, second) == (True, None)
+    async with provisioning.lock(database) as again:
+        assert again is not None
+
+
+async def test_gateways_keep_repositories_equal_to_the_files(start_api: StartApi, api: Api, database: Database) -> None:
+    """Of two gateways one applies the files at its start and while it runs; the other one continues when it stops."""
+    files = FileProvisioning(api)
+    files.write("team.yaml", declared())
+    settings = {"provisioning_dir": str(files.root), "provisioning_seconds": 0.05}
+    first, second = await start_api(**settings), await start_api(**settings)
+    await until_names(database, first, ["team"])
+    files.write("team.yaml", declared("other"))
+    await until_names(database, first, ["other"])
+    await first.stop()
+    files.write("team.yaml", declared("last"))
+    await until_names(database, second, ["last"])
+    await second.stop()
+
+
+async def test_a_gateway_starts_without_the_directory(start_api: StartApi, api: Api, database: Database) -> None:
+    """A missing directory neither ends the start nor deletes anything; once it exists, its files are applied."""
+    root = api.data / "absent"
+    started = await start_api(provisioning_dir=str(root), provisioning_seconds=0.05)
+    files = FileProvisioning(api)
+    files.write("team.yaml", declared())
+    files.root.rename(root)
+    await until_names(database, started, ["team"])
+
+
+async def until_names(database: Database, api: Api, expected: list[str]) -> None:
+    """Wait until these repositories are stored. They are listed after every notification of a change."""
+    notified = asyncio.Event()
+    async with asyncio.timeout(30), database.listen("change", lambda _: notified.set(), notified.set):
+        while await names(api) != expected:
+            await notified.wait()
+            notified.clear()
