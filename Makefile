@@ -36,7 +36,7 @@ test-oracles: setup  ## compare with MariaDB, Prometheus, git hosts and AsyncAPI
 test-upgrade: setup  ## run this version next to that of a commit, over one database and broker (PREVIOUS=6bb49ebd)
 	@tests/upgrade/run $(PREVIOUS)
 
-test-clients: setup  ## run kubectl, Kubernetes' Python clients and grafana-client's own tests; downloads them (GROUPS="kubectl teams")
+test-clients: setup  ## run kubectl, Kubernetes' Python clients, tools of Grafana and grafana-client's own tests; downloads them (GROUPS="kubectl teams")
 	@.venv/bin/python -m tests.clients $(GROUPS)
 
 check: setup  ## lint, types, import law, spelling and language

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.clients import expectations, grafana_client, group_report, suite
 from tests.clients.kubernetes import programs
 from tests.clients.missing import Missing
+from tests.clients.tools import programs as tools
 
 _EXCEPTIONS = Path(__file__).parent / "expected_failures.toml"
 
@@ -18,7 +19,7 @@ async def _judge_all(groups: Sequence[str], folder: Path) -> int:
     """Run the groups in sequence and return the number of complaints."""
     exceptions = expectations.read_expectations(_EXCEPTIONS.read_text())
     complaints = 0
-    for runs, known in ((programs.run, programs.GROUPS), (grafana_client.run, suite.GROUPS)):
+    for runs, known in ((programs.run, programs.GROUPS), (tools.run, tools.GROUPS), (grafana_client.run, suite.GROUPS)):
         if chosen := [group for group in groups if group in known]:
             async for ran in runs(chosen, folder):
                 complaints += group_report.print_report(ran, exceptions)
@@ -27,7 +28,7 @@ async def _judge_all(groups: Sequence[str], folder: Path) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if everything is as expected, 1 if it is not, and 2 if a dependency is missing or a group is unknown."""
-    known = [*programs.GROUPS, *suite.GROUPS]
+    known = [*programs.GROUPS, *tools.GROUPS, *suite.GROUPS]
     groups = arguments or known
     if unknown := [group for group in groups if group not in known]:
         print(f"unknown groups {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)

@@ -10,6 +10,21 @@ _TEST_SECONDS = 60
 _FOREIGN_VARIABLES = ("DASHWRIGHT_", "GRAFANA_", "PYTEST_", "KUBECONFIG", "KUBECTL_")
 
 
+def case_options(cases: Path) -> list[str]:
+    """Return the options of pytest for cases of this project, which use neither its settings nor its fixtures."""
+    ini = ("asyncio_default_fixture_loop_scope=function", "asyncio_mode=auto")
+    options = [
+        "--noconftest",
+        "--import-mode=importlib",
+        f"--rootdir={cases}",
+        "-c",
+        "/dev/null",
+        "-W",
+        "ignore::pytest.PytestConfigWarning",
+    ]
+    return [*options, *(word for setting in ini for word in ("-o", setting))]
+
+
 async def run(
     python: Path, tests: Path, chosen: Sequence[str], options: Sequence[str], environment: Mapping[str, str], report: Path
 ) -> str:

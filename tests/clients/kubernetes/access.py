@@ -1,14 +1,11 @@
 """Credentials of the clients, as a kubeconfig: a service account's token, and a password."""
 
 import json
-import ssl
 from pathlib import Path
 from typing import Any, Final
 
-import aiohttp
-from tests.acceptance.client import FIRST_USER
 from tests.acceptance.processes import Service
-from tests.clients import gateway
+from tests.clients import gateway, service_account
 
 #: Contexts of the kubeconfig; the first is the current one.
 TOKEN, PASSWORD = "token", "password"
@@ -22,19 +19,10 @@ async def prepare(service: Service, place: Path) -> dict[str, str]:
     address = gateway.address(service)
     trusted = place / "certificate.pem"
     trusted.write_bytes(certificate.read_bytes())
-    token = await _token(address, trusted)
+    token = await service_account.token(address, trusted)
     file = place / "kubeconfig"
     file.write_text(json.dumps(_kubeconfig(address, trusted, token)))
     return {"KUBECONFIG": str(file), "DASHWRIGHT_TEST_TARGET": address, "DASHWRIGHT_TEST_CERTIFICATE": str(trusted)}
-
-
-async def _token(address: str, certificate: Path) -> str:
-    trusting = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=certificate))
-    async with aiohttp.ClientSession(address, connector=trusting, headers={"Authorization": FIRST_USER}, raise_for_status=True) as session:
-        async with session.post("/api/serviceaccounts", json={"name": "clients", "role": "Admin"}) as response:
-            number = (await response.json())["id"]
-        async with session.post(f"/api/serviceaccounts/{number}/tokens", json={"name": "clients"}) as response:
-            return str((await response.json())["key"])
 
 
 def _kubeconfig(address: str, certificate: Path, token: str) -> dict[str, Any]:

@@ -39,16 +39,5 @@ async def _group_run(service: Service, group: str, place: Path, python: Path, se
     before, report, file = len(service.events), place / f"{group}.xml", GROUPS[group]
     home = place / f"home-{group}"
     home.mkdir()
-    options = [
-        "--noconftest",
-        "-o",
-        "asyncio_default_fixture_loop_scope=function",
-        "--import-mode=importlib",
-        f"--rootdir={_CASES}",
-        "-c",
-        "/dev/null",
-        "-o",
-        "asyncio_mode=auto",
-    ]
-    output = await pytest_runs.run(python, _CASES, [file], options, {**settings, "HOME": str(home)}, report)
+    output = await pytest_runs.run(python, _CASES, [file], pytest_runs.case_options(_CASES), {**settings, "HOME": str(home)}, report)
     return GroupRun(group, file, output, report, gateway.suspects(service, before))
