@@ -336,7 +336,7 @@ async def test_one_gateway_holds_the_lock(database: Database) -> None:
 
 
 async def test_gateways_keep_repositories_equal_to_the_files(start_api: StartApi, api: Api, database: Database) -> None:
-    """Of two gateways one applies the files at its start and while it runs; the other one continues when it stops."""
+    """One of two gateways applies the files at its start and while it runs; the other one continues when it stops."""
     files = FileProvisioning(api)
     files.write("team.yaml", declared())
     settings = {"provisioning_dir": str(files.root), "provisioning_seconds": 0.05}

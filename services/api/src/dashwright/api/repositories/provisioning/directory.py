@@ -33,7 +33,7 @@ class ProvisioningFault:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredState:
-    """What all files declare."""
+    """Declarations of all files, and the faults of files."""
 
     #: One for each repository, with its secrets.
     declarations: Sequence[Declaration]
