@@ -8,6 +8,7 @@ from typing import Final
 from tests.acceptance.processes import Service
 from tests.clients import environment, gateway, pytest_runs, service_account
 from tests.clients.group_report import GroupRun
+from tests.clients.tools import npm_packages
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +19,14 @@ class Tool:
     file: str
     #: Requirements of its environment, without the suffix.
     lock: str = "tool-clients"
+    #: True if the cases run programs of Node.js.
+    needs_node: bool = False
 
 
 GROUPS: Final[Mapping[str, Tool]] = {
     "mcp-grafana": Tool("mcp_grafana_cases.py"),
     "foundation-sdk": Tool("foundation_sdk_cases.py"),
+    "foundation-sdk-typescript": Tool("foundation_sdk_typescript_cases.py", needs_node=True),
     "grafana-wtf": Tool("grafana_wtf_cases.py"),
     "grafana-backup": Tool("grafana_backup_cases.py", "backup-clients"),
 }
@@ -52,5 +56,7 @@ async def _group_run(service: Service, group: str, place: Path, python: Path, re
         "DASHWRIGHT_TEST_PROGRAMS": str(python.parent),
         "HOME": str(place),
     }
+    if tool.needs_node:
+        settings["DASHWRIGHT_TEST_NODE"] = str(npm_packages.install())
     output = await pytest_runs.run(python, _CASES, [tool.file], pytest_runs.case_options(_CASES), settings, report)
     return GroupRun(group, tool.file, output, report, gateway.suspects(service, before))

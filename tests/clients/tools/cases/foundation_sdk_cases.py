@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 import requests
-from grafana_foundation_sdk.builders import dashboard, prometheus, resource, stat, text, timeseries
+from grafana_foundation_sdk.builders import dashboard, dashboardv2, prometheus, resource, stat, text, timeseries
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import VariableHide, VariableRefresh
 
@@ -66,3 +66,21 @@ def test_a_manifest_is_applied() -> None:
     assert [panel["title"] for panel in returned["panels"]] == ["Overview", "Load", "Now", "Notes"]
     elements = call("GET", dashboards.format("v2") + "/manifest")["spec"]["elements"]
     assert sorted(element["spec"]["title"] for element in elements.values()) == ["Load", "Notes", "Now"]
+
+
+def test_elements_are_returned_as_built() -> None:
+    """Elements with tabs and grids are returned as they were sent, and as panels in a classic version."""
+    target = dashboardv2.Target().query(prometheus.QueryV2().expr("up")).ref_id("A")
+    load = dashboardv2.Panel().id(1).title("Load").visualization(timeseries.VisualizationV2().unit("percent"))
+    notes = dashboardv2.Panel().id(2).title("Notes").visualization(text.VisualizationV2().content("hello"))
+    grid = dashboardv2.Grid().item(dashboardv2.GridItem().name("load").x(0).y(0).width(12).height(8))
+    automatic = dashboardv2.AutoGrid().item(dashboardv2.AutoGridItem().name("notes"))
+    tabs = dashboardv2.Tabs().tab(dashboardv2.Tab().title("One").layout(grid)).tab(dashboardv2.Tab().title("Two").layout(automatic))
+    builder = dashboardv2.Dashboard("Tabs").element("load", load.data(dashboardv2.QueryGroup().target(target))).element("notes", notes)
+    sent = encoded(builder.layout(tabs).variable(dashboardv2.CustomVariable("job").query("a,b")).build())
+    dashboards = "/apis/dashboard.grafana.app/{}/namespaces/default/dashboards"
+    call("POST", dashboards.format("v2"), {"metadata": {"name": "tabs"}, "spec": sent})
+    returned = call("GET", dashboards.format("v2") + "/tabs")["spec"]
+    assert {name: returned[name] for name in sent} == sent
+    panels = call("GET", dashboards.format("v1") + "/tabs")["spec"]["panels"]
+    assert {"Load", "Notes"} <= {panel["title"] for panel in panels}

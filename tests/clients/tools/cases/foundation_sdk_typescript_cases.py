@@ -1,0 +1,45 @@
+"""Cases of grafana-foundation-sdk for TypeScript: dashboards of its builders are stored and returned unchanged."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+TARGET = os.environ["DASHWRIGHT_TEST_TARGET"]
+HEADERS = {"Authorization": f"Bearer {os.environ['DASHWRIGHT_TEST_TOKEN']}"}
+DASHBOARDS = "/apis/dashboard.grafana.app/{}/namespaces/default/dashboards"
+
+
+@pytest.fixture(scope="module")
+def built() -> dict[str, Any]:
+    """Return the dashboards that the builders make, by name."""
+    folder = Path(os.environ["DASHWRIGHT_TEST_NODE"])
+    output = subprocess.run(["node", "build.mjs"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    dashboards: dict[str, Any] = json.loads(output)
+    return dashboards
+
+
+def call(method: str, path: str, body: Any = None) -> Any:
+    response = requests.request(method, TARGET + path, headers=HEADERS, json=body, timeout=30)
+    assert response.ok, response.text
+    return response.json()
+
+
+def test_the_classic_api_returns_a_built_dashboard(built: dict[str, Any]) -> None:
+    """Every member of a built dashboard is returned as it was sent."""
+    sent = built["classic"]
+    call("POST", "/api/dashboards/db", {"dashboard": sent, "overwrite": True})
+    returned = call("GET", "/api/dashboards/uid/typescript")["dashboard"]
+    assert {name: returned[name] for name in sent} == sent
+
+
+def test_elements_are_returned_as_built(built: dict[str, Any]) -> None:
+    """Elements and tabs are returned as they were sent, and as panels in a classic version."""
+    call("POST", DASHBOARDS.format("v2"), {"metadata": {"name": "tabs"}, "spec": built["tabs"]})
+    returned = call("GET", DASHBOARDS.format("v2") + "/tabs")["spec"]
+    assert {name: returned[name] for name in built["tabs"]} == built["tabs"]
+    assert "Load" in [panel["title"] for panel in call("GET", DASHBOARDS.format("v1") + "/tabs")["spec"]["panels"]]

@@ -1,0 +1,34 @@
+"""Packages of npm that cases use, outside the repository."""
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from tests.clients.archive import cache
+from tests.clients.missing import Missing
+
+_FOLDER: Final = Path(__file__).parent / "typescript"
+
+
+def install() -> Path:
+    """Return a folder with the programs of ``typescript`` and the locked packages, created once for each content.
+
+    Raises Missing if Node.js is not installed, or if npm cannot install what is locked.
+    """
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_FOLDER.iterdir()))).hexdigest()[:16]
+    folder = cache() / f"npm-{digest}"
+    complete = folder / "complete"
+    if complete.exists():
+        return folder
+    if not shutil.which("node") or not shutil.which("npm"):
+        raise Missing("the group foundation-sdk-typescript needs Node.js 20 or newer with npm: install it, or run other groups")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(_FOLDER, folder)
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        raise Missing(f"npm could not install the packages of {_FOLDER.name}; this needs the network once: {done.stderr.strip()[-400:]}")
+    complete.touch()
+    return folder

@@ -1,0 +1,38 @@
+// Prints two dashboards of the builders as JSON: a classic one, and one with elements and tabs.
+import { DashboardBuilder, RowBuilder } from "@grafana/grafana-foundation-sdk/dashboard";
+import * as elements from "@grafana/grafana-foundation-sdk/dashboardv2";
+import * as prometheus from "@grafana/grafana-foundation-sdk/prometheus";
+import * as timeseries from "@grafana/grafana-foundation-sdk/timeseries";
+
+const classic = new DashboardBuilder("Hosts")
+  .uid("typescript")
+  .tags(["generated"])
+  .time({ from: "now-30m", to: "now" })
+  .withRow(new RowBuilder("Overview"))
+  .withPanel(
+    new timeseries.PanelBuilder()
+      .title("Load")
+      .unit("percent")
+      .withTarget(new prometheus.DataqueryBuilder().expr("up").refId("A")),
+  )
+  .build();
+
+const panel = new elements.PanelBuilder()
+  .id(1)
+  .title("Load")
+  .visualization(new timeseries.VisualizationV2Builder().unit("percent"))
+  .data(
+    new elements.QueryGroupBuilder().target(
+      new elements.TargetBuilder().query(new prometheus.QueryV2Builder().expr("up")).refId("A"),
+    ),
+  );
+const grid = new elements.GridBuilder().item(
+  new elements.GridItemBuilder().name("load").x(0).y(0).width(12).height(8),
+);
+const tabs = new elements.DashboardBuilder("Tabs")
+  .element("load", panel)
+  .layout(new elements.TabsBuilder().tab(new elements.TabBuilder().title("One").layout(grid)))
+  .variable(new elements.CustomVariableBuilder("job").query("a,b"))
+  .build();
+
+console.log(JSON.stringify({ classic, tabs }));
