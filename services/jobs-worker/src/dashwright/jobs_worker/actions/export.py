@@ -18,7 +18,6 @@ from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import Selection
 from dashwright.common.jobs.workflows import adopts_exported_objects, check_export, export_directory
-from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.models.provisioning import ExportJobOptions, RepositoryType
 from dashwright.jobs_worker.actions.branch_files import BranchFiles
 from dashwright.jobs_worker.actions.retries import with_retries
@@ -222,9 +221,7 @@ def _spool_versions(
         # From the newest to the oldest. If the newest version is invalid, no version is exported, since the file would have an old content.
         for version in reversed(stored_versions):
             try:
-                # Dashboards refer to a library panel by its name, so its file always has one.
-                name = item.key.name if with_name or item.key.resource == LIBRARY_PANEL.plural else ""
-                body = version.content(name, max_file_bytes=max_file_bytes)
+                body = version.content(item.name_in_file(with_names=with_name), max_file_bytes=max_file_bytes)
                 check_size(len(body), max_file_bytes)
             except DashwrightError as fault:
                 if version.generation == item.generation:

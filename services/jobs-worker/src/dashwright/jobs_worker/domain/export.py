@@ -13,7 +13,7 @@ from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.selection import ALL_FILES, Selection, check_selected
 from dashwright.common.json_documents import read_json
-from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.kinds.registry import DASHBOARD, LIBRARY_PANEL
 from dashwright.jobs_worker.domain.edits import check_file_path
 from dashwright.jobs_worker.domain.file_forms import decode_text, is_classic, is_resource, unwrap_dashboard
 from dashwright.jobs_worker.domain.file_kinds import kind_of_plural
@@ -44,6 +44,10 @@ class ExportItem:
     is_managed: bool = False
     #: Description of a folder.
     description: str | None = None
+
+    def name_in_file(self, *, with_names: bool) -> str:
+        """Return the name that the object's file contains, or an empty string. Dashboards refer to a library panel by its name."""
+        return self.key.name if with_names or self.key.resource == LIBRARY_PANEL.plural else ""
 
 
 @dataclass(frozen=True, slots=True)
