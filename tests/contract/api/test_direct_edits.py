@@ -83,6 +83,7 @@ async def test_a_change_is_one_of_the_file(api: Api, worker: FakeJobsWorker) -> 
         "name": "team",
         "path": "deep/d.json",
         "checksum": "sum of deep/d.json",
+        "resource": "dashboards",
         "objectName": "d",
         "edited": {**edited, "labels": {"team": "a"}, "annotations": {"note": "n"}, "folder": "f"},
         "message": "Why",
