@@ -21,6 +21,7 @@ GROUPS: Final[Mapping[str, str]] = {
 }
 
 _CASES: Final = Path(__file__).parent / "cases"
+_PLUGINS: Final = Path(__file__).parent / "plugin"
 
 
 async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
@@ -39,5 +40,6 @@ async def _group_run(service: Service, group: str, place: Path, python: Path, se
     before, report, file = len(service.events), place / f"{group}.xml", GROUPS[group]
     home = place / f"home-{group}"
     home.mkdir()
-    output = await pytest_runs.run(python, _CASES, [file], pytest_runs.case_options(_CASES), {**settings, "HOME": str(home)}, report)
+    options = ["-p", "served_versions", *pytest_runs.case_options(_CASES)]
+    output = await pytest_runs.run(python, _CASES, [file], options, {**settings, "HOME": str(home), "PYTHONPATH": str(_PLUGINS)}, report)
     return GroupRun(group, file, output, report, gateway.suspects(service, before))

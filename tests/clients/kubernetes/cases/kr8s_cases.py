@@ -65,6 +65,19 @@ async def test_watch_and_wait() -> None:
     await dashboard.delete()
 
 
+async def test_every_version(plural: str, manifest: dict[str, Any]) -> None:
+    """An object is created, patched, read and deleted in each version of its kind."""
+    api = await kr8s.asyncio.api()
+    typed = new_class(manifest["kind"], manifest["apiVersion"], asyncio=True, namespaced=True, plural=plural)
+    made = await typed(manifest, api=api)
+    await made.create()
+    await made.patch({"spec": {"title": "Two"}})
+    read = (await typed.get(manifest["metadata"]["name"], namespace="default", api=api)).raw.to_dict()
+    assert (read["apiVersion"], read["kind"]) == (manifest["apiVersion"], manifest["kind"])
+    assert read["spec"] | manifest["spec"] | {"title": "Two"} == read["spec"]
+    await made.delete()
+
+
 async def test_version() -> None:
     """The version is readable. kr8s lists kinds only if Kubernetes' core group exists, so they are named here."""
     api = await kr8s.asyncio.api()

@@ -107,6 +107,23 @@ def test_dynamic_client() -> None:
     dashboards.delete(name="dynamic", namespace=NAMESPACE)
 
 
+def test_every_version(plural: str, manifest: dict[str, Any]) -> None:
+    """The dynamic client finds each version of a kind, and applies, patches, watches and deletes an object in it."""
+    api = dynamic.DynamicClient(config.new_client_from_config())
+    resources = api.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
+    where = {"name": manifest["metadata"]["name"], "namespace": NAMESPACE}
+    assert resources.name == plural
+    resources.server_side_apply(body=manifest, field_manager="case", **where)
+    patch = {"spec": {"title": "Two"}}
+    resources.patch(body=patch, content_type="application/merge-patch+json", **where)
+    read = resources.get(**where).to_dict()
+    assert (read["apiVersion"], read["kind"]) == (manifest["apiVersion"], manifest["kind"])
+    assert read["spec"] | manifest["spec"] | patch["spec"] == read["spec"]
+    event = next(iter(resources.watch(timeout=10, **where)))
+    assert (event["type"], event["raw_object"]["apiVersion"]) == ("ADDED", manifest["apiVersion"])
+    resources.delete(**where)
+
+
 def test_version() -> None:
     """The server reports a version that the client can parse."""
     assert client.VersionApi(config.new_client_from_config()).get_code().git_version

@@ -81,3 +81,15 @@ def test_delete_collection(api: Client) -> None:
         api.create(dashboard(f"lk-many-{at}", case="lk-many"))
     api.deletecollection(Dashboard, namespace="default")
     assert [each.metadata.name for each in api.list(Dashboard, labels={"case": "lk-many"})] == []
+
+
+def test_every_version(api: Client, plural: str, manifest: dict[str, Any]) -> None:
+    """An object is applied, patched, read and deleted in each version of its kind."""
+    group, _, version = manifest["apiVersion"].partition("/")
+    typed, name = create_namespaced_resource(group, version, manifest["kind"], plural), manifest["metadata"]["name"]
+    api.apply(typed(metadata=manifest["metadata"], spec=manifest["spec"]))
+    api.patch(typed, name, {"spec": {"title": "Two"}}, patch_type=PatchType.MERGE)
+    read = api.get(typed, name)
+    assert (read.apiVersion, read.kind) == (manifest["apiVersion"], manifest["kind"])
+    assert read.spec | manifest["spec"] | {"title": "Two"} == read.spec
+    api.delete(typed, name)
