@@ -1,6 +1,7 @@
 """Runs of the cases of tools against one gateway, each with the credentials of a service account."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,7 @@ from tests.acceptance.processes import Service
 from tests.clients import environment, gateway, pytest_runs, service_account
 from tests.clients.group_report import GroupRun
 from tests.clients.tools import npm_packages
+from tests.servers import git
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +23,14 @@ class Tool:
     lock: str = "tool-clients"
     #: True if the cases run programs of Node.js.
     needs_node: bool = False
+    #: Plugin of pytest in the folder ``plugin``, or empty.
+    plugin: str = ""
+    #: True if the cases use a repository on a git server.
+    needs_git: bool = False
 
 
 GROUPS: Final[Mapping[str, Tool]] = {
-    "mcp-grafana": Tool("mcp_grafana_cases.py"),
+    "mcp-grafana": Tool("mcp_grafana_cases.py", plugin="mcp_grafana_server", needs_git=True),
     "foundation-sdk": Tool("foundation_sdk_cases.py"),
     "foundation-sdk-typescript": Tool("foundation_sdk_typescript_cases.py", needs_node=True),
     "grafana-wtf": Tool("grafana_wtf_cases.py"),
@@ -32,6 +38,8 @@ GROUPS: Final[Mapping[str, Tool]] = {
 }
 
 _CASES: Final = Path(__file__).parent / "cases"
+_PLUGINS: Final = Path(__file__).parent / "plugin"
+_REPOSITORY: Final = "team.git"
 
 
 async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
@@ -39,24 +47,37 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
     pythons = {lock: environment.python(lock) for lock in sorted({GROUPS[group].lock for group in groups})}
     for group in groups:
         place = folder / group
-        repositories = place / "repositories"
-        repositories.mkdir(mode=0o755, parents=True)
-        place.chmod(0o711)
-        async with gateway.serving(place, PERMITTED_PATHS=str(repositories)) as service:
-            yield await _group_run(service, group, place, pythons[GROUPS[group].lock], repositories)
+        place.mkdir(mode=0o711)
+        async with AsyncExitStack() as stack:
+            settings = {}
+            if GROUPS[group].needs_git:
+                settings = await _git_settings(stack, place)
+            if GROUPS[group].needs_node:
+                settings["DASHWRIGHT_TEST_NODE"] = str(npm_packages.install())
+            service = await stack.enter_async_context(gateway.serving(place, ALLOWED_HOSTS="127.0.0.1"))
+            yield await _group_run(service, group, place, pythons[GROUPS[group].lock], settings)
 
 
-async def _group_run(service: Service, group: str, place: Path, python: Path, repositories: Path) -> GroupRun:
+async def _git_settings(stack: AsyncExitStack, place: Path) -> dict[str, str]:
+    """Start a git server with an empty repository; return the environment variables that name the repository."""
+    root = place / "git"
+    root.mkdir()
+    server = await stack.enter_async_context(git.serving(root))
+    server.make(_REPOSITORY).commit({"README.md": "Dashboards"})
+    return {"DASHWRIGHT_TEST_GIT": server.url(_REPOSITORY), "DASHWRIGHT_TEST_GIT_DIR": str(root / _REPOSITORY)}
+
+
+async def _group_run(service: Service, group: str, place: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
     tool, before, report = GROUPS[group], len(service.events), place / f"{group}.xml"
     address = gateway.address(service)
-    settings = {
+    variables = {
+        **settings,
         "DASHWRIGHT_TEST_TARGET": address,
         "DASHWRIGHT_TEST_TOKEN": await service_account.token(address),
-        "DASHWRIGHT_TEST_REPOSITORIES": str(repositories),
         "DASHWRIGHT_TEST_PROGRAMS": str(python.parent),
         "HOME": str(place),
+        "PYTHONPATH": str(_PLUGINS),
     }
-    if tool.needs_node:
-        settings["DASHWRIGHT_TEST_NODE"] = str(npm_packages.install())
-    output = await pytest_runs.run(python, _CASES, [tool.file], pytest_runs.case_options(_CASES), settings, report)
+    options = [*(["-p", tool.plugin] if tool.plugin else []), *pytest_runs.case_options(_CASES)]
+    output = await pytest_runs.run(python, _CASES, [tool.file], options, variables, report)
     return GroupRun(group, tool.file, output, report, gateway.suspects(service, before))
