@@ -1,4 +1,4 @@
-"""Cases of grafana-wtf: searches in dashboards, and reports on dashboards and data sources."""
+"""Cases of grafana-wtf: searches and replacements in dashboards, and its reports."""
 
 import json
 import os
@@ -10,14 +10,17 @@ import pytest
 import requests
 
 TARGET, TOKEN = os.environ["DASHWRIGHT_TEST_TARGET"], os.environ["DASHWRIGHT_TEST_TOKEN"]
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 SOURCE = {"name": "Metrics", "uid": "metrics", "type": "prometheus", "access": "proxy", "url": "http://127.0.0.1:1"}
 REFERENCE = {"type": "prometheus", "uid": "metrics"}
 PANEL = {"id": 1, "type": "stat", "title": "Load", "datasource": REFERENCE, "targets": [{"refId": "A", "expr": "rare_metric"}]}
+OLD = {"uid": "old", "title": "Old", "panels": [{"id": 1, "type": "text", "title": "Notes", "options": {"content": "misspelt"}}]}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def dashboard() -> None:
-    """Create a data source and a dashboard that queries it, in two versions."""
+    """Create a folder, a data source, and a dashboard that queries it, in two versions."""
+    _post("/api/folders", {"uid": "web", "title": "Web"})
     for title in ("Hosts", "Hosts 2"):
         board = {"uid": "hosts", "title": title, "panels": [PANEL]}
         _post("/api/dashboards/db", {"dashboard": board, "overwrite": True, "message": f"named {title}"})
@@ -26,47 +29,86 @@ def dashboard() -> None:
 
 def test_info() -> None:
     """The report names the server and counts the panels."""
-    report = run("info", "--format=json")
+    report = run("info")
     assert report["grafana"]["url"] == TARGET
     assert report["summary"]["dashboard_panels"] == 1
 
 
 def test_find() -> None:
-    """A text is found in dashboards, with its place."""
-    found = run("find", "rare_metric", "--format=json")
-    assert "panels.[0].targets.[0].expr" in json.dumps(found)
-    assert found["meta"] or found["dashboards"]
+    """A text is found in dashboards and data sources, with its place."""
+    found = run("find", "rare_metric")
+    assert "panels.[0].targets.[0].expr" in json.dumps(found["dashboards"])
+    assert run("find", "127.0.0.1:1")["datasources"]
 
 
 def test_explore_dashboards() -> None:
-    """A dashboard is reported with its data sources."""
-    reports = run("explore", "dashboards", "--format=json")
-    assert [report["dashboard"]["title"] for report in reports] == ["Hosts 2"]
-    assert "metrics" in json.dumps(reports[0]["datasources"])
+    """A dashboard is reported with its data sources and its queries."""
+    (report,) = run("explore", "dashboards")
+    assert report["dashboard"]["title"] == "Hosts 2"
+    assert [source["uid"] for source in report["datasources"]] == ["metrics"]
+    (detailed,) = run("explore", "dashboards", "--data-details", "--queries-only")
+    assert [panel["expr"] for panel in detailed["details"]["panels"]] == ["rare_metric"]
 
 
 def test_explore_data_sources() -> None:
     """A data source is reported with the dashboards that use it."""
-    assert "Hosts 2" in json.dumps(run("explore", "datasources", "--format=json")["used"])
+    assert "Hosts 2" in json.dumps(run("explore", "datasources")["used"])
+
+
+def test_explore_permissions() -> None:
+    """The permissions of folders and dashboards are reported."""
+    reports = {report["type"]: report for report in run("explore", "permissions")}
+    assert (reports["folder"]["item"]["uid"], reports["dashboard"]["item"]["slug"]) == ("web", "hosts-2")
+    for report in reports.values():
+        assert {permission["permissionName"] for permission in report["permissions"]} == {"View", "Edit", "Admin"}
+
+
+def test_explore_alerts() -> None:
+    """The report on alert rules is empty."""
+    assert run("explore", "alerts") == []
+
+
+def test_plugins() -> None:
+    """Plugins are listed with their versions, and one is found by its id."""
+    assert {"prometheus", "timeseries"} <= {plugin["id"] for plugin in run("plugins", "list")}
+    assert run("plugins", "list", "--id=prometheus")["name"] == "Prometheus"
+    assert all(plugin["version"] for plugin in run("plugins", "status"))
+
+
+def test_replace() -> None:
+    """A text is replaced in one dashboard, and a dry run changes nothing."""
+    _post("/api/dashboards/db", {"dashboard": OLD})
+    execute("replace", "misspelt", "spelt", "--select-dashboard=old", "--dry-run")
+    assert run("find", "misspelt")["dashboards"]
+    execute("replace", "misspelt", "spelt", "--select-dashboard=old")
+    assert [found["UID"] for found in run("find", "spelt")["dashboards"]] == ["old"]
+    assert not run("find", "misspelt")["dashboards"]
+    requests.delete(f"{TARGET}/api/dashboards/uid/old", headers=HEADERS, timeout=30).raise_for_status()
 
 
 def test_log() -> None:
     """The versions of a dashboard are reported with their messages."""
-    assert {entry["message"] for entry in run("log", "hosts", "--format=json")} == {"named Hosts", "named Hosts 2"}
+    assert {entry["message"] for entry in run("log", "hosts")} == {"named Hosts", "named Hosts 2"}
 
 
 def run(*arguments: str) -> Any:
-    """Return what grafana-wtf prints as JSON."""
+    """Return what grafana-wtf reports."""
+    return json.loads(execute(*arguments, "--format=json"))
+
+
+def execute(*arguments: str) -> str:
+    """Return what grafana-wtf prints. Raises AssertionError if it fails."""
     done = subprocess.run(
         [Path(os.environ["DASHWRIGHT_TEST_PROGRAMS"]) / "grafana-wtf", *arguments, "--drop-cache"],
         env={**os.environ, "GRAFANA_URL": TARGET, "GRAFANA_TOKEN": TOKEN},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
-    return json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
 
 
 def _post(path: str, body: dict[str, Any]) -> None:
-    response = requests.post(TARGET + path, json=body, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30)
+    response = requests.post(TARGET + path, json=body, headers=HEADERS, timeout=30)
     assert response.ok, response.text
