@@ -1,86 +1,196 @@
-"""Cases of grafana-foundation-sdk: dashboards of its builders are stored and returned unchanged."""
+"""Cases of grafana-foundation-sdk: what its builders make is stored and returned unchanged."""
 
 import json
 import os
 from typing import Any
 
+import pytest
 import requests
-from grafana_foundation_sdk.builders import dashboard, dashboardv2, prometheus, resource, stat, text, timeseries
+from grafana_foundation_sdk.builders import (
+    common,
+    dashboard,
+    dashboardv2,
+    dashboardv2beta1,
+    folderv1,
+    folderv1beta1,
+    librarypanel,
+    playlistv0alpha1,
+    playlistv1,
+    prometheus,
+    resource,
+    stat,
+    text,
+    timeseries,
+)
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models.dashboard import VariableHide, VariableRefresh
+from grafana_foundation_sdk.models.dashboard import DashboardLinkType, Threshold, ThresholdsMode, VariableHide, VariableRefresh
 
 TARGET = os.environ["DASHWRIGHT_TEST_TARGET"]
 HEADERS = {"Authorization": f"Bearer {os.environ['DASHWRIGHT_TEST_TOKEN']}", "Content-Type": "application/json"}
+#: Builders of elements by their version, with the classes for visualizations and queries, and a transformation.
+ELEMENTS = {
+    "v2": (
+        dashboardv2,
+        timeseries.VisualizationV2,
+        text.VisualizationV2,
+        prometheus.QueryV2,
+        dashboardv2.Transformation().group("reduce"),
+    ),
+    "v2beta1": (
+        dashboardv2beta1,
+        timeseries.Visualization,
+        text.Visualization,
+        prometheus.Query,
+        dashboardv2beta1.Transformation().kind("reduce").id("reduce"),
+    ),
+}
+#: Plurals of kinds.
+PLURALS = {"Dashboard": "dashboards", "Folder": "folders", "Playlist": "playlists"}
 
 
-def built() -> dashboard.Dashboard:
-    """Return a builder with rows, panels, queries and a variable."""
+def classic() -> dashboard.Dashboard:
+    """Return a builder with rows, panels, queries, a link, an annotation and a variable."""
     query = prometheus.Dataquery().expr('rate(load{job="$job"}[5m])').legend_format("{{instance}}").ref_id("A")
     variable = dashboard.QueryVariable("job").label("Job").query("label_values(job)").refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+    steps = [Threshold(color="green"), Threshold(value=80.0, color="red")]
+    thresholds = dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps)
+    legend = common.VizLegendOptions().show_legend(True)
+    load = timeseries.Panel().title("Load").unit("percent").min(0).thresholds(thresholds).legend(legend).with_target(query)
     return (
         dashboard.Dashboard("Hosts")
-        .uid("built")
         .tags(["generated"])
         .refresh("1m")
         .time("now-30m", "now")
+        .link(dashboard.DashboardLink("Runbook").type(DashboardLinkType.LINK).url("https://example.org"))
+        .annotation(dashboard.AnnotationQuery().name("Releases").enable(True).icon_color("red").expr("release"))
         .with_variable(variable.hide(VariableHide.DONT_HIDE))
         .with_row(dashboard.Row("Overview"))
-        .with_panel(timeseries.Panel().title("Load").unit("percent").min(0).with_target(query))
+        .with_panel(load)
         .with_panel(stat.Panel().title("Now").with_target(query))
-        .with_panel(text.Panel().title("Notes").content("hello"))
+        .with_row(dashboard.Row("Collapsed").collapsed(True).with_panel(text.Panel().title("Notes").content("hello")))
     )
 
 
-def encoded(value: object) -> Any:
-    return json.loads(JSONEncoder().encode(value))
+def elements(version: str) -> Any:
+    """Return a builder of a version with tabs, rows, grids, conditions, a transformation, an annotation and variables."""
+    builders, visualization, notes, query, transformation = ELEMENTS[version]
+    target = builders.Target().query(query().expr("up")).ref_id("A")
+    data = builders.QueryGroup().target(target).transformation(transformation.options({"reducers": ["max"]}))
+    load = builders.Panel().id(1).title("Load").description("Now").visualization(visualization().unit("percent")).data(data)
+    remarks = builders.Panel().id(2).title("Notes").description("").visualization(notes().content("hello"))
+    repeated = builders.GridItem().name("load").x(0).y(0).width(12).height(8).repeat(builders.RepeatOptions().value("job").direction("h"))
+    condition = builders.ConditionalRenderingVariable().variable("job").operator("equals").value("a")
+    shown = builders.ConditionalRenderingGroup().visibility("show").condition("and").item(condition)
+    row = builders.Row().title("Row").collapse(True).layout(builders.Grid().item(repeated))
+    automatic = builders.AutoGrid().item(builders.AutoGridItem().name("notes").conditional_rendering(shown))
+    first = builders.Tab().title("One").layout(builders.Rows().row(row))
+    tabs = builders.Tabs().tab(first).tab(builders.Tab().title("Two").layout(automatic).conditional_rendering(shown))
+    return (
+        builders.Dashboard("Tabs")
+        .tags(["generated"])
+        .element("load", load)
+        .element("notes", remarks)
+        .layout(tabs)
+        .time_settings(builders.TimeSettings().from_val("now-30m").to("now").auto_refresh("1m"))
+        .annotations(
+            [builders.AnnotationQuery().name("Releases").enable(True).hide(False).icon_color("red").query(query().expr("release"))]
+        )
+        .variable(builders.CustomVariable("job").query("a,b"))
+        .variable(builders.QueryVariable("instance").query(query().expr("label_values(instance)")))
+        .variable(builders.SwitchVariable("on").enabled_value("1").disabled_value("0").current("1"))
+        .variable(builders.AdhocVariable("filters").group("prometheus"))
+    )
+
+
+def encoded(built: Any) -> Any:
+    """Return the JSON document of a builder."""
+    return json.loads(JSONEncoder().encode(built.build()))
 
 
 def call(method: str, path: str, body: object = None) -> Any:
+    """Return the response to a request. Raises AssertionError if it is an error."""
     response = requests.request(method, TARGET + path, headers=HEADERS, data=None if body is None else json.dumps(body), timeout=30)
     assert response.ok, response.text
     return response.json()
 
 
+def objects(manifest: Any, version: str = "") -> str:
+    """Return the path of the objects of the kind of a manifest, in another version if one is given."""
+    group, _, own = manifest["apiVersion"].partition("/")
+    return f"/apis/{group}/{version or own}/namespaces/default/{PLURALS[manifest['kind']]}"
+
+
+def apply(manifest: Any) -> Any:
+    """Create the object of a manifest and return it as it is read."""
+    call("POST", objects(manifest), manifest)
+    return call("GET", f"{objects(manifest)}/{manifest['metadata']['name']}")
+
+
+def check_kept(sent: Any, returned: Any) -> None:
+    """Check that every member that was sent is returned with an equal value."""
+    assert {name: returned.get(name) for name in sent} == sent
+
+
 def test_the_classic_api_returns_a_built_dashboard() -> None:
     """Every member of a built dashboard is returned as it was sent."""
-    sent = encoded(built().build())
+    sent = encoded(classic().uid("built"))
     call("POST", "/api/dashboards/db", {"dashboard": sent, "overwrite": True})
-    returned = call("GET", "/api/dashboards/uid/built")["dashboard"]
-    assert {name: returned[name] for name in sent} == sent
+    check_kept(sent, call("GET", "/api/dashboards/uid/built")["dashboard"])
 
 
-def test_a_manifest_is_applied() -> None:
-    """A manifest of the builders is an object of the resource API, in its classic version and in elements."""
-    spec = encoded(built().uid("manifest").build())
+@pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v1"])
+def test_a_classic_manifest_is_returned_as_built(version: str) -> None:
+    """Every member of a manifest with panels is returned in its version, and its panels are elements in v2."""
+    name = f"manifest-{version}"
     manifest = encoded(
         resource.Manifest()
-        .api_version("dashboard.grafana.app/v1beta1")
+        .api_version(f"dashboard.grafana.app/{version}")
         .kind("Dashboard")
-        .metadata(resource.Metadata().name("manifest"))
-        .spec(spec)
-        .build()
+        .metadata(resource.Metadata().name(name))
+        .spec(encoded(classic()))
     )
-    dashboards = "/apis/dashboard.grafana.app/{}/namespaces/default/dashboards"
-    call("POST", dashboards.format("v1beta1"), manifest)
-    returned = call("GET", dashboards.format("v1beta1") + "/manifest")["spec"]
-    assert [panel["title"] for panel in returned["panels"]] == ["Overview", "Load", "Now", "Notes"]
-    elements = call("GET", dashboards.format("v2") + "/manifest")["spec"]["elements"]
-    assert sorted(element["spec"]["title"] for element in elements.values()) == ["Load", "Notes", "Now"]
+    check_kept(manifest["spec"], apply(manifest)["spec"])
+    found = call("GET", f"{objects(manifest, 'v2')}/{name}")["spec"]["elements"]
+    assert sorted(element["spec"]["title"] for element in found.values()) == ["Load", "Notes", "Now"]
 
 
-def test_elements_are_returned_as_built() -> None:
-    """Elements with tabs and grids are returned as they were sent, and as panels in a classic version."""
-    target = dashboardv2.Target().query(prometheus.QueryV2().expr("up")).ref_id("A")
-    load = dashboardv2.Panel().id(1).title("Load").visualization(timeseries.VisualizationV2().unit("percent"))
-    notes = dashboardv2.Panel().id(2).title("Notes").visualization(text.VisualizationV2().content("hello"))
-    grid = dashboardv2.Grid().item(dashboardv2.GridItem().name("load").x(0).y(0).width(12).height(8))
-    automatic = dashboardv2.AutoGrid().item(dashboardv2.AutoGridItem().name("notes"))
-    tabs = dashboardv2.Tabs().tab(dashboardv2.Tab().title("One").layout(grid)).tab(dashboardv2.Tab().title("Two").layout(automatic))
-    builder = dashboardv2.Dashboard("Tabs").element("load", load.data(dashboardv2.QueryGroup().target(target))).element("notes", notes)
-    sent = encoded(builder.layout(tabs).variable(dashboardv2.CustomVariable("job").query("a,b")).build())
-    dashboards = "/apis/dashboard.grafana.app/{}/namespaces/default/dashboards"
-    call("POST", dashboards.format("v2"), {"metadata": {"name": "tabs"}, "spec": sent})
-    returned = call("GET", dashboards.format("v2") + "/tabs")["spec"]
-    assert {name: returned[name] for name in sent} == sent
-    panels = call("GET", dashboards.format("v1") + "/tabs")["spec"]["panels"]
-    assert {"Load", "Notes"} <= {panel["title"] for panel in panels}
+@pytest.mark.parametrize("version", ELEMENTS)
+def test_elements_are_returned_as_built(version: str) -> None:
+    """Every member of a manifest with elements is returned in its version, and its elements are panels in v1."""
+    name = f"tabs-{version}"
+    manifest = encoded(ELEMENTS[version][0].manifest(name, elements(version)))
+    assert manifest["apiVersion"] == f"dashboard.grafana.app/{version}"
+    check_kept(manifest["spec"], apply(manifest)["spec"])
+    panels = call("GET", f"{objects(manifest, 'v1')}/{name}")["spec"]["panels"]
+    collapsed = [panel for row in panels for panel in row.get("panels", [])]
+    assert [panel["title"] for panel in panels] == ["One", "Row", "Two", "Notes"]
+    assert [panel["title"] for panel in collapsed] == ["Load"]
+
+
+@pytest.mark.parametrize("builders", [folderv1, folderv1beta1], ids=["v1", "v1beta1"])
+def test_a_folder_is_returned_as_built(builders: Any, request: pytest.FixtureRequest) -> None:
+    """Every member of a built folder is returned as it was sent."""
+    manifest = encoded(builders.manifest(f"folder-{request.node.callspec.id}", builders.Folder("Web").description("Dashboards")))
+    check_kept(manifest["spec"], apply(manifest)["spec"])
+
+
+@pytest.mark.parametrize(
+    ("version", "playlist", "item"),
+    [("v0alpha1", playlistv0alpha1.Playlist, playlistv0alpha1.Item), ("v1", playlistv1.Playlist, playlistv1.PlaylistItem)],
+    ids=["v0alpha1", "v1"],
+)
+def test_a_playlist_is_returned_as_built(version: str, playlist: Any, item: Any) -> None:
+    """Every member of a built playlist is returned as it was sent."""
+    spec = encoded(playlist("Rotation").interval("5m").item(item().type("dashboard_by_tag").value("generated")))
+    manifest = {"apiVersion": f"playlist.grafana.app/{version}", "kind": "Playlist", "metadata": {"name": f"list-{version}"}, "spec": spec}
+    check_kept(spec, apply(manifest)["spec"])
+
+
+def test_a_library_panel_is_returned_as_built() -> None:
+    """The model of a built library panel is returned as it was sent."""
+    model = encoded(text.Panel().title("Shared").content("hello"))
+    sent = encoded(librarypanel.LibraryPanel().uid("shared").name("Shared").type("text")) | {"kind": 1, "model": model}
+    call("POST", "/api/library-elements", sent)
+    returned = call("GET", "/api/library-elements/shared")["result"]
+    assert (returned["name"], returned["type"]) == ("Shared", "text")
+    check_kept(model, returned["model"])

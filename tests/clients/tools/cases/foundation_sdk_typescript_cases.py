@@ -37,9 +37,19 @@ def test_the_classic_api_returns_a_built_dashboard(built: dict[str, Any]) -> Non
     assert {name: returned[name] for name in sent} == sent
 
 
-def test_elements_are_returned_as_built(built: dict[str, Any]) -> None:
+@pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v1"])
+def test_panels_are_returned_as_built(built: dict[str, Any], version: str) -> None:
+    """Every member of a built dashboard except for its uid, which is its name, is returned in each version with panels."""
+    spec = {name: value for name, value in built["classic"].items() if name != "uid"}
+    call("POST", DASHBOARDS.format(version), {"metadata": {"name": f"classic-{version}"}, "spec": spec})
+    returned = call("GET", f"{DASHBOARDS.format(version)}/classic-{version}")["spec"]
+    assert {name: returned.get(name) for name in spec} == spec
+
+
+@pytest.mark.parametrize("version", ["v2", "v2beta1"])
+def test_elements_are_returned_as_built(built: dict[str, Any], version: str) -> None:
     """Elements and tabs are returned as they were sent, and as panels in a classic version."""
-    call("POST", DASHBOARDS.format("v2"), {"metadata": {"name": "tabs"}, "spec": built["tabs"]})
-    returned = call("GET", DASHBOARDS.format("v2") + "/tabs")["spec"]
-    assert {name: returned[name] for name in built["tabs"]} == built["tabs"]
-    assert "Load" in [panel["title"] for panel in call("GET", DASHBOARDS.format("v1") + "/tabs")["spec"]["panels"]]
+    call("POST", DASHBOARDS.format(version), {"metadata": {"name": version}, "spec": built[version]})
+    returned = call("GET", f"{DASHBOARDS.format(version)}/{version}")["spec"]
+    assert {name: returned.get(name) for name in built[version]} == built[version]
+    assert "Load" in [panel["title"] for panel in call("GET", f"{DASHBOARDS.format('v1')}/{version}")["spec"]["panels"]]
