@@ -17,6 +17,24 @@ SOURCE = {"name": "Metrics", "uid": "metrics", "type": "prometheus", "access": "
 SHARED = {"id": 2, "title": "Shared", "libraryPanel": {"uid": "shared", "name": "Shared"}}
 BOARD = {"uid": "hosts", "title": "Hosts", "panels": [{"id": 1, "type": "text", "title": "Notes"}, SHARED], "tags": ["kept"]}
 ELEMENT = {"uid": "shared", "name": "Shared", "kind": 1, "folderUid": "web", "model": {"type": "text", "title": "Shared"}}
+#: An annotation of the last year, since it saves no older ones.
+RELEASE = {"text": "Release", "tags": ["release"], "time": int((time.time() - 3600) * 1000)}
+#: What is stored of each kind, without what the server sets.
+STORED: dict[str, list[Any]] = {
+    "folders": [{"uid": "web", "title": "Web"}],
+    "permissions": [
+        {"userLogin": "ann", "role": None, "permission": 2},
+        {"userLogin": "", "role": "Viewer", "permission": 1},
+    ],
+    "dashboards": [BOARD | {"folderUid": "web"}],
+    "data sources": [SOURCE],
+    "library elements": [ELEMENT | {"model": {"type": "text", "title": "Shared", "description": ""}}],
+    "team members": [{"login": "ann"}],
+    "annotations": [RELEASE],
+    "snapshots": [BOARD],
+    "users": [{"login": "admin"}, {"login": "ann"}, {"login": "bob"}],
+    "organizations": [{"name": "Main Org."}, {"name": "Second"}],
+}
 #: All components except for legacy alert channels, and versions of dashboards, whose lists it reads in the form before Grafana 11 only.
 COMPONENTS = (
     "folders,dashboards,datasources,alert-rules,contact-points,notification-policy,snapshots,annotations,library-elements,"
@@ -27,7 +45,7 @@ COMPONENTS = (
 def test_everything_is_saved_and_restored(tmp_path: Path) -> None:
     """Every object is equal after it was saved, deleted and restored."""
     create_all()
-    before = contents()
+    assert contents() == STORED
     backups, settings = tmp_path / "backups", tmp_path / "settings.json"
     general = {"debug": False, "verify_ssl": False, "backup_dir": str(backups), "backup_file_format": "%Y%m%d"}
     account = {"admin_account": ADMIN[0], "admin_password": ADMIN[1], "default_user_password": PASSWORD}
@@ -35,11 +53,9 @@ def test_everything_is_saved_and_restored(tmp_path: Path) -> None:
     settings.write_text(json.dumps({"general": general, "grafana": server}))
     run(settings, "save", f"--components={COMPONENTS}")
     delete_all()
-    deleted = contents()
-    assert [name for name in before if deleted[name] == before[name]] == []
+    assert [kind for kind, objects in contents().items() if objects == STORED[kind]] == []
     run(settings, "restore", str(next(backups.glob("*.tar.gz"))))
-    restored = contents()
-    assert {name: restored[name] for name in before if restored[name] != before[name]} == {}
+    assert contents() == STORED
 
 
 def create_all() -> None:
@@ -54,8 +70,7 @@ def create_all() -> None:
     call("POST", "/api/datasources", SOURCE)
     team = call("POST", "/api/teams", {"name": "Operators"})["teamId"]
     call("POST", f"/api/teams/{team}/members", {"userId": ann})
-    # Annotations of the last year are saved.
-    call("POST", "/api/annotations", {"text": "Release", "tags": ["release"], "time": int((time.time() - 3600) * 1000)})
+    call("POST", "/api/annotations", RELEASE)
     call("POST", "/api/snapshots", {"dashboard": BOARD, "name": "Hosts"})
 
 
@@ -73,30 +88,24 @@ def delete_all() -> None:
     call("DELETE", f"/api/orgs/{call('GET', '/api/orgs/name/Second', auth=ADMIN)['id']}", auth=ADMIN)
 
 
-def contents() -> dict[str, Any]:
-    """Return what is stored of each kind, without what the server sets."""
+def contents() -> dict[str, list[Any]]:
+    """Return what is stored of each kind, with the members that are compared."""
     boards = [call("GET", f"/api/dashboards/uid/{found['uid']}") for found in call("GET", "/api/search?type=dash-db")]
     folders = call("GET", "/api/folders")
-    permissions = [call("GET", f"/api/folders/{folder['uid']}/permissions") for folder in folders]
     teams = call("GET", "/api/teams/search")["teams"]
-    snapshots = [call("GET", f"/api/snapshots/{found['key']}") for found in call("GET", "/api/dashboard/snapshots")]
-    return {
-        "folders": chosen(folders, "uid", "title"),
-        "permissions": [chosen(each, "userLogin", "role", "permission") for each in permissions],
-        "dashboards": [chosen([board["dashboard"]], *BOARD) + chosen([board["meta"]], "folderUid") for board in boards],
-        "data sources": chosen(call("GET", "/api/datasources"), *SOURCE),
-        "library elements": chosen(call("GET", "/api/library-elements")["result"]["elements"], "uid", "name", "folderUid", "model"),
-        "team members": [chosen(call("GET", f"/api/teams/{team['id']}/members"), "login") for team in teams],
-        "annotations": chosen(call("GET", "/api/annotations"), "text", "tags", "time"),
-        "snapshots": chosen([snapshot["dashboard"] for snapshot in snapshots], "title", "panels"),
-        "users": chosen(call("GET", "/api/users", auth=ADMIN), "login", "email"),
-        "organizations": chosen(call("GET", "/api/orgs", auth=ADMIN), "name"),
+    found: dict[str, list[Any]] = {
+        "folders": folders,
+        "permissions": [each for folder in folders for each in call("GET", f"/api/folders/{folder['uid']}/permissions")],
+        "dashboards": [board["dashboard"] | {"folderUid": board["meta"]["folderUid"]} for board in boards],
+        "data sources": call("GET", "/api/datasources"),
+        "library elements": call("GET", "/api/library-elements")["result"]["elements"],
+        "team members": [each for team in teams for each in call("GET", f"/api/teams/{team['id']}/members")],
+        "annotations": call("GET", "/api/annotations"),
+        "snapshots": [call("GET", f"/api/snapshots/{each['key']}")["dashboard"] for each in call("GET", "/api/dashboard/snapshots")],
+        "users": call("GET", "/api/users", auth=ADMIN),
+        "organizations": call("GET", "/api/orgs", auth=ADMIN),
     }
-
-
-def chosen(objects: list[dict[str, Any]], *members: str) -> list[dict[str, Any]]:
-    """Return some members of objects."""
-    return [{member: each.get(member) for member in members} for each in objects]
+    return {kind: [{member: each.get(member) for member in STORED[kind][0]} for each in objects] for kind, objects in found.items()}
 
 
 def call(method: str, path: str, body: dict[str, Any] | None = None, auth: tuple[str, str] | None = None) -> Any:
