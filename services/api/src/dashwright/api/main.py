@@ -26,6 +26,7 @@ from dashwright.api.classic.folders import Folders
 from dashwright.api.classic.imports import Imports
 from dashwright.api.classic.library_elements import LibraryElements
 from dashwright.api.classic.routes import access_rules, annotations, dashboards, folders, home, imports, library_elements, search, versions
+from dashwright.api.data_source_proxy.client import ProxyClient, proxy_client
 from dashwright.api.data_sources import DataSources
 from dashwright.api.dead_letters.parts import DeadLetterParts
 from dashwright.api.housekeeping import CLEAN_INTERVAL_SECONDS, create_cleaner
@@ -61,6 +62,7 @@ from dashwright.api.routes import (
     audit,
     auth_keys,
     data_source_health,
+    data_source_proxy,
     description,
     discovery,
     frontend,
@@ -94,7 +96,6 @@ from dashwright.common.chore import Chore
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.database.shares import set_connection_holder
-from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD, KINDS
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
@@ -174,7 +175,10 @@ class Gateway:
         pictures, webhook_receiver = PictureClient(broker, self._rpc), Webhooks(database, jobs, self._cipher, clock, delivery_times)
         repository_routes = _repository_routes(services, jobs_worker, health_client, TokenSealer(self._cipher), pictures, webhook_receiver)
         probes = Probes()
-        self.routes = _routes(services, self.authentication, broker, self._rpc, self._cipher, pictures, repository_routes, probes)
+        self._proxy = proxy_client(settings)
+        self.routes = _routes(
+            services, self.authentication, broker, self._rpc, self._cipher, pictures, self._proxy, repository_routes, probes
+        )
         proxies, origins = TrustedProxies(settings.trusted_proxies), OriginPolicy.from_settings(settings)
         self._server = Server(
             self.routes,
@@ -185,7 +189,8 @@ class Gateway:
             services.policy,
             origins=origins,
             headers=tls.response_headers(settings),
-            on_identified=_set_connection_holder,
+            # The database connections of a request count towards the share of its caller.
+            on_identified=lambda caller: set_connection_holder(caller.uid),
         )
         probes.add("serving", self._server.check)
         self._tls = tls.server_context(settings, clock.now())
@@ -243,14 +248,10 @@ class Gateway:
         await self._sync_status.stop()
         await self._wakeups.stop()
         await self._rpc.close()
+        await self._proxy.close()
         for chore in self._chores:
             await chore.stop()
         await self.authentication.stop()
-
-
-def _set_connection_holder(caller: Identity) -> None:
-    """Count the database connections of the request towards the share of its caller."""
-    set_connection_holder(caller.uid)
 
 
 def _routes(
@@ -260,6 +261,7 @@ def _routes(
     rpc: RpcClient,
     cipher: SecretCipher,
     pictures: PictureClient,
+    proxy: ProxyClient,
     repository_routes: list[Route],
     probes: Probes,
 ) -> list[Route]:
@@ -282,6 +284,7 @@ def _routes(
         *panels.routes(query_client, body_limit=settings.max_body_bytes),
         *data_source_routes.routes(database, DataSources(database, cipher, settings.quota_rules)),
         *data_source_health.routes(database, broker, rpc, seconds=settings.query_seconds),
+        *data_source_proxy.routes(database, cipher, proxy, body_limit=settings.max_body_bytes),
         *_account_routes(settings, database, authentication, clock, services.policy),
         *_key_routes(settings, database, authentication, clock),
         *quotas.routes(database, settings.quota_rules),

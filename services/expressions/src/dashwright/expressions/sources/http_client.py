@@ -1,26 +1,20 @@
-"""HTTP client with one session for all data sources of a worker, and the credentials of each data source.
+"""HTTP client with one session for all data sources of a worker.
 
 It connects to allowed addresses only, and limits the size of responses.
 """
 
-import base64
-import re
-import ssl
-from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final
-from urllib.parse import parse_qsl
+from dataclasses import dataclass, replace
+from typing import Final
 
 import aiohttp
 from yarl import URL
 
 from dashwright.common.allowed_hosts import Address
-from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
+from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.host_resolver import HostResolver
 from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.source_credentials import CredentialsCache, SourceCredentials, source_url
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.http_body import ACCEPTED_ENCODING, BodyReader
 
@@ -30,13 +24,6 @@ _SEE_OTHER: Final = 303
 _MIN_ERROR_STATUS: Final = 400
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
 _MAX_CONNECTIONS: Final = 100
-_MAX_CACHED_CREDENTIALS: Final = 64
-
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-#: Characters of Latin-1 except the control characters of ASCII.
-_HEADER_VALUE: Final = re.compile(r"[ -~\x80-\xff]*")
-#: Headers about the transfer of a message, which a data source must not set.
-_FORBIDDEN_HEADERS: Final = frozenset({"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,43 +35,12 @@ class HttpResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class _Credentials:
-    """Headers and TLS settings of requests to a data source."""
-
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    tls: ssl.SSLContext | None = None
-    server_name: str = ""  #: The name that the certificate must have; empty for the host of the URL.
-
-
-class _CredentialsCache:
-    """A cache of the credentials of recently used records.
-
-    Reading certificates is slow, and connections are reused only with the same TLS context.
-    """
-
-    def __init__(self) -> None:
-        # By organization, id and version of the record; the least recently used are first.
-        self._credentials: OrderedDict[tuple[int, int, int], _Credentials] = OrderedDict()
-
-    def get(self, record: SourceRecord) -> _Credentials:
-        """Return the credentials of a record. Raises BadRequest if they are invalid; the message has no secrets."""
-        key = record.org_id, record.id, record.version
-        credentials = self._credentials.pop(key, None) or _Credentials(
-            _headers(record), _tls(record), str(record.json_data.get("serverName") or "")
-        )
-        self._credentials[key] = credentials
-        if len(self._credentials) > _MAX_CACHED_CREDENTIALS:
-            self._credentials.popitem(last=False)
-        return credentials
-
-
-@dataclass(frozen=True, slots=True)
 class _HttpRequest:
     source_name: str
     method: str
     url: URL
     form: Mapping[str, str] | None  #: The parameters in the body of a POST; None for a GET, whose URL has them.
-    credentials: _Credentials
+    credentials: SourceCredentials
 
 
 class HttpClient:
@@ -96,7 +52,7 @@ class HttpClient:
     def __init__(self, resolver: HostResolver, *, connections: int) -> None:
         self._resolver = resolver
         self._connections = connections
-        self._credentials_cache = _CredentialsCache()
+        self._credentials_cache = CredentialsCache()
         self._open_session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -113,7 +69,7 @@ class HttpClient:
         response is invalid, and TooLarge for a body above the limit.
         """
         credentials = self._credentials_cache.get(record)
-        url = _request_url(record, path)
+        url = source_url(record, path)
         if method == "POST":
             request = _HttpRequest(record.name, method, url, parameters, credentials)
         else:
@@ -207,7 +163,7 @@ class HttpClient:
         except DashwrightError as error:
             raise SourceFailed(f"{_origin(request.url)} redirects to {_origin(target)}: {error.message}") from error
         # Credentials are for the data source, not for other hosts to which it redirects.
-        credentials = request.credentials if target.origin() == request.url.origin() else _Credentials()
+        credentials = request.credentials if target.origin() == request.url.origin() else SourceCredentials()
         if response.status == _SEE_OTHER:
             return replace(request, method="GET", url=target.with_user(None), form=None, credentials=credentials)
         return replace(request, url=target.with_user(None), credentials=credentials)
@@ -229,83 +185,3 @@ def _protocol_error(error: aiohttp.ClientError | aiohttp.http.HttpProcessingErro
     """Return the first line of the message of an error. The other lines quote the response."""
     message: str = getattr(error, "message", "") or str(error) or type(error).__name__
     return message.splitlines()[0].rstrip(":")[:200]
-
-
-def _request_url(record: SourceRecord, path: str) -> URL:
-    """Return the URL of ``path`` below the URL of the data source, with its custom parameters. Raises BadRequest."""
-    url = _base_url(record)
-    custom_parameters = parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)
-    query = [*url.query.items(), *custom_parameters]
-    return url.with_user(None).with_fragment(None).with_path(f"{url.path.rstrip('/')}/{path}").with_query(query)
-
-
-def _base_url(record: SourceRecord) -> URL:
-    try:
-        url = URL(record.url.strip())
-        is_complete = url.scheme in {"http", "https"} and bool(url.host) and url.port is not None
-    except ValueError as error:
-        raise _settings_error(record, "its URL cannot be read") from error
-    if not is_complete:
-        raise _settings_error(record, "its URL must be like https://prometheus.example.com:9090")
-    return url
-
-
-def _headers(record: SourceRecord) -> dict[str, str]:
-    """Return the headers for authentication, and the custom headers of a record. Raises BadRequest."""
-    headers = {}
-    url = _base_url(record)
-    if record.basic_auth:
-        headers["Authorization"] = _basic_authorization(record.basic_auth_user, record.secrets.get("basicAuthPassword", ""))
-    elif url.user is not None:
-        headers["Authorization"] = _basic_authorization(url.user, url.password or "")
-    index = 1
-    while (name := record.json_data.get(f"httpHeaderName{index}")) is not None:
-        value = record.secrets.get(f"httpHeaderValue{index}", "").strip()
-        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or name.lower() in _FORBIDDEN_HEADERS:
-            raise _settings_error(record, f"httpHeaderName{index} is not a header that can be set")
-        if not _HEADER_VALUE.fullmatch(value):
-            raise _settings_error(record, f"httpHeaderValue{index} holds characters that no header can hold")
-        headers[name] = value
-        index += 1
-    return headers
-
-
-def _basic_authorization(user: str, password: str) -> str:
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-
-
-def _tls(record: SourceRecord) -> ssl.SSLContext | None:
-    """Return the TLS context of a record, or None if it has no TLS options. Raises BadRequest if a certificate is invalid."""
-    options, secrets = record.json_data, record.secrets
-    if not any(map(options.get, ("tlsSkipVerify", "tlsAuthWithCACert", "tlsAuth"))):
-        return None
-    try:
-        context = ssl.create_default_context(cadata=_secret_if(options, "tlsAuthWithCACert", secrets, "tlsCACert"))
-        if options.get("tlsSkipVerify"):
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        if (certificate := _secret_if(options, "tlsAuth", secrets, "tlsClientCert")) is not None:
-            _load_client_certificate(context, certificate, secrets.get("tlsClientKey", ""))
-    except (ssl.SSLError, ValueError, OSError) as error:
-        reason = error.reason if isinstance(error, ssl.SSLError) else type(error).__name__
-        raise _settings_error(record, f"its TLS certificates or key cannot be read ({reason}); give them as PEM text") from None
-    return context
-
-
-def _secret_if(options: Mapping[str, Any], option: str, secrets: Mapping[str, str], name: str) -> str | None:
-    """Return the secret ``name`` if the option ``option`` is true, else None."""
-    return secrets.get(name, "") if options.get(option) else None
-
-
-def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Load the client certificate and its key into the context."""
-    # The ssl module reads keys from files only. This file is readable by its owner only, and deleted immediately.
-    with TemporaryDirectory(prefix="dashwright-tls-") as folder:
-        pair = Path(folder, "pair.pem")
-        pair.touch(0o600)
-        pair.write_text(f"{certificate}\n{key}\n")
-        # Without a password, OpenSSL would prompt for the password of an encrypted key at the terminal.
-        context.load_cert_chain(pair, password="")
-
-
-def _settings_error(record: SourceRecord, reason: str) -> BadRequest:
-    return BadRequest(f"the data source {record.name!r:.80} cannot be used: {reason}; correct the data source")

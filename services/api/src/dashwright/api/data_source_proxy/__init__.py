@@ -1,0 +1,1 @@
+"""The proxy to the HTTP APIs of data sources."""

@@ -1,0 +1,424 @@
+"""The proxy to data sources: it forwards requests that read data, with the data source's credentials and the caller's rights."""
+
+import asyncio
+import gzip
+import socket
+from base64 import b64decode
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from tests.contract.api.conftest import ADMIN, Api, StartApi
+from yarl import URL
+
+from dashwright.common.identity import Role
+
+PROXY = "/api/datasources/proxy/uid"
+QUERY = "datasources:query"
+LIMIT = 300_000
+
+
+def ok(_: web.Request) -> web.StreamResponse:
+    return web.json_response({"status": "success", "data": []})
+
+
+@dataclass
+class Source:
+    """An HTTP server that records requests, and responds by ``handler``."""
+
+    handler: Callable[[web.Request], web.StreamResponse | Awaitable[web.StreamResponse]] = ok
+    requests: list[tuple[str, str, dict[str, str], str]] = field(default_factory=list)
+
+    @property
+    def last(self) -> tuple[str, str, dict[str, str], str]:
+        """The method, the path with query, the headers and the body of the last request."""
+        return self.requests[-1]
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append((request.method, request.raw_path, {**request.headers}, await request.text()))
+        response = self.handler(request)
+        return response if isinstance(response, web.StreamResponse) else await response
+
+
+@dataclass
+class Setup:
+    """A gateway with the data source ``prom``."""
+
+    api: Api
+    source: Source
+    url: str
+
+    async def add(self, uid: str, *, auth: str = ADMIN, **fields: Any) -> int:
+        """Add a data source and return its id."""
+        record = {"name": uid, "uid": uid, "type": "prometheus", "url": self.url, **fields}
+        status, body = await self.api("POST", "/api/datasources", record, auth=auth)
+        assert status == 200, body
+        number: int = body["id"]
+        return number
+
+    async def get(
+        self, path: str, method: str = "GET", *, auth: str = ADMIN, **options: Any
+    ) -> tuple[int, aiohttp.typedefs.CIMultiDict[str], bytes]:
+        headers = {"Authorization": auth, **options.pop("headers", {})}
+        async with self.api.session.request(method, path, headers=headers, **options) as response:
+            return response.status, response.headers.copy(), await response.read()
+
+    async def raw(self, target: str, *headers: str) -> tuple[int, str]:
+        """Send a request target as it is, and return the status and the rest of the response."""
+        assert self.api.address.host is not None
+        reader, writer = await asyncio.open_connection(self.api.address.host, self.api.address.port)
+        head = [f"GET {target} HTTP/1.1", "Host: gateway", f"Authorization: {ADMIN}", "Connection: close", *headers]
+        writer.write("\r\n".join([*head, "", ""]).encode())
+        response = (await reader.read()).decode()
+        writer.close()
+        return int(response.split()[1]), response
+
+
+@asynccontextmanager
+async def serving(source: Source) -> AsyncIterator[str]:
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", source)
+    async with TestServer(application) as server:
+        yield str(server.make_url("/")).rstrip("/")
+
+
+@pytest.fixture
+async def desk(start_api: StartApi) -> AsyncIterator[Setup]:
+    source = Source()
+    async with serving(source) as url:
+        api = await start_api(allowed_hosts="127.0.0.1", proxy_max_bytes=LIMIT, query_seconds=0.5, proxy_streams=4)
+        setup = Setup(api, source, url)
+        await setup.add("prom")
+        yield setup
+
+
+@pytest.mark.parametrize(
+    "path", [f"{PROXY}/prom", "/api/datasources/proxy/{id}", "/api/datasources/uid/prom/resources", "/api/datasources/{id}/resources"]
+)
+async def test_each_path_reaches_the_data_source(desk: Setup, path: str) -> None:
+    """The proxy and the resources, by uid and by id, forward GET with its parameters and POST with its form."""
+    number = await desk.api.sql("select id from data_source where uid = 'prom'")
+    at = path.format(id=number)
+    status, headers, body = await desk.get(f"{at}/api/v1/series?match[]=up&match[]=%7Ba%3D%22b%26c%22%7D")
+    assert (status, body) == (200, b'{"status": "success", "data": []}')
+    assert headers["Content-Type"] == "application/json; charset=utf-8"
+    method, target, _, _ = desk.source.last
+    assert (method, URL(target).path, [*URL(target).query.items()]) == (
+        "GET",
+        "/api/v1/series",
+        [("match[]", "up"), ("match[]", '{a="b&c"}')],
+    )
+    status, _, _ = await desk.get(f"{at}/api/v1/query", "POST", data={"query": "1+1"})
+    assert (status, desk.source.last[0], desk.source.last[3]) == (200, "POST", "query=1%2B1")
+
+
+async def test_a_path_below_the_url_and_names_in_utf_8_are_kept(desk: Setup) -> None:
+    """The path is appended to that of the URL, and a name in it is encoded as the client sent it."""
+    await desk.add("below", url=f"{desk.url}/tenant/prometheus/")
+    await desk.get(URL(f"{PROXY}/below/api/v1/label/%C3%A9t%20%C3%A9/values", encoded=True))  # type: ignore[arg-type]
+    assert desk.source.last[1] == "/tenant/prometheus/api/v1/label/%C3%A9t%20%C3%A9/values"
+
+
+async def test_credentials_are_those_of_the_data_source(desk: Setup) -> None:
+    """Neither the caller's credentials, cookies and headers nor the data source's response headers pass the proxy."""
+
+    def respond(_: web.Request) -> web.StreamResponse:
+        names = ("Set-Cookie", "Server", "Authorization", "X-Internal", "Access-Control-Allow-Origin", "Strict-Transport-Security")
+        return web.Response(text="<script>", content_type="text/html", headers=dict.fromkeys(names, "a=b"))
+
+    desk.source.handler = respond
+    await desk.add("auth", basicAuth=True, basicAuthUser="me", secureJsonData={"basicAuthPassword": "s3cret"})
+    sent = {
+        "Cookie": "grafana_session=x",
+        "X-DS-Authorization": "Bearer y",
+        "X-Grafana-Org-Id": "1",
+        "X-Forwarded-For": "1.2.3.4",
+        "Proxy-Authorization": "z",
+        "Referer": "http://gateway/",
+    }
+    _, headers, _ = await desk.get(f"{PROXY}/auth/api/v1/labels", headers=sent)
+    received = desk.source.last[2]
+    assert b64decode(received["Authorization"].removeprefix("Basic ")) == b"me:s3cret"
+    assert not {*sent} & {*received}
+    assert not {"Set-Cookie", "Authorization", "X-Internal", "Access-Control-Allow-Origin"} & {*headers}
+    assert headers.get("Server") != "a=b"
+    assert headers["Content-Security-Policy"] == "sandbox"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    await desk.get(f"{PROXY}/prom/api/v1/labels")
+    assert "Authorization" not in desk.source.last[2]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "api/v1/admin/tsdb/delete_series"),
+        ("POST", "-/reload"),
+        ("POST", "api/v1/rules"),
+        ("GET", "api/v1/status/config"),
+        ("GET", "metrics"),
+        ("GET", "api/v1/query/more"),
+        ("GET", "api"),
+    ],
+)
+async def test_undeclared_requests_are_refused(desk: Setup, method: str, path: str) -> None:
+    """Only declared methods and paths reach a data source; others receive 403, and the source receives nothing."""
+    status, body = await desk.api(method, f"{PROXY}/prom/{path}")
+    assert status == 403
+    assert "does not forward" in body["message"]
+    assert not desk.source.requests
+
+
+async def test_methods_that_change_data_are_not_served(desk: Setup) -> None:
+    """PUT, PATCH and DELETE receive 405."""
+    for method in ("PUT", "PATCH", "DELETE"):
+        assert (await desk.api(method, f"{PROXY}/prom/api/v1/query"))[0] == 405
+    assert not desk.source.requests
+
+
+@pytest.mark.parametrize(("type_", "method", "path", "status"), [
+    ("loki", "GET", "loki/api/v1/labels", 200),
+    ("loki", "POST", "loki/api/v1/push", 403),
+    ("alertmanager", "GET", "api/v2/alerts", 200),
+    ("elasticsearch", "POST", "_msearch", 200),
+    ("elasticsearch", "POST", "_bulk", 403),
+    ("graphite", "GET", "render", 200),
+    ("grafana-postgresql-datasource", "GET", "render", 403),
+    ("unknown-datasource", "GET", "api/v1/query", 403),
+])  # fmt: skip
+async def test_other_types_have_rules_of_their_own(desk: Setup, type_: str, method: str, path: str, status: int) -> None:
+    """Each type has its own list; a type without one has no proxy."""
+    await desk.add("other", type=type_, url="db.example.com:5432" if "postgresql" in type_ else desk.url)
+    body = {"data": "{}\n", "headers": {"Content-Type": "application/x-ndjson"}} if method == "POST" else {}
+    assert (await desk.get(f"{PROXY}/other/{path}", method, **body))[0] == status
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "api/v1/label/../../admin/values",
+        "api/v1/label/%2e%2e/values",
+        "api/v1/label/%2E%2e/values",
+        "api/v1/label/..%2f..%2fadmin/values",
+        "api/v1/label/%252e%252e/values",
+        "api/v1/label/a%5cb/values",
+        "api/v1/label/..;/values",
+        "api/v1/label//values",
+        "api/v1/label/a%00/values",
+        "api/v1/label/a%0d%0aX:%20y/values",
+        "api/v1/label/%ff/values",
+        "api/v1/label/%3fa/values",
+        "http://other.example/api/v1/query",
+        "//other.example/api/v1/query",
+    ],
+)
+async def test_paths_that_could_lead_elsewhere_are_refused(desk: Setup, path: str) -> None:
+    """A relative segment, an encoded separator or an absolute address receives an error of the gateway, however it is encoded."""
+    status, response = await desk.raw(f"{PROXY}/prom/{path}")
+    assert status in (400, 403, 404), response
+    assert not desk.source.requests
+
+
+@pytest.mark.parametrize("uid", ["..%2fprom", "%2e%2e/prom", "prom%2f..%2fprom", "prom%00", "*", "../uid/prom"])
+async def test_a_uid_is_never_a_path(desk: Setup, uid: str) -> None:
+    """A uid with separators or relative parts names no data source (path traversal in the name of a scope)."""
+    status, response = await desk.raw(f"{PROXY}/{uid}/api/v1/query")
+    assert status in (400, 403, 404), response
+    assert not desk.source.requests
+
+
+async def test_the_organization_is_never_taken_from_a_parameter(desk: Setup) -> None:
+    """A caller reaches data sources of an organization only as its member, whatever the parameters and headers name."""
+    api = desk.api
+    other = await api.organization("other")
+    theirs = await api.person("olga", Role.ADMIN, org_id=other)
+    number = await desk.add("only-theirs", auth=theirs)
+    for options in ({}, {"params": {"orgId": str(other)}}, {"headers": {"X-Grafana-Org-Id": str(other)}}):
+        stranger = await api.person(f"stan{len(options)}{'params' in options}", Role.ADMIN)
+        for at in (f"{PROXY}/only-theirs", f"/api/datasources/proxy/{number}", "/api/datasources/uid/only-theirs/resources"):
+            status, _, body = await desk.get(f"{at}/api/v1/query", auth=stranger, **options)
+            assert status in (401, 403, 404), body
+    assert not desk.source.requests
+
+
+async def test_a_grant_on_one_data_source_opens_no_other(desk: Setup) -> None:
+    """The right to query is checked on the data source of the path, by uid and by id, before its settings are read."""
+    number = await desk.add("secret")
+    some = await desk.api.person("some", Role.NONE, (QUERY, "datasources:uid:prom"))
+    assert (await desk.get(f"{PROXY}/prom/api/v1/query", auth=some))[0] == 200
+    before = len(desk.source.requests)
+    for at in (f"{PROXY}/secret", f"/api/datasources/proxy/{number}", f"{PROXY}/unknown", "/api/datasources/proxy/999"):
+        for query in ("", "?uid=prom", "?datasource=prom"):
+            assert (await desk.get(f"{at}/api/v1/query{query}", auth=some))[0] == 403
+    assert len(desk.source.requests) == before
+    assert (await desk.get(f"{PROXY}/unknown/api/v1/query"))[0] == 404
+
+
+@pytest.mark.parametrize("place", ["query", "form"])
+async def test_parameters_of_the_settings_cannot_be_replaced(desk: Setup, place: str) -> None:
+    """A parameter that the settings fix, such as a tenant's filter, is refused in the URL and in a form."""
+    await desk.add("tenant", jsonData={"customQueryParameters": "tenant=a"})
+    await desk.get(f"{PROXY}/tenant/api/v1/query?query=up")
+    assert desk.source.last[1] == "/api/v1/query?tenant=a&query=up"
+    options: dict[str, Any] = {"params": {"tenant": "b"}} if place == "query" else {"data": {"tenant": "b"}}
+    status, _, body = await desk.get(f"{PROXY}/tenant/api/v1/query", "POST", **options)
+    assert status == 400
+    assert b"fix the parameter 'tenant'" in body
+    form = aiohttp.FormData({"tenant": "b"}, default_to_multipart=True)
+    assert (await desk.get(f"{PROXY}/tenant/api/v1/query", "POST", data=form))[0] == 415
+
+
+async def test_addresses_follow_the_rules_of_queries(desk: Setup) -> None:
+    """An address that no query may use is not reached by the proxy, nor is the target of a redirect."""
+    await desk.add("private", url="http://10.255.255.1")
+    status, _, body = await desk.get(f"{PROXY}/private/api/v1/query")
+    assert status == 400
+    assert b"DASHWRIGHT_ALLOWED_HOSTS" in body
+
+    desk.source.handler = lambda _: web.Response(status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
+    status, headers, body = await desk.get(f"{PROXY}/prom/api/v1/query", allow_redirects=False)
+    assert status == 502
+    assert "Location" not in headers
+    assert b"169.254" not in body
+
+
+@pytest.mark.parametrize(("upstream", "status"), [(400, 400), (401, 400), (404, 404), (422, 422), (503, 503)])
+async def test_statuses_are_returned(desk: Setup, upstream: int, status: int) -> None:
+    """The status of the data source is returned, except for 401, which the client would take for its own credentials."""
+    desk.source.handler = lambda _: web.Response(status=upstream, text="reason")
+    received, _, body = await desk.get(f"{PROXY}/prom/api/v1/query")
+    assert received == status
+    assert body == b"reason" if upstream != 401 else b"Authentication to data source failed" in body
+
+
+async def test_compressed_responses_pass_unchanged(desk: Setup) -> None:
+    """A client that accepts gzip receives the compressed bytes, another one plain bytes."""
+
+    def respond(request: web.Request) -> web.StreamResponse:
+        if "gzip" in request.headers.get("Accept-Encoding", ""):
+            return web.Response(body=gzip.compress(b"x" * 1000), headers={"Content-Encoding": "gzip"})
+        return web.Response(body=b"x" * 1000)
+
+    desk.source.handler = respond
+    for encoding in ("gzip", "identity"):
+        status, headers, body = await desk.get(f"{PROXY}/prom/api/v1/query", headers={"Accept-Encoding": encoding})
+        assert (status, body) == (200, b"x" * 1000)
+        assert headers.get("Content-Encoding", "identity") == encoding
+
+
+async def test_an_announced_size_above_the_limit_is_an_error(desk: Setup) -> None:
+    """A response that is too large by its header is refused before a byte of it is sent."""
+    desk.source.handler = lambda _: web.Response(body=bytes(LIMIT + 1))
+    status, _, body = await desk.get(f"{PROXY}/prom/api/v1/query")
+    assert status == 413
+    assert b"DASHWRIGHT_PROXY_MAX_BYTES" in body
+
+
+async def test_an_endless_response_is_cut(desk: Setup) -> None:
+    """An endless response ends at the limit, and the client sees that it is incomplete."""
+    ended = asyncio.Event()
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        try:
+            while True:
+                await response.write(bytes(10_000))
+        finally:
+            ended.set()
+
+    desk.source.handler = respond
+    with pytest.raises(aiohttp.ClientError):
+        await desk.get(f"{PROXY}/prom/api/v1/query")
+    await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_a_response_that_breaks_off_is_incomplete_for_the_client(desk: Setup) -> None:
+    """A body that ends before its announced length is not completed by the proxy."""
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b"half")
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    desk.source.handler = respond
+    with pytest.raises(aiohttp.ClientError):
+        await desk.get(f"{PROXY}/prom/api/v1/query")
+
+
+async def test_a_silent_data_source_is_a_timeout(desk: Setup) -> None:
+    """A data source that does not respond in time receives no more patience: 504."""
+    released = asyncio.Event()
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        await released.wait()
+        return ok(request)
+
+    desk.source.handler = respond
+    assert (await desk.get(f"{PROXY}/prom/api/v1/query"))[0] == 504
+    released.set()
+
+
+async def test_an_unreachable_data_source_is_a_bad_gateway(desk: Setup) -> None:
+    """Nothing listens at the address: 502."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        await desk.add("gone", url=f"http://127.0.0.1:{unused.getsockname()[1]}")
+        assert (await desk.get(f"{PROXY}/gone/api/v1/query"))[0] == 502
+
+
+async def test_upgrades_are_not_forwarded(desk: Setup) -> None:
+    """A request for another protocol is served as plain HTTP, without its upgrade."""
+    status, _ = await desk.raw(f"{PROXY}/prom/api/v1/query", "Connection: Upgrade", "Upgrade: websocket", "TE: trailers")
+    assert status in (200, 400)
+    assert all("Upgrade" not in headers and "TE" not in headers for _, _, headers, _ in desk.source.requests)
+
+
+async def test_one_organization_does_not_take_all_streams(desk: Setup) -> None:
+    """Beyond its share an organization receives 429, while another organization is served."""
+    released = asyncio.Event()
+    arrivals: asyncio.Queue[None] = asyncio.Queue()
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"first")
+        arrivals.put_nowait(None)
+        await released.wait()
+        return response
+
+    desk.source.handler = respond
+    other = await desk.api.organization("other")
+    theirs = await desk.api.person("olga", Role.ADMIN, org_id=other)
+    await desk.add("theirs", auth=theirs)
+    async with asyncio.TaskGroup() as tasks:
+        streams = [tasks.create_task(desk.get(f"{PROXY}/prom/api/v1/query")) for _ in range(3)]
+        for _ in streams:
+            await arrivals.get()
+        assert (await desk.get(f"{PROXY}/prom/api/v1/query"))[0] == 429
+        streams.append(tasks.create_task(desk.get(f"{PROXY}/theirs/api/v1/query", auth=theirs)))
+        await arrivals.get()
+        released.set()
+    assert [stream.result()[0] for stream in streams] == [200] * 4
+    assert (await desk.get(f"{PROXY}/prom/api/v1/query"))[0] == 200
+
+
+async def test_requests_are_audited(desk: Setup) -> None:
+    """Each forwarded request is recorded with its method and path, without parameters and body."""
+    await desk.get(f"{PROXY}/prom/api/v1/query?query=s3cret")
+    desk.source.handler = lambda _: web.Response(status=503)
+    await desk.get(f"{PROXY}/prom/api/v1/labels", "POST", data={"match[]": "s3cret"})
+    status, body = await desk.api("GET", "/api/audit?action=data-source.proxy")
+    assert status == 200
+    events = [(event["outcome"], event["status"], event["details"]) for event in body["events"]]
+    assert events == [
+        ("failed", 503, {"uid": "prom", "method": "POST", "path": "api/v1/labels"}),
+        ("ok", 200, {"uid": "prom", "method": "GET", "path": "api/v1/query"}),
+    ]
