@@ -39,7 +39,7 @@ class Source:
         """The method, the path with query, the headers and the body of the last request."""
         return self.requests[-1]
 
-    async def __call__(self, request: web.Request) -> web.StreamResponse:
+    async def serve(self, request: web.Request) -> web.StreamResponse:
         self.requests.append((request.method, request.raw_path, {**request.headers}, await request.text()))
         response = self.handler(request)
         return response if isinstance(response, web.StreamResponse) else await response
@@ -82,7 +82,7 @@ class Setup:
 @asynccontextmanager
 async def serving(source: Source) -> AsyncIterator[str]:
     application = web.Application()
-    application.router.add_route("*", "/{path:.*}", source)
+    application.router.add_route("*", "/{path:.*}", source.serve)
     async with TestServer(application) as server:
         yield str(server.make_url("/")).rstrip("/")
 
