@@ -72,7 +72,7 @@ class Setup:
         """Send a request target as it is, and return the status and the rest of the response."""
         assert self.api.address.host is not None
         reader, writer = await asyncio.open_connection(self.api.address.host, self.api.address.port)
-        head = [f"GET {target} HTTP/1.1", "Host: gateway", f"Authorization: {ADMIN}", "Connection: close", *headers]
+        head = [f"GET {target} HTTP/1.1", f"Host: {self.api.address.authority}", f"Authorization: {ADMIN}", "Connection: close", *headers]
         writer.write("\r\n".join([*head, "", ""]).encode())
         response = (await reader.read()).decode()
         writer.close()
