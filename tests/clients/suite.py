@@ -62,17 +62,7 @@ GROUPS: Final[Mapping[str, Group]] = {
     ),
 }
 
-_DATA_SOURCES: Final = f"{GROUPS['datasources'].file}::DatasourceTestCase"
-
-#: Tests of calls that this version does not support, by reason. They do not run.
-UNCLAIMED: Final[Mapping[str, str]] = {
-    f"{_DATA_SOURCES}::test_get_datasource_proxy_data_query_time": "no proxy to data sources: queries use /api/ds/query",
-    f"{_DATA_SOURCES}::test_get_datasource_proxy_data_query_range": "no proxy to data sources",
-    f"{_DATA_SOURCES}::test_series": "no proxy to data sources",
-}
-
-
 def deselected(group: Group) -> list[str]:
     """Return the tests of the group's file that do not run in the group."""
     others = [other for other in GROUPS.values() if other is not group and other.file == group.file and other.tests]
-    return [*UNCLAIMED, *(node for other in others for node in other.nodes)]
+    return [node for other in others for node in other.nodes]

@@ -4,9 +4,11 @@ The suite's pytest loads it (``-p grafana_target``) in the suite's environment. 
 """
 
 import os
+from urllib.parse import urlsplit
 
 import pytest
 
+_PROMETHEUS = os.environ.get("DASHWRIGHT_TEST_PROMETHEUS", "")
 _HOST, _, _PORT = os.environ["DASHWRIGHT_TEST_TARGET"].rpartition(":")
 
 
@@ -19,9 +21,9 @@ class Target:
     def wait_for_service(self, _service: str, _port: int) -> int:
         return int(_PORT)
 
-    def port_for(self, _service: str, port: int) -> int:
-        """Return the port of a data source. None exists, and tests that use one are expected to fail."""
-        return port
+    def port_for(self, service: str, port: int) -> int:
+        """Return the port of a data source. Of the data sources of the suite, only Prometheus runs."""
+        return urlsplit(_PROMETHEUS).port or port if service == "prometheus" else port
 
     def wait_until_responsive(self, **_how: object) -> None:
         """Do nothing: the gateway is running."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.acceptance.processes import Service
-from tests.clients import environment, gateway, pytest_runs, service_account
+from tests.clients import environment, gateway, prometheus, pytest_runs, service_account
 from tests.clients.group_report import GroupRun
 from tests.clients.tools import npm_packages
 from tests.servers import git
@@ -27,10 +27,12 @@ class Tool:
     plugin: str = ""
     #: True if the cases use a repository on a git server.
     needs_git: bool = False
+    #: True if the cases use a Prometheus.
+    needs_prometheus: bool = False
 
 
 GROUPS: Final[Mapping[str, Tool]] = {
-    "mcp-grafana": Tool("mcp_grafana_cases.py", plugin="mcp_grafana_server", needs_git=True),
+    "mcp-grafana": Tool("mcp_grafana_cases.py", plugin="mcp_grafana_server", needs_git=True, needs_prometheus=True),
     "foundation-sdk": Tool("foundation_sdk_cases.py"),
     "foundation-sdk-typescript": Tool("foundation_sdk_typescript_cases.py", needs_node=True),
     "grafana-wtf": Tool("grafana_wtf_cases.py"),
@@ -54,6 +56,8 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
                 settings = await _git_settings(stack, place)
             if GROUPS[group].needs_node:
                 settings["DASHWRIGHT_TEST_NODE"] = str(npm_packages.install())
+            if GROUPS[group].needs_prometheus:
+                settings["DASHWRIGHT_TEST_PROMETHEUS"] = await prometheus.url(stack)
             service = await stack.enter_async_context(gateway.serving(place, ALLOWED_HOSTS="127.0.0.1"))
             yield await _group_run(service, group, place, pythons[GROUPS[group].lock], settings)
 

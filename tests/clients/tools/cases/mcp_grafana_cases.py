@@ -1,4 +1,4 @@
-"""Cases of mcp-grafana: its tools of the open-source edition that query no data source, over standard input and output."""
+"""Cases of mcp-grafana: its tools of the open-source edition, with Prometheus as the data source, over standard input and output."""
 
 import json
 import os
@@ -90,6 +90,22 @@ def test_data_sources(tool: Tool) -> None:
     tool("update_datasource", uid=uid, name="Metrics 2", schemaReviewed=True)
     assert tool("get_datasource", uid=uid)["name"] == "Metrics 2"
     assert "did not respond" in tool("check_datasources_health")["results"][0]["error"]
+
+
+def test_prometheus_is_queried(tool: Tool) -> None:
+    """Metrics, labels, values, metadata and series are read from Prometheus through the gateway."""
+    record = {"name": "Real", "uid": "real", "type": "prometheus", "url": os.environ["DASHWRIGHT_TEST_PROMETHEUS"]}
+    send("POST", "/api/datasources", record)
+    assert "up" in tool("list_prometheus_metric_names", datasourceUid="real", regex="^up$")
+    assert "job" in tool("list_prometheus_label_names", datasourceUid="real")
+    assert "prometheus" in tool("list_prometheus_label_values", datasourceUid="real", labelName="job")
+    assert tool("list_prometheus_metric_metadata", datasourceUid="real", metric="prometheus_build_info")
+    instant = {"datasourceUid": "real", "expr": "up", "endTime": "now"}
+    assert "prometheus" in json.dumps(tool("query_prometheus", queryType="instant", **instant))
+    range_ = {"queryType": "range", "startTime": "now-5m", "stepSeconds": 15}
+    assert "prometheus" in json.dumps(tool("query_prometheus", **instant, **range_))
+    histogram = {"metric": "prometheus_http_request_duration_seconds", "percentile": 90}
+    assert tool("query_prometheus_histogram", datasourceUid="real", **histogram)
 
 
 def test_annotations(tool: Tool) -> None:

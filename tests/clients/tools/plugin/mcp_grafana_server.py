@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-#: The categories that need no data source, no plugin of Grafana Cloud and no other server.
+#: The categories that need no data source except Prometheus, no plugin of Grafana Cloud and no other server.
 _CATEGORIES: Final = (
     "search,datasource,alerting,dashboard,folder,navigation,annotations,rendering,snapshot,plugin,api,config,"
-    "provisioning,user,admin,examples"
+    "provisioning,user,admin,examples,prometheus"
 )
 
 
