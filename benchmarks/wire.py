@@ -41,6 +41,16 @@ class Wire:
             raise AssertionError(f"{head.decode()}{body[:500].decode()}")
         return body
 
+    async def drain(self, request: bytes) -> None:
+        """Send an encoded request, and discard the body, whose length the response must contain."""
+        self._writer.write(request)
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        left = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise AssertionError(head.decode())
+        while left:
+            left -= len(await self._reader.read(left))
+
     async def _chunks(self) -> bytes:
         chunks = []
         while size := int(await self._reader.readuntil(b"\r\n"), 16):

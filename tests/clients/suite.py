@@ -62,6 +62,7 @@ GROUPS: Final[Mapping[str, Group]] = {
     ),
 }
 
+
 def deselected(group: Group) -> list[str]:
     """Return the tests of the group's file that do not run in the group."""
     others = [other for other in GROUPS.values() if other is not group and other.file == group.file and other.tests]

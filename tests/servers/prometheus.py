@@ -18,14 +18,17 @@ _CONFIGURATION = """
 global: {{scrape_interval: {seconds}s, scrape_timeout: {seconds}s}}
 scrape_configs:
   - job_name: prometheus
-    static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+    static_configs: [{{targets: ["127.0.0.1:{port}"], labels: {{instance: "localhost:9090"}}}}]
   - job_name: gateway
     static_configs: [{{targets: [{targets}]}}]
 """
 
 
 class HostPrometheus:
-    """A server with its own port and folder. It scrapes itself as job ``prometheus`` and ``targets`` as job ``gateway``."""
+    """A server with its own port and folder.
+
+    It scrapes itself as job ``prometheus`` and instance ``localhost:9090``, as by default, and ``targets`` as job ``gateway``.
+    """
 
     def __init__(self, program: Path, targets: Sequence[str]) -> None:
         account = _account()

@@ -1,14 +1,14 @@
 """Replacement of the suite's fixture ``docker_services``: the gateway under test instead of a container.
 
-The suite's pytest loads it (``-p grafana_target``) in the suite's environment. ``DASHWRIGHT_TEST_TARGET`` is host:port.
+The suite's pytest loads it (``-p grafana_target``) in the suite's environment. ``DASHWRIGHT_TEST_TARGET`` is host:port, and
+``DASHWRIGHT_TEST_PROMETHEUS`` the URL of a Prometheus.
 """
 
 import os
-from urllib.parse import urlsplit
 
 import pytest
+from test.elements import test_datasource_fixtures as data_sources
 
-_PROMETHEUS = os.environ.get("DASHWRIGHT_TEST_PROMETHEUS", "")
 _HOST, _, _PORT = os.environ["DASHWRIGHT_TEST_TARGET"].rpartition(":")
 
 
@@ -21,9 +21,9 @@ class Target:
     def wait_for_service(self, _service: str, _port: int) -> int:
         return int(_PORT)
 
-    def port_for(self, service: str, port: int) -> int:
-        """Return the port of a data source. Of the data sources of the suite, only Prometheus runs."""
-        return urlsplit(_PROMETHEUS).port or port if service == "prometheus" else port
+    def port_for(self, _service: str, port: int) -> int:
+        """Return the port of a data source. Of the data sources of the suite, only Prometheus exists, at another port."""
+        return port
 
     def wait_until_responsive(self, **_how: object) -> None:
         """Do nothing: the gateway is running."""
@@ -31,4 +31,5 @@ class Target:
 
 @pytest.fixture(scope="session")
 def docker_services() -> Target:
+    data_sources.PROMETHEUS_DATASOURCE["url"] = os.environ["DASHWRIGHT_TEST_PROMETHEUS"]
     return Target()
