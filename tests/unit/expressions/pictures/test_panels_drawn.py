@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
-from dashwright.expressions.pictures.layout import MAX_PANELS, lay_out
+from dashwright.expressions.pictures.dashboard import MAX_PANELS, Panel, read_dashboard
+from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled, series_of
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.pictures.units import UNITS, unit_of
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 
 HOSTILE = "</text><script>alert(1)</script>' + datum.v + 'https://example.com/"
 
@@ -207,19 +208,6 @@ def test_a_panel_without_data_shows_a_message() -> None:
         drawn("timeseries", Frame([Field("v", FieldType.FLOAT64, np.ones(1))]))
 
 
-def test_variables_are_put_into_texts_and_queries() -> None:
-    """Saved values are inserted, several as alternatives, all as the pattern for that; unknown names are unchanged."""
-    variables = [
-        {"name": "env", "current": {"value": "prod"}},
-        {"name": "host", "current": {"value": ["a", "b"]}},
-        {"name": "all", "current": {"value": "$__all"}},
-    ]
-    target = {"refId": "A", "expr": 'up{e="$env",h=~"${host:regex}",x=~"[[all]]"}[$__interval]'}
-    board = read_dashboard({"title": "In $env", "templating": {"list": variables}, "panels": [{"type": "stat", "targets": [target]}]})
-    assert board.title == "In prod"
-    assert board.panels[0].targets[0]["expr"] == 'up{e="prod",h=~"a|b",x=~".*"}[$__interval]'
-
-
 def test_layouts_with_elements_are_read() -> None:
     """Grids and rows, with queries and data sources of either notation."""
     query = {"kind": "DataQuery", "group": "prometheus", "datasource": {"name": "p"}, "spec": {"expr": "up"}}
@@ -228,7 +216,8 @@ def test_layouts_with_elements_are_read() -> None:
     item = {"spec": {"x": 6, "y": 0, "width": 6, "height": 4, "element": {"name": "e"}}}
     grid = {"kind": "GridLayout", "spec": {"items": [item]}}
     rows = {"kind": "RowsLayout", "spec": {"rows": [{"spec": {"title": "R", "layout": grid}}]}}
-    panels = read_dashboard({"elements": {"e": element}, "layout": rows}).panels
+    catalog = Catalog([CatalogEntry("p", "P", "prometheus")])
+    panels = read_dashboard({"elements": {"e": element}, "layout": rows}, catalog=catalog).panels
     assert [(panel.type, panel.title, panel.position.x, panel.position.y) for panel in panels] == [("row", "R", 0, 0), ("stat", "E", 6, 1)]
     assert panels[1].targets[0] == {"expr": "up", "refId": "A", "hide": False, "datasource": {"type": "prometheus", "uid": "p"}}
 

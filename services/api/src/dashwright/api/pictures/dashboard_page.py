@@ -62,6 +62,8 @@ def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]
 
 async def draw_or_explain(caller: Identity, spec: str, options: PictureOptions, picture_client: PictureClient) -> Picture | str:
     """Return the picture of the dashboard whose JSON is ``spec``, or the reason why it cannot be drawn."""
+    if options.format == "json":
+        options = options.model_copy(update={"format": "png"})
     try:
         return await picture_client.render(spec, options, query_context(caller))
     except DashwrightError as error:

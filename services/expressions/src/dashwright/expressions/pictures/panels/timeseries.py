@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import string_of
-from dashwright.expressions.pictures.dashboard import number_of
 from dashwright.expressions.pictures.panels import vega
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import PlotSeries, downsampled, points_per_series, series_of
 from dashwright.expressions.pictures.style import TRANSPARENT, Style, display_name, series_colours, style_of
 
