@@ -140,7 +140,7 @@ def _hint(panel: Mapping[str, Any], scope: Scope) -> str:
     """Return which variables in the targets have no value."""
     names = dict.fromkeys(names_in(panel.get("targets")))
     empty = [name for name in names if (value := scope.values.get(name)) and not any(value.values) and value.custom_all is None]
-    return f"{', '.join(f'${name}' for name in empty[:3])} has no value" if empty else ""
+    return f"no value of {', '.join(f'${name}' for name in empty[:3])}" if empty else ""
 
 
 def _transformations(panel: Mapping[str, Any]) -> Iterator[str]:

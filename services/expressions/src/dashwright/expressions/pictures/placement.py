@@ -62,6 +62,8 @@ def _place_section(section: Section, scope: Scope, top: int, placement: Placemen
     first_row = min(panel.position.y for panel in section.panels)
     bottom, shift = top, top - first_row
     for panel in section.panels:
+        if len(placement.panels) >= MAX_PLACED:
+            break
         copies = list(_copies(panel, scope, placement))
         for copy in copies:
             position = replace(copy.position, y=copy.position.y + shift)

@@ -1,12 +1,13 @@
 """Kinds of variables: how each gets its options and its value. A new kind is one entry in ``KINDS``."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dashwright.common.json_shapes import objects_of, string_of
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 from dashwright.expressions.variables.definitions import Definition
 from dashwright.expressions.variables.intervals import automatic_interval
 from dashwright.expressions.variables.options import MAX_OPTIONS, listed_options, queried_options
@@ -51,10 +52,8 @@ async def _query(definition: Definition, context: KindContext) -> Resolved:
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")), "regex")
     candidates = await context.ask(definition, context.scope)
     sort = definition.source.get("sort")
-    options = queried_options(
-        candidates, pattern, _SORT_ORDERS.get(sort, 0) if isinstance(sort, str) else sort if isinstance(sort, int) else 0
-    )
-    return _selected(definition, options, context)
+    order = _SORT_ORDERS.get(sort, 0) if isinstance(sort, str) else sort if isinstance(sort, int) else 0
+    return _selected(definition, await asyncio.to_thread(queried_options, candidates, pattern, order), context)
 
 
 async def _datasource(definition: Definition, context: KindContext) -> Resolved:
@@ -62,14 +61,18 @@ async def _datasource(definition: Definition, context: KindContext) -> Resolved:
     source_type = definition.query_text
     entries = context.catalog.of_type(source_type)
     if pattern:
-        compiled = Pattern(pattern)
-        entries = [entry for entry in entries if compiled.matches(entry.name)]
+        entries = await asyncio.to_thread(_matching, entries, pattern)
     options = [Option(entry.uid, entry.name) for entry in entries]
     default = context.catalog.default(source_type)
     selected = context.from_url[0] if context.from_url else definition.current.get("value")
     if selected == _DEFAULT and default and not definition.is_multi:
         return Resolved(Value((_DEFAULT,), (_DEFAULT,), source_uid=default.uid), options)
     return _selected(definition, options, context)
+
+
+def _matching(entries: Sequence[CatalogEntry], pattern: str) -> list[CatalogEntry]:
+    compiled = Pattern(pattern)
+    return [entry for entry in entries if compiled.matches(entry.name)]
 
 
 async def _custom(definition: Definition, context: KindContext) -> Resolved:

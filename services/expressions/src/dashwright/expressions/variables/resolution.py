@@ -20,6 +20,8 @@ from dashwright.expressions.variables.values import Option, Value
 #: Seconds for the queries of all variables, and queries that run concurrently.
 BUDGET_SECONDS: Final = 8.0
 _CONCURRENT: Final = 4
+#: The maximum length of all values of a variable.
+_MAX_CHARACTERS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,9 @@ async def resolve(spec: Mapping[str, Any], used: Iterable[str], context: Resolut
         outcomes = await asyncio.gather(*(resolver.resolve(definitions[name], scope) for name in group))
         for name, (resolved, problem) in zip(group, outcomes, strict=True):
             options[name] = resolved.options
+            length = sum(map(len, resolved.value.values))
+            if length > _MAX_CHARACTERS and resolved.value.custom_all is None:
+                problem = f"the values of ${name} have {length} characters, more than {_MAX_CHARACTERS}; select fewer"
             if problem:
                 problems[name] = problem
             if resolved.notice:

@@ -10,9 +10,11 @@ from dashwright.expressions.variables.formats import DEFAULT, format_value
 from dashwright.expressions.variables.values import Value
 
 _REFERENCE: Final = re.compile(r"\$(\w+)|\[\[(\w+?)(?::(\w+))?\]\]|\$\{(\w+)(?:\.([^:^}]+))?(?::([^}]+))?\}")
-#: Text that is nested deeper, or is longer, is not interpolated. A result stops to grow at the maximum length.
+#: Text that is nested deeper, or is longer, is not interpolated.
 _MAX_DEPTH: Final = 20
-_MAX_LENGTH: Final = 200_000
+_MAX_LENGTH: Final = 100_000
+#: The number of characters that are inserted into one JSON value.
+_MAX_TREE_LENGTH: Final = 500_000
 #: The name that stands for all variables as parameters of a URL.
 _ALL_VARIABLES: Final = "__all_variables"
 
@@ -31,29 +33,14 @@ class Scope:
 
     def interpolate(self, template: str, default_format: str = DEFAULT) -> str:
         """Return the text with references replaced by values in their formats. Unknown names are unchanged."""
-        if len(template) > _MAX_LENGTH or not ("$" in template or "[[" in template):
-            return template
-        parts, position, length = [], 0, 0
-        for match in _REFERENCE.finditer(template):
-            text = self._replacement(match, default_format)
-            parts += [template[position : match.start()], text]
-            position = match.end()
-            length += len(text)
-            if length > _MAX_LENGTH:
-                break
-        return "".join([*parts, template[position:]])
+        return _Interpolation(self, _MAX_LENGTH).text(template, default_format)
 
-    def interpolate_tree(self, value: Any, default_format: str = DEFAULT, depth: int = 0) -> Any:
-        """Return the JSON value with references replaced in every string. Keys are unchanged. ``depth`` is that of the value."""
-        if isinstance(value, str):
-            return self.interpolate(value, default_format)
-        if depth > _MAX_DEPTH:
-            return value
-        if isinstance(value, dict):
-            return {key: self.interpolate_tree(item, default_format, depth + 1) for key, item in value.items()}
-        return [self.interpolate_tree(item, default_format, depth + 1) for item in value] if isinstance(value, list) else value
+    def interpolate_tree(self, value: Any, default_format: str = DEFAULT) -> Any:
+        """Return the JSON value with references replaced in every string. Keys are unchanged."""
+        return _Interpolation(self, _MAX_TREE_LENGTH).tree(value, default_format, 0)
 
-    def _replacement(self, match: re.Match[str], default_format: str) -> str:
+    def replacement(self, match: re.Match[str], default_format: str) -> str:
+        """Return the text that replaces a reference."""
         name = match[1] or match[2] or match[4]
         if name == _ALL_VARIABLES:
             shown = {key: value for key, value in self.values.items() if value.in_url and (value.values or value.is_all)}
@@ -67,6 +54,37 @@ class Scope:
         if default_format.startswith(":") and not (match[3] or match[6]):
             format_name = default_format
         return format_value(value, name, format_name, arguments, self.zone)
+
+
+class _Interpolation:
+    """Interpolation of one JSON value, which stops to replace references when ``budget`` characters are inserted."""
+
+    def __init__(self, scope: Scope, budget: int) -> None:
+        self._scope = scope
+        self._budget = budget
+
+    def text(self, template: str, default_format: str) -> str:
+        """Return the text with references replaced."""
+        if len(template) > _MAX_LENGTH or not ("$" in template or "[[" in template):
+            return template
+        return _REFERENCE.sub(lambda match: self._replacement(match, default_format), template)
+
+    def tree(self, value: Any, default_format: str, depth: int) -> Any:
+        """Return the JSON value with references replaced in every string."""
+        if isinstance(value, str):
+            return self.text(value, default_format)
+        if depth > _MAX_DEPTH:
+            return value
+        if isinstance(value, dict):
+            return {key: self.tree(item, default_format, depth + 1) for key, item in value.items()}
+        return [self.tree(item, default_format, depth + 1) for item in value] if isinstance(value, list) else value
+
+    def _replacement(self, match: re.Match[str], default_format: str) -> str:
+        if self._budget <= 0:
+            return match[0]
+        text = self._scope.replacement(match, default_format)
+        self._budget -= len(text)
+        return text
 
 
 def names_in(value: Any, depth: int = 0) -> Iterator[str]:

@@ -22,9 +22,8 @@ def select(definition: Definition, options: Sequence[Option], from_url: Sequence
     texts = _strings(definition.current.get("text"))
     if ALL in saved and definition.includes_all:
         return all_of(definition, options)
-    if not options:
-        keeps = definition.includes_all and any(saved)
-        return _value(definition, [Option(value, value) for value in saved if keeps])
+    if not options and definition.includes_all:
+        return _value(definition, [Option(value, value) for value in saved]) if any(saved) else all_of(definition, ())
     chosen = [option for option in map(_option_of(options), saved) if option]
     if not definition.is_multi:
         chosen = (chosen or [option for option in options if option.text in texts and option.text])[:1]

@@ -67,7 +67,10 @@ class Prometheus(Source):
             response = await self._http.request(self._record, request.method or self._method, request.path, request.parameters, limits)
         if response.status != _OK:
             self._parse(response)
-        return [(value, value) for value in request.read(response.body)]
+        is_large = len(response.body) > _MAX_BYTES_ON_LOOP
+        read = partial(request.read, response.body)
+        values = await asyncio.get_running_loop().run_in_executor(self._threads, read) if is_large else read()
+        return [(value, value) for value in values]
 
     async def health(self) -> str:
         """Return a success message if the API works. Raises the same errors as ``query``."""
