@@ -95,7 +95,7 @@ def test_every_format_writes_every_value(values: list[str], name: str, selection
 
 
 def test_inserted_text_is_bounded() -> None:
-    """A document of many references to a long value stays small."""
+    """A document of many references to a long value is small."""
     scope = Scope({"v": Value.of("x" * 10_000)})
     inserted = scope.interpolate_tree(["$v " * 100] * 100)
     assert 500_000 <= sum(map(len, inserted)) < 600_000

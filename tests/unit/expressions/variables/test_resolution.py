@@ -99,7 +99,7 @@ async def test_elements_define_variables_too() -> None:
 
 
 async def test_the_url_decides() -> None:
-    """Its values count even if they are no options; All is that of the variable; a name without definition is set."""
+    """Its values count even if they are not options; All is that of the variable; a name without definition is set."""
     several = variable("custom", "a,b", "a", multi=True, includeAll=True, allValue=".*")
     assert (await resolved(several, url={"v": ["b", "new"]})).scope.interpolate("$v") == "{b,new}"
     assert (await resolved(several, url={"v": ["All"]})).scope.interpolate("$v") == ".*"

@@ -27,6 +27,9 @@ PAGE_PARAMETERS: Final = {
     "from": "start of the time range; by default the dashboard's own",
     "to": "end of the time range",
     "theme": "light or dark (the default)",
+    "tz": "time zone of the axes; by default the dashboard's own",
+    "rows": "expanded to draw the panels of collapsed rows, too",
+    "var-name": "a value of the variable with that name; repeat it for several values",
 }
 
 

@@ -21,6 +21,7 @@ from dashwright.expressions.variables.values import text_of
 MAX_PANELS: Final = 60
 #: The panel type that replaced each old type.
 _CURRENT_TYPES: Final = {"graph": "timeseries", "singlestat": "stat", "table-old": "table", "grafana-singlestat-panel": "stat"}
+_MAX_ID: Final = 2**53
 #: The format of variables in titles.
 _TITLE_FORMAT: Final = "text"
 
@@ -104,7 +105,8 @@ def read_dashboard(
 
 
 def _id_of(panel: PlacedPanel) -> int:
-    return int(number_of(panel.source.get("id")) or 0)
+    number = number_of(panel.source.get("id")) or 0
+    return int(number) if abs(number) < _MAX_ID else 0
 
 
 def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalog: Catalog, *, is_complete: bool) -> Panel:

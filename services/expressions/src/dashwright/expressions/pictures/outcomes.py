@@ -15,7 +15,7 @@ _MATCHERS: Final = frozenset({"byName", "byFrameRefID"})
 
 
 class State(StrEnum):
-    """What became of a panel."""
+    """The result of drawing a panel."""
 
     DRAWN = "drawn"
     NO_DATA = "noData"

@@ -48,7 +48,7 @@ _NO_DATA: Final = "No data"
 
 @dataclass(frozen=True, slots=True)
 class RenderContext:
-    """What all panels of a picture have in common."""
+    """The inputs that all panels of a picture share."""
 
     theme: Theme
     time_range: TimeRange
@@ -134,7 +134,11 @@ class PanelRenderer:
             "queries": [self._query(target, panel, points) for target in panel.targets],
         }
         try:
-            evaluation = await queries.evaluate(orjson.dumps(body), self._context.query, self._context.settings, memory)
+            document = orjson.dumps(body)
+        except orjson.JSONEncodeError as error:
+            raise NothingToDraw(f"the queries cannot be read: {error}", is_error=True) from error
+        try:
+            evaluation = await queries.evaluate(document, self._context.query, self._context.settings, memory)
         except DashwrightError as error:
             raise NothingToDraw(client_message(error), is_error=True) from error
         frames = [frame for result in evaluation.results.values() for frame in result.frames]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashwright.common.json_shapes import objects_of
+from dashwright.common.json_shapes import object_of, objects_of
 from dashwright.common.models.values import EXPRESSION_UIDS
 from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.variables.formats import DEFAULT
@@ -83,6 +83,6 @@ def _interpolated(target: Mapping[str, Any], reference: Mapping[str, str], scope
 
 def _is_expression(target: Mapping[str, Any]) -> bool:
     source = target.get("datasource")
-    if isinstance(source, dict):
-        return source.get("type") == _EXPRESSION_TYPE or source.get("uid") in EXPRESSION_UIDS
-    return isinstance(source, str) and source in EXPRESSION_UIDS
+    members = object_of(source)
+    uid = members.get("uid") if members else source
+    return members.get("type") == _EXPRESSION_TYPE or (isinstance(uid, str) and uid in EXPRESSION_UIDS)

@@ -54,7 +54,7 @@ def _zone(given: str, stored: str) -> tuple[tzinfo, str]:
             return ZoneInfo(name), name
         except (ValueError, OSError, KeyError) as error:
             if name == given:
-                raise BadRequest(f"the parameter tz is {name[:60]!r}, which is no time zone; give one such as Europe/Berlin") from error
+                raise BadRequest(f"the parameter tz is {name[:60]!r}, which is not a time zone; give one such as Europe/Berlin") from error
     return UTC, "UTC"
 
 

@@ -27,7 +27,7 @@ Ask = Callable[[Definition, Scope], Awaitable[Sequence[Option]]]
 
 @dataclass(frozen=True, slots=True)
 class KindContext:
-    """What the value of a variable depends on."""
+    """The inputs on which the value of a variable depends."""
 
     scope: Scope  #: The variables that are resolved already.
     catalog: Catalog

@@ -42,7 +42,7 @@ def queried_options(candidates: Sequence[Option], pattern: str, sort: int) -> li
 
 
 def sorted_options(options: Sequence[Option], sort: int) -> list[Option]:
-    """Return the options in a sort order of Grafana: 0 is none, odd numbers ascend and even numbers descend."""
+    """Return the options in a sort order of Grafana: 0 keeps the order, odd numbers ascend and even numbers descend."""
     key = _SORT_KEYS.get((sort + 1) // 2)
     ordered = sorted(options, key=key) if key else list(options)
     return ordered[::-1] if key and sort % 2 == 0 else ordered

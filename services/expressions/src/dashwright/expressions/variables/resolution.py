@@ -35,7 +35,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class ResolutionContext:
-    """What the values of all variables depend on, apart from the dashboard."""
+    """The inputs on which the values of all variables depend, apart from the dashboard."""
 
     catalog: Catalog
     time_range: TimeRange

@@ -40,7 +40,7 @@ class VariableRequest:
 
 
 def variable_request(text: str, time_range: TimeRange) -> VariableRequest:
-    """Return the request of a query. A query that is no function selects series. Raises BadRequest for an empty function."""
+    """Return the request of a query. Any other query than a function selects series. Raises BadRequest for an empty function."""
     seconds = {"start": str(int(time_range.start.timestamp())), "end": str(int(time_range.end.timestamp()) + 1)}
     if match := _LABEL_NAMES.fullmatch(text):
         return VariableRequest("api/v1/labels", seconds | _selector(match[1]), _strings)
