@@ -15,7 +15,7 @@ from dashwright.expressions.pictures.dashboard import MAX_PANELS, Panel, read_da
 from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled, series_of
+from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled, downsampled_stack, series_of
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.pictures.units import UNITS, unit_of
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
@@ -220,6 +220,26 @@ def test_layouts_with_elements_are_read() -> None:
     panels = read_dashboard({"elements": {"e": element}, "layout": rows}, catalog=catalog).panels
     assert [(panel.type, panel.title, panel.position.x, panel.position.y) for panel in panels] == [("row", "R", 0, 0), ("stat", "E", 6, 1)]
     assert panels[1].targets[0] == {"expr": "up", "refId": "A", "hide": False, "datasource": {"type": "prometheus", "uid": "p"}}
+
+
+def test_stacks_are_downsampled_on_common_times() -> None:
+    """Every time has all series that have a value there, and the highest total remains."""
+    size = 3_000
+    ramp, peak = np.arange(size, dtype=float), np.where(np.arange(size) == 1_234, 1e6, 1.0)
+    short = PlotSeries("short", ramp[:10], ramp[:10], "A")
+    stack = downsampled_stack([PlotSeries("ramp", ramp, ramp, "A"), PlotSeries("peak", ramp, peak, "B"), short], 200)
+    first, second, third = (series.times for series in stack)
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert len(first) <= 200
+    assert np.array_equal(first, second)
+    assert np.array_equal(first, third)
+    assert 1e6 in stack[1].values
+    assert np.isfinite(stack[0].values).all()
+    assert downsampled_stack([short], 200) == [short]
+    jitter = [PlotSeries(str(index), ramp + index / 100, ramp, "A") for index in range(9)]
+    assert all(len(series.values) <= 200 for series in downsampled_stack(jitter, 200))
 
 
 def test_invalid_parts_of_a_dashboard_are_ignored() -> None:

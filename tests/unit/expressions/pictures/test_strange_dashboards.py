@@ -91,7 +91,7 @@ def test_wrong_values_are_no_errors(place: tuple[int, tuple[int | str, ...]], wr
 
 
 def test_reports_say_what_was_drawn() -> None:
-    """Each panel has a state, and a message if something is missing. Headings of rows are no panels."""
+    """Each panel has a state, and a message if something is missing. Headings of rows are left out."""
     panels = [
         {"id": 1, "type": "stat", "title": "Value of $v", "targets": [TARGET]},
         {"id": 2, "type": "stat", "targets": [TARGET], "transformations": [{"id": "merge"}, {"id": "off", "disabled": True}]},

@@ -151,7 +151,7 @@ async def test_values_that_are_too_long_are_a_problem() -> None:
 async def test_an_endless_regular_expression_is_stopped(pattern: str) -> None:
     started = monotonic()
     found = await resolved(variable("query", "a" * 5_000 + "!", regex=pattern))
-    assert monotonic() - started < 4
+    assert monotonic() - started < 20
     assert "takes longer than 1 s" in found.scope.problems["v"]
 
 
