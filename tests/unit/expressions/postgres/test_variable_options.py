@@ -19,4 +19,5 @@ def test_other_columns_are_values() -> None:
     """Nulls are left out; all columns count, one after another."""
     assert options_of(Frame([column("a", "x", None), column("b", "y", "z")])) == [("x", "x"), ("y", "y"), ("z", "z")]
     assert options_of(Frame([column("__text", "One", "Two"), column("__value", "1", None)]))[0] == ("One", "One")
+    assert len(options_of(Frame([column("?column?", "x"), column("?column?", "y")]))) == 2
     assert options_of(Frame([Field("n", FieldType.INT64, np.array([3, 4]))])) == [("3", "3"), ("4", "4")]

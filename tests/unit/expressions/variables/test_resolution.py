@@ -117,9 +117,10 @@ async def test_variables_refer_to_earlier_and_later_ones() -> None:
 async def test_only_variables_in_use_are_asked_for() -> None:
     source = Source()
     context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, source.ask)
-    board = {"templating": {"list": [{**variable("query", "x"), "name": "used"}, {**variable("query", "y"), "name": "spare"}]}}
+    queries = {"used": "$inner", "inner": "x", "spare": "y"}
+    board = {"templating": {"list": [{**variable("query", query), "name": name} for name, query in queries.items()]}}
     await resolve(board, names_in("$used"), context)
-    assert source.asked == ["x"]
+    assert source.asked == ["x", "x"]
 
 
 async def test_a_circle_keeps_its_saved_values_and_is_said() -> None:
