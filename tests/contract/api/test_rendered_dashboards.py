@@ -1,5 +1,6 @@
 """Dashboards as pictures over HTTP: permissions, options and formats."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -92,6 +93,34 @@ async def test_a_picture_needs_permission_to_view_and_query(drawing: Api) -> Non
     theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
     told = {name: (await fetched(drawing, f"{PICTURE}?format=svg", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
     assert told == {"unprivileged": 403, "blind": 403, "reader": 200, "theirs": 404}
+
+
+async def test_the_url_sets_variables_zone_and_rows(drawing: Api) -> None:
+    """The report says what the picture shows; a time zone or a row option that does not exist is refused."""
+    inner = {"id": 9, "type": "text", "title": "In $v at $__timezone"}
+    panels = [{"id": 8, "type": "row", "title": "R", "collapsed": True, "panels": [inner]}]
+    templating = {"list": [{"name": "v", "type": "custom", "query": "a,b,c", "multi": True}]}
+    await drawing("POST", "/api/dashboards/db", {"dashboard": {"uid": "urls", "title": "U", "panels": panels, "templating": templating}})
+    query = "format=json&rows=expanded&var-v=b&var-v=c&tz=Asia/Tokyo"
+    status, media_type, body, _ = await fetched(drawing, f"/render/d/urls?{query}")
+    assert (status, media_type) == (200, "application/json"), body
+    assert json.loads(body) == {"panels": [{"id": 9, "title": "In b + c at Asia/Tokyo", "type": "text", "state": "drawn"}], "notices": []}
+    status, _, body, _ = await fetched(drawing, "/render/d-solo/urls?panelId=9&format=svg")
+    assert (status, b"In a at UTC" in body) == (200, True)
+    for wrong, name in (("tz=Mars", b"tz"), ("rows=all", b"rows"), ("&".join(f"var-{index}=1" for index in range(101)), b"variables")):
+        status, _, body, _ = await fetched(drawing, f"/render/d/urls?{wrong}")
+        assert (status, name in body) == (400, True), body
+    status, media_type, body, _ = await fetched(drawing, "/d/urls?format=json")
+    assert (status, b"data:image/png" in body) == (200, True)
+
+
+async def test_panels_use_the_default_data_source(drawing: Api) -> None:
+    """A data source of another installation is replaced by the default of its type."""
+    source = {"name": "Here", "type": "prometheus", "uid": "here", "url": "http://127.0.0.1:1", "access": "proxy", "isDefault": True}
+    status, found = await drawing("POST", "/api/datasources", source)
+    assert status == 200, found
+    _, _, body, _ = await fetched(drawing, f"{PICTURE}?format=json&panelId=3")
+    assert "host '127.0.0.1'" in json.loads(body)["panels"][0]["message"]
 
 
 async def test_a_page_displays_a_dashboard(drawing: Api) -> None:

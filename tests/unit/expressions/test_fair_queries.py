@@ -20,6 +20,7 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.queries import QuerySettings
+from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.sources.registry import DataSource, SourceRegistry
 from dashwright.expressions.sources.source import Source
 
@@ -67,6 +68,9 @@ class Sources:
         if queries[0].datasource.uid == "slow":
             return [DataSource("slow", self._slow) for _ in queries]
         return await SourceRegistry().find(queries, context)
+
+    async def catalog(self, context: QueryContext) -> Catalog:
+        return Catalog()
 
 
 @asynccontextmanager

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
-from dashwright.expressions.pictures.layout import MAX_PANELS, lay_out
+from dashwright.expressions.pictures.dashboard import MAX_PANELS, Panel, read_dashboard
+from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled, series_of
+from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled, downsampled_stack, series_of
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.pictures.units import UNITS, unit_of
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 
 HOSTILE = "</text><script>alert(1)</script>' + datum.v + 'https://example.com/"
 
@@ -207,19 +208,6 @@ def test_a_panel_without_data_shows_a_message() -> None:
         drawn("timeseries", Frame([Field("v", FieldType.FLOAT64, np.ones(1))]))
 
 
-def test_variables_are_put_into_texts_and_queries() -> None:
-    """Saved values are inserted, several as alternatives, all as the pattern for that; unknown names are unchanged."""
-    variables = [
-        {"name": "env", "current": {"value": "prod"}},
-        {"name": "host", "current": {"value": ["a", "b"]}},
-        {"name": "all", "current": {"value": "$__all"}},
-    ]
-    target = {"refId": "A", "expr": 'up{e="$env",h=~"${host:regex}",x=~"[[all]]"}[$__interval]'}
-    board = read_dashboard({"title": "In $env", "templating": {"list": variables}, "panels": [{"type": "stat", "targets": [target]}]})
-    assert board.title == "In prod"
-    assert board.panels[0].targets[0]["expr"] == 'up{e="prod",h=~"a|b",x=~".*"}[$__interval]'
-
-
 def test_layouts_with_elements_are_read() -> None:
     """Grids and rows, with queries and data sources of either notation."""
     query = {"kind": "DataQuery", "group": "prometheus", "datasource": {"name": "p"}, "spec": {"expr": "up"}}
@@ -228,9 +216,30 @@ def test_layouts_with_elements_are_read() -> None:
     item = {"spec": {"x": 6, "y": 0, "width": 6, "height": 4, "element": {"name": "e"}}}
     grid = {"kind": "GridLayout", "spec": {"items": [item]}}
     rows = {"kind": "RowsLayout", "spec": {"rows": [{"spec": {"title": "R", "layout": grid}}]}}
-    panels = read_dashboard({"elements": {"e": element}, "layout": rows}).panels
+    catalog = Catalog([CatalogEntry("p", "P", "prometheus")])
+    panels = read_dashboard({"elements": {"e": element}, "layout": rows}, catalog=catalog).panels
     assert [(panel.type, panel.title, panel.position.x, panel.position.y) for panel in panels] == [("row", "R", 0, 0), ("stat", "E", 6, 1)]
     assert panels[1].targets[0] == {"expr": "up", "refId": "A", "hide": False, "datasource": {"type": "prometheus", "uid": "p"}}
+
+
+def test_stacks_are_downsampled_on_common_times() -> None:
+    """Every time has all series that have a value there, and the highest total remains."""
+    size = 3_000
+    ramp, peak = np.arange(size, dtype=float), np.where(np.arange(size) == 1_234, 1e6, 1.0)
+    short = PlotSeries("short", ramp[:10], ramp[:10], "A")
+    stack = downsampled_stack([PlotSeries("ramp", ramp, ramp, "A"), PlotSeries("peak", ramp, peak, "B"), short], 200)
+    first, second, third = (series.times for series in stack)
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert len(first) <= 200
+    assert np.array_equal(first, second)
+    assert np.array_equal(first, third)
+    assert 1e6 in stack[1].values
+    assert np.isfinite(stack[0].values).all()
+    assert downsampled_stack([short], 200) == [short]
+    jitter = [PlotSeries(str(index), ramp + index / 100, ramp, "A") for index in range(9)]
+    assert all(len(series.values) <= 200 for series in downsampled_stack(jitter, 200))
 
 
 def test_invalid_parts_of_a_dashboard_are_ignored() -> None:

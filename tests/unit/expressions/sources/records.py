@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dashwright.common.models.data_sources import SourceRecord
+from dashwright.expressions.sources.catalog import CatalogEntry
 
 
 class MemoryRecords:
@@ -19,6 +20,9 @@ class MemoryRecords:
 
     async def uid_of(self, org_id: int, name: str) -> str | None:
         return next((record.uid for record in self.records if (record.org_id, record.name) == (org_id, name)), None)
+
+    async def entries(self, org_id: int) -> list[CatalogEntry]:
+        return [CatalogEntry(record.uid, record.name, record.type) for record in self.records if record.org_id == org_id]
 
 
 def prometheus(url: str, uid: str = "prom", **fields: Any) -> SourceRecord:

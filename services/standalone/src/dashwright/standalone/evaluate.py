@@ -20,6 +20,7 @@ from dashwright.common.settings import SettingsError, load
 from dashwright.expressions import queries
 from dashwright.expressions.consumer import query_settings
 from dashwright.expressions.formats import response
+from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.sources.recorded_frames import RecordedFrames
 from dashwright.expressions.sources.registry import BUILT_IN, DataSource
 from dashwright.standalone.documents import read_document
@@ -129,6 +130,10 @@ class _RecordedSources:
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
         """Return the data source of each query, or an error if no frames are recorded for it."""
         return [self._source_of(query) for query in queries]
+
+    async def catalog(self, context: QueryContext) -> Catalog:
+        """Return no data sources, because none is stored."""
+        return Catalog()
 
     def _source_of(self, query: SourceQuery) -> DataSource | DashwrightError:
         source_type = query.datasource.type

@@ -13,7 +13,8 @@ MAX_HEIGHT: Final = 12_000
 MAX_SCALE: Final = 3.0
 
 Theme = Literal["light", "dark"]
-Format = Literal["png", "svg"]
+Format = Literal["png", "svg", "json"]
+Rows = Literal["stored", "expanded"]
 
 
 class PictureOptions(ApiModel):
@@ -21,7 +22,8 @@ class PictureOptions(ApiModel):
 
     ``width`` and ``height`` are in pixels; without a height, the picture is as tall as its panels. If ``from`` or ``to``
     is empty, that of the dashboard applies. ``panel`` is the id of the only panel to draw. ``scale`` is the device pixel
-    ratio of a PNG: with 2, it has twice as many pixels in each direction.
+    ratio of a PNG: with 2, it has twice as many pixels in each direction. ``variables`` are values of the dashboard's variables
+    by name, and ``uid`` is that of the dashboard. The format ``json`` is a report on what was drawn.
     """
 
     from_: str = Field("", alias="from")
@@ -33,6 +35,10 @@ class PictureOptions(ApiModel):
     scale: float = Field(1.0, ge=1.0, le=MAX_SCALE)
     title: str = ""
     panel: int | None = None
+    variables: dict[str, list[str]] = Field(default_factory=dict)
+    timezone: str = ""
+    rows: Rows = "stored"
+    uid: str = ""
 
 
 class PictureRequest(PictureOptions):

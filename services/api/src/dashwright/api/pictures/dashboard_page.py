@@ -27,6 +27,9 @@ PAGE_PARAMETERS: Final = {
     "from": "start of the time range; by default the dashboard's own",
     "to": "end of the time range",
     "theme": "light or dark (the default)",
+    "tz": "time zone of the axes; by default the dashboard's own",
+    "rows": "expanded to draw the panels of collapsed rows, too",
+    "var-name": "a value of the variable with that name; repeat it for several values",
 }
 
 
@@ -62,6 +65,8 @@ def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]
 
 async def draw_or_explain(caller: Identity, spec: str, options: PictureOptions, picture_client: PictureClient) -> Picture | str:
     """Return the picture of the dashboard whose JSON is ``spec``, or the reason why it cannot be drawn."""
+    if options.format == "json":
+        options = options.model_copy(update={"format": "png"})
     try:
         return await picture_client.render(spec, options, query_context(caller))
     except DashwrightError as error:

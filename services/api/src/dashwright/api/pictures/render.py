@@ -2,6 +2,7 @@
 
 from typing import Final, Literal
 
+from multidict import MultiMapping
 from pydantic import ValidationError
 
 from dashwright.api.classic.dashboards import Dashboards
@@ -24,7 +25,7 @@ PICTURE_HEADERS: Final = {
 }
 """Headers that keep browsers from running scripts in an SVG."""
 
-PICTURE_CONTENT: Final = Content(BINARY, (media.PNG, media.SVG))
+PICTURE_CONTENT: Final = Content(BINARY, (media.PNG, media.SVG, media.JSON))
 _PANEL_PREFIX: Final = "panel-"
 """Prefix of panel ids in Grafana's links."""
 _HEIGHT_OF_PANELS: Final = -1
@@ -33,8 +34,11 @@ _PANEL_HEIGHT: Final = 500
 """Pixels of the picture of one panel without a ``height``, as in Grafana."""
 _NUMERIC_PARAMETERS: Final = {"width": "width", "height": "height", "scale": "scale", "panelId": "panel"}
 """Numeric members of PictureOptions, by query parameter."""
-_STRING_PARAMETERS: Final = ("from", "to", "theme", "format", "title")
+_STRING_PARAMETERS: Final = ("from", "to", "theme", "format", "title", "timezone", "rows")
 """Query parameters that have the names of their members of PictureOptions."""
+_VARIABLE_PREFIX: Final = "var-"
+"""Prefix of the names of variables, as in Grafana's links."""
+_MAX_VARIABLES: Final = 100
 
 
 def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]:
@@ -66,7 +70,13 @@ def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]
             "dashboards",
             responses={200: PICTURE_CONTENT},
             query=_PARAMETER_DESCRIPTIONS,
-            parameters={"width": int, "height": int, "scale": float, "theme": Literal["light", "dark"], "format": Literal["png", "svg"]},
+            parameters={
+                "width": int,
+                "height": int,
+                "scale": float,
+                "theme": Literal["light", "dark"],
+                "format": Literal["png", "svg", "json"],
+            },
             errors=(404, 503, 504),
             description="Takes dashboards:read on the dashboard and datasources:query; a panel of a data source that the caller may not "
             "query says so.",
@@ -105,6 +115,10 @@ def picture_options(call: Call) -> PictureOptions:
     for name, member in _NUMERIC_PARAMETERS.items():
         if value := query.get(name):
             values[member] = _parse_number(name, value.removeprefix(_PANEL_PREFIX) if name == "panelId" else value)
+    if query.get("tz"):
+        values["timezone"] = query["tz"]
+    values["variables"] = _variables(query)
+    values["uid"] = call.parameters.get("uid", "")
     if values.get("height") == _HEIGHT_OF_PANELS:
         del values["height"]
     try:
@@ -112,6 +126,14 @@ def picture_options(call: Call) -> PictureOptions:
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise BadRequest(f"the parameter {fault['loc'][0]} is wrong: {fault['msg']}") from error
+
+
+def _variables(query: MultiMapping[str]) -> dict[str, list[str]]:
+    """Return the values of variables in the query by name. Raises BadRequest for too many variables."""
+    names = [name for name in dict.fromkeys(query) if name.startswith(_VARIABLE_PREFIX) and name != _VARIABLE_PREFIX]
+    if len(names) > _MAX_VARIABLES:
+        raise BadRequest(f"the query sets {len(names)} variables (var-…); set at most {_MAX_VARIABLES}")
+    return {name.removeprefix(_VARIABLE_PREFIX): query.getall(name) for name in names}
 
 
 def _parse_number(name: str, value: str) -> float:
@@ -127,8 +149,11 @@ _PARAMETER_DESCRIPTIONS: Final = {
     "width": "pixels, 200 to 3000, by default 1000",
     "height": "pixels; by default, and for -1, as many as the panels take",
     "theme": "light or dark (the default)",
-    "format": "png (the default) or svg",
+    "format": "png (the default), svg, or json: a report on what was drawn, without a picture",
     "scale": "pixels of a PNG for each pixel of the picture, 1 to 3",
     "panelId": "the one panel to draw, such as 4 or panel-4",
     "title": "a title instead of the dashboard's",
+    "tz": "time zone of the axes and of times such as now/d; by default the dashboard's own",
+    "rows": "expanded to draw the panels of collapsed rows, too",
+    "var-name": "a value of the variable with that name; repeat it for several values",
 }

@@ -1,8 +1,8 @@
 """Times as requests write them: epoch milliseconds, a duration before now, or date math.
 
 Date math, such as ``now-6h`` and ``2014-05-30||/w``, is Grafana's: ``now``, or an ISO 8601 date and ``||``, then any
-number of steps such as ``+2d``, ``-M`` and ``/w``. Fiscal years start in January, weeks on Monday. Times without a zone
-are UTC.
+number of steps such as ``+2d``, ``-M`` and ``/w``. Fiscal years start in January. Dates without a zone are UTC; steps use the
+time zone of ``now``.
 """
 
 import calendar
@@ -27,6 +27,7 @@ _FIXED_UNITS = {
     "s": timedelta(seconds=1),
     "ms": timedelta(milliseconds=1),
 }
+_CLOCK_UNITS = frozenset({"h", "H", "m", "s", "ms"})
 _MONTHS_OF_UNIT = {"y": 12, "fy": 12, "Q": 3, "fQ": 3, "M": 1}
 _WORKDAYS_PER_WEEK = 5
 
@@ -39,17 +40,17 @@ class TimeRange:
     end: datetime
 
 
-def parse_time_range(start: str, end: str, now: datetime) -> TimeRange:
+def parse_time_range(start: str, end: str, now: datetime, week_start: int = calendar.MONDAY) -> TimeRange:
     """Return the range between two times in any notation. Rounding (``/d``) is down for ``start`` and up for ``end``.
 
-    Rounding up gives the last millisecond of the unit. Raises BadRequest with a cause for each invalid field, ``from`` or
-    ``to``.
+    Rounding up gives the last millisecond of the unit. ``week_start`` is the first day of a week. Raises BadRequest with a
+    cause for each invalid field, ``from`` or ``to``.
     """
     causes = []
     times = []
     for name, value in (("from", start), ("to", end)):
         try:
-            times.append(_parse_time(value.strip(), now, round_up=name == "to"))
+            times.append(_parse_time(value.strip(), now, round_up=name == "to", week_start=week_start))
         except (ValueError, OverflowError):
             advice = "give epoch milliseconds, a duration before now such as 5m, an ISO 8601 time, or date math such as now-6h"
             causes.append(Cause(name, "FieldValueInvalid", f"{name} {value[:80]!r} is not a time; {advice}"))
@@ -61,16 +62,16 @@ def parse_time_range(start: str, end: str, now: datetime) -> TimeRange:
     return TimeRange(times[0], times[1])
 
 
-def _parse_time(value: str, now: datetime, *, round_up: bool) -> datetime:
+def _parse_time(value: str, now: datetime, *, round_up: bool, week_start: int) -> datetime:
     # Four digits are a year: as milliseconds they would be one of the first ten seconds of 1970.
     if re.fullmatch(r"-?\d{1,18}", value, re.ASCII) and len(value) != 4:
         return _EPOCH + timedelta(milliseconds=int(value))
     if value.startswith("now"):
-        return _apply_steps(now, value[3:], round_up=round_up)
+        return _apply_steps(now, value[3:], round_up=round_up, week_start=week_start)
     if durations := _consecutive_matches(_DURATION, value):
         return _before(now, durations)
     date, _, steps = value.partition("||")
-    return _apply_steps(_parse_date(date), steps, round_up=round_up)
+    return _apply_steps(_parse_date(date), steps, round_up=round_up, week_start=week_start)
 
 
 def _consecutive_matches(pattern: re.Pattern[str], value: str) -> list[re.Match[str]]:
@@ -99,17 +100,20 @@ def _parse_date(value: str) -> datetime:
     return datetime.fromisoformat(f"{date}T{time}{zone or 'Z'}")
 
 
-def _apply_steps(instant: datetime, steps: str, *, round_up: bool) -> datetime:
+def _apply_steps(instant: datetime, steps: str, *, round_up: bool, week_start: int) -> datetime:
     matches = _consecutive_matches(_STEP, steps)
     if steps and not matches:
         raise ValueError("unknown steps")
     for sign, count, unit, rounding_unit in (match.groups() for match in matches):
         signed_count = int(f"{sign or ''}{count or 1}")
-        instant = _rounded(instant, rounding_unit, up=round_up) if rounding_unit else _moved(instant, signed_count, unit)
+        instant = _rounded(instant, rounding_unit, week_start, up=round_up) if rounding_unit else _moved(instant, signed_count, unit)
     return instant
 
 
 def _moved(instant: datetime, count: int, unit: str) -> datetime:
+    if unit in _CLOCK_UNITS:
+        # Arithmetic in a zone would ignore that its offset changes.
+        return (instant.astimezone(UTC) + count * _FIXED_UNITS[unit]).astimezone(instant.tzinfo)
     if unit in _FIXED_UNITS:
         return instant + count * _FIXED_UNITS[unit]
     if unit == "b":
@@ -144,12 +148,12 @@ def _is_weekend(instant: datetime) -> bool:
     return instant.weekday() >= _WORKDAYS_PER_WEEK
 
 
-def _rounded(instant: datetime, unit: str, *, up: bool) -> datetime:
-    start = _start_of(instant, unit)
+def _rounded(instant: datetime, unit: str, week_start: int, *, up: bool) -> datetime:
+    start = _start_of(instant, unit, week_start)
     return _moved(start, 1, unit) - timedelta(milliseconds=1) if up else start
 
 
-def _start_of(instant: datetime, unit: str) -> datetime:
+def _start_of(instant: datetime, unit: str, week_start: int) -> datetime:
     if unit == "s":
         return instant.replace(microsecond=0)
     if unit == "m":
@@ -159,7 +163,7 @@ def _start_of(instant: datetime, unit: str) -> datetime:
     day = instant.replace(hour=0, minute=0, second=0, microsecond=0)
     match unit:
         case "w":
-            return day - timedelta(days=day.weekday())
+            return day - timedelta(days=(day.weekday() - week_start) % 7)
         case "M":
             return day.replace(day=1)
         case "Q" | "fQ":

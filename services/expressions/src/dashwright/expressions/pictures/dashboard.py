@@ -8,30 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of, string_of
-from dashwright.expressions.pictures.variables import Variables
+from dashwright.expressions.pictures.elements import elements_sections
+from dashwright.expressions.pictures.panel_targets import PanelTargets, read_targets
+from dashwright.expressions.pictures.placement import PlacedPanel, place
+from dashwright.expressions.pictures.sections import GridPosition, Section, classic_sections, number_of
+from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.variables.resolution import Resolution
+from dashwright.expressions.variables.scope import Scope, names_in
+from dashwright.expressions.variables.values import text_of
 
-COLUMNS: Final = 24
-# Bounds of positions, in rows of the grid.
-_MAX_TOP: Final = 10_000
-_MAX_HEIGHT: Final = 200
-_DEFAULT_HEIGHT: Final = 8
+#: The maximum number of panels that a picture draws.
+MAX_PANELS: Final = 60
 #: The panel type that replaced each old type.
 _CURRENT_TYPES: Final = {"graph": "timeseries", "singlestat": "stat", "table-old": "table", "grafana-singlestat-panel": "stat"}
-#: Levels of layouts in layouts. Deeper layouts are ignored.
-_MAX_DEPTH: Final = 8
-#: The panels in each row of an automatic grid, and their height in grid rows.
-_AUTO_COLUMNS: Final = 3
-_AUTO_HEIGHT: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class GridPosition:
-    """The position and size of a panel in columns and rows of the grid, which has 24 columns."""
-
-    x: int
-    y: int
-    width: int
-    height: int
+_MAX_ID: Final = 2**53
+#: The format of variables in titles.
+_TITLE_FORMAT: Final = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +38,11 @@ class Panel:
     defaults: Mapping[str, Any] = field(default_factory=dict)  #: Of the field configuration.
     overrides: Sequence[Mapping[str, Any]] = ()  #: Of the field configuration.
     targets: Sequence[Mapping[str, Any]] = ()
+    problem: str = ""  #: Why the targets cannot be run.
+    hint: str = ""  #: Which variables without a value may be the reason for a result without data.
+    interval: str = ""  #: The minimum interval of the panel.
+    max_data_points: int | None = None
+    transformations: Sequence[str] = ()  #: The ids of those that are active.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,57 +50,105 @@ class Dashboard:
     """A dashboard to draw."""
 
     title: str
-    panels: Sequence[Panel]
-    start: str  #: As stored, such as ``now-6h``.
-    end: str  #: As stored, such as ``now``.
+    panels: Sequence[Panel]  #: From top to bottom.
+    notices: Sequence[str] = ()  #: What is limited or not obeyed.
 
 
-def read_dashboard(spec: Mapping[str, Any]) -> Dashboard:
-    """Return the dashboard of a spec, with its panels from top to bottom."""
-    variables = Variables.from_spec(spec)
-    title = variables.interpolate(string_of(spec.get("title")))
-    has_layout = isinstance(spec.get("elements"), dict)
-    time = object_of(spec.get("timeSettings" if has_layout else "time"))
-    panels = _panels_of_layout(spec, variables) if has_layout else _panels_of_classic_spec(spec, variables)
-    sorted_panels = sorted(panels, key=lambda panel: (panel.position.y, panel.position.x))
-    return Dashboard(title, sorted_panels, string_of(time.get("from")) or "now-6h", string_of(time.get("to")) or "now")
+def read_sections(spec: Mapping[str, Any]) -> list[Section]:
+    """Return the sections of a spec."""
+    return elements_sections(spec) if isinstance(spec.get("elements"), dict) else classic_sections(spec)
 
 
-def number_of(value: Any) -> float | None:
-    """Return the finite number that a JSON number or string contains; None for any other value."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if abs(number) < float("inf") else None
+def time_settings(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings with the time range, ``from`` and ``to``, that a dashboard stores."""
+    return object_of(spec.get("timeSettings" if isinstance(spec.get("elements"), dict) else "time"))
 
 
-def _panels_of_classic_spec(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
-    # A panel without a position is below all panels before it.
-    bottom = 0
-    for panel in objects_of(spec.get("panels")):
-        position = _position(object_of(panel.get("gridPos")), bottom, ("x", "y", "w", "h"))
-        if panel.get("type") == "row":
-            position = GridPosition(0, position.y, COLUMNS, 1)
-        bottom = max(bottom, position.y + position.height)
-        yield _panel(panel, position, variables)
+def used_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]:
+    """Return the names of the variables that the title, the headings and the panels refer to."""
+    names = set(names_in(spec.get("title")))
+    for section in sections:
+        names.update(names_in(section.title))
+        repeats = [section.repeat, *(panel.repeat for panel in section.panels)]
+        names.update(repeat.variable for repeat in repeats if repeat)
+        for panel in section.panels:
+            names.update(names_in([panel.source.get(name) for name in _INTERPOLATED_MEMBERS]))
+    return names
 
 
-def _panel(panel: Mapping[str, Any], position: GridPosition, variables: Variables) -> Panel:
-    field_config = object_of(panel.get("fieldConfig"))
+_INTERPOLATED_MEMBERS: Final = ("title", "datasource", "targets", "options", "content", "interval")
+
+
+def read_dashboard(
+    spec: Mapping[str, Any],
+    resolution: Resolution | None = None,
+    catalog: Catalog | None = None,
+    *,
+    panel_id: int | None = None,
+    expanded: bool = False,
+) -> Dashboard:
+    """Return the dashboard of a spec, with its panels from top to bottom, or only the panel with an id.
+
+    Only the panels that one picture draws are complete; the others have their titles and positions.
+    """
+    resolution = resolution or Resolution(Scope())
+    catalog = catalog or Catalog()
+    sections = read_sections(spec)
+    placement = place(sections, resolution.scope, expanded=expanded or panel_id is not None)
+    placed = sorted(placement.panels, key=lambda panel: (panel.position.y, panel.position.x))
+    if panel_id is not None:
+        placed = [panel for panel in placed if _id_of(panel) == panel_id and panel.source.get("type") != "row"][:1]
+    sources = {text_of(panel.source.get("id")): panel.source for section in sections for panel in section.panels}
+    panels = [_panel(panel, sources, catalog, is_complete=index < MAX_PANELS) for index, panel in enumerate(placed)]
+    title = resolution.scope.interpolate(string_of(spec.get("title")), _TITLE_FORMAT)
+    return Dashboard(title, panels, [*resolution.notices, *placement.notices])
+
+
+def _id_of(panel: PlacedPanel) -> int:
+    number = number_of(panel.source.get("id")) or 0
+    return int(number) if abs(number) < _MAX_ID else 0
+
+
+def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalog: Catalog, *, is_complete: bool) -> Panel:
+    panel, scope = placed.source, placed.scope
     type_ = string_of(panel.get("type"))
+    title = scope.interpolate(string_of(panel.get("title")), _TITLE_FORMAT)
+    if placed.hidden_count:
+        title = f"{title} ({placed.hidden_count} {'panel' if placed.hidden_count == 1 else 'panels'})"
+    current_type = _CURRENT_TYPES.get(type_, type_)
+    if not is_complete:
+        return Panel(_id_of(placed), current_type, title, placed.position)
+    field_config = object_of(panel.get("fieldConfig"))
+    points = number_of(panel.get("maxDataPoints"))
+    found = PanelTargets() if current_type in ("row", "text") else read_targets(panel, sources, catalog, scope)
     return Panel(
-        id=int(number_of(panel.get("id")) or 0),
-        type=_CURRENT_TYPES.get(type_, type_),
-        title=variables.interpolate(string_of(panel.get("title"))),
-        position=position,
-        options=variables.interpolate_tree(_options(panel)),
+        id=_id_of(placed),
+        type=current_type,
+        title=title,
+        position=placed.position,
+        options=scope.interpolate_tree(_options(panel)),
         defaults=object_of(field_config.get("defaults")) or _legacy_defaults(panel),
         overrides=objects_of(field_config.get("overrides")),
-        targets=[_target(target, panel.get("datasource"), variables) for target in objects_of(panel.get("targets"))],
+        targets=found.targets,
+        problem=found.problem,
+        hint=_hint(panel, scope),
+        interval=scope.interpolate(string_of(panel.get("interval"))),
+        max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,
+        transformations=tuple(_transformations(panel)),
     )
+
+
+def _hint(panel: Mapping[str, Any], scope: Scope) -> str:
+    """Return which variables in the targets have no value."""
+    names = dict.fromkeys(names_in(panel.get("targets")))
+    empty = [name for name in names if (value := scope.values.get(name)) and not any(value.values) and value.custom_all is None]
+    return f"no value of {', '.join(f'${name}' for name in empty[:3])}" if empty else ""
+
+
+def _transformations(panel: Mapping[str, Any]) -> Iterator[str]:
+    for transformation in objects_of(panel.get("transformations")):
+        if transformation.get("disabled") is not True:
+            yield string_of(transformation.get("id")) or string_of(transformation.get("kind"))
 
 
 def _options(panel: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -118,88 +163,3 @@ def _legacy_defaults(panel: Mapping[str, Any]) -> Mapping[str, Any]:
     unit = panel.get("format") or (axes[0].get("format") if axes else None)
     settings = {"unit": unit, "decimals": panel.get("decimals")}
     return {name: value for name, value in settings.items() if value is not None}
-
-
-def _target(target: Mapping[str, Any], datasource: Any, variables: Variables) -> Mapping[str, Any]:
-    """Return the target, with the panel's data source if it has none of its own."""
-    if datasource is not None and not target.get("datasource"):
-        target = {**target, "datasource": datasource}
-    interpolated: Mapping[str, Any] = variables.interpolate_tree(target)
-    return interpolated
-
-
-def _position(source: Mapping[str, Any], default_y: int, names: tuple[str, str, str, str]) -> GridPosition:
-    """Return the position in ``source``, moved and shrunk to fit into the grid.
-
-    ``names`` are the keys of the column, the row, the width and the height. Without a row it is ``default_y``.
-    """
-    x, y, width, height = (number_of(source.get(name)) for name in names)
-    column = min(max(int(x or 0), 0), COLUMNS - 1)
-    return GridPosition(
-        column,
-        default_y if y is None else min(max(int(y), 0), _MAX_TOP),
-        min(max(int(width or COLUMNS // 2), 1), COLUMNS - column),
-        min(max(int(height or _DEFAULT_HEIGHT), 1), _MAX_HEIGHT),
-    )
-
-
-def _panels_of_layout(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
-    elements = object_of(spec.get("elements"))
-    for position, name in _positions(object_of(spec.get("layout")), 0, 0):
-        if position.height == 0:
-            yield Panel(0, "row", variables.interpolate(name), GridPosition(0, position.y, COLUMNS, 1))
-        elif isinstance(element := elements.get(name), dict):
-            yield _panel(_as_classic(object_of(element.get("spec"))), position, variables)
-
-
-def _positions(layout: Mapping[str, Any], top: int, depth: int) -> Iterator[tuple[GridPosition, str]]:
-    """Yield the position and name of each element below the grid row ``top``.
-
-    The heading of a row or tab has the height 0 and its title as name.
-    """
-    kind, spec = layout.get("kind"), object_of(layout.get("spec"))
-    if depth > _MAX_DEPTH:
-        return
-    if kind in ("RowsLayout", "TabsLayout"):
-        for section in objects_of(spec.get("rows" if kind == "RowsLayout" else "tabs")):
-            section_spec = object_of(section.get("spec"))
-            yield GridPosition(0, top, COLUMNS, 0), string_of(section_spec.get("title"))
-            top += 1
-            if section_spec.get("collapse") is True:
-                continue
-            section_elements = list(_positions(object_of(section_spec.get("layout")), top, depth + 1))
-            yield from section_elements
-            top = max([top, *(position.y + max(position.height, 1) for position, _ in section_elements)])
-        return
-    for index, item in enumerate(objects_of(spec.get("items"))):
-        item_spec = object_of(item.get("spec"))
-        width = COLUMNS // _AUTO_COLUMNS
-        row, column = divmod(index, _AUTO_COLUMNS)
-        automatic_position = GridPosition(column * width, row * _AUTO_HEIGHT, width, _AUTO_HEIGHT)
-        position = automatic_position if kind == "AutoGridLayout" else _position(item_spec, 0, ("x", "y", "width", "height"))
-        name = string_of(object_of(item_spec.get("element")).get("name"))
-        yield GridPosition(position.x, top + position.y, position.width, position.height), name
-
-
-def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an element's panel in the classic schema."""
-    viz_config = object_of(element.get("vizConfig"))
-    viz_spec = object_of(viz_config.get("spec"))
-    queries = objects_of(object_of(object_of(element.get("data")).get("spec")).get("queries"))
-    return {
-        "id": element.get("id"),
-        "title": element.get("title"),
-        "type": viz_config.get("group") or viz_config.get("kind"),
-        "options": viz_spec.get("options"),
-        "fieldConfig": viz_spec.get("fieldConfig"),
-        "targets": [_as_target(object_of(query.get("spec"))) for query in queries],
-    }
-
-
-def _as_target(query: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an element's query as a target of the classic schema."""
-    data_query = object_of(query.get("query"))
-    kind = data_query.get("group") or data_query.get("kind")
-    datasource_ref = object_of(data_query.get("datasource"))
-    datasource = query.get("datasource") or {"type": kind, **({"uid": datasource_ref["name"]} if "name" in datasource_ref else {})}
-    return {**object_of(data_query.get("spec")), "refId": query.get("refId"), "hide": query.get("hidden") is True, "datasource": datasource}

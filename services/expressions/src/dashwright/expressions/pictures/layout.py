@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.expressions.pictures.dashboard import COLUMNS, Panel
+from dashwright.expressions.pictures.dashboard import MAX_PANELS, Panel
+from dashwright.expressions.pictures.sections import COLUMNS
 
-MAX_PANELS: Final = 60
 #: Pixels of a row of the grid, and between two panels.
 _ROW_HEIGHT: Final = 30
 _GAP: Final = 8
 #: Pixels between the columns of a picture that is narrower than ``_NARROW_WIDTH``.
 _SMALL_GAP: Final = 2
 _NARROW_WIDTH: Final = 480
-#: Pixels of the dashboard's title, of the notice about omitted panels, and of a panel's title.
+#: Pixels of the dashboard's title, of one notice, and of a panel's title.
 _HEADER_HEIGHT: Final = 36
-_FOOTER_HEIGHT: Final = 24
+FOOTER_HEIGHT: Final = 24
 _TITLE_HEIGHT: Final = 26
+#: The maximum number of notices below the panels.
+MAX_NOTICES: Final = 6
 #: Pixels between the border of a panel and its content.
 INSET: Final = 2
 _SINGLE_PANEL_HEIGHT: Final = 500
@@ -57,23 +59,28 @@ class PictureLayout:
     header_height: int  #: For the dashboard's title; 0 without one.
     boxes: Sequence[Box]
     omitted_count: int = 0  #: The number of panels that are not drawn.
+    notices: Sequence[str] = ()  #: The lines below the panels.
 
 
-def lay_out(panels: Sequence[Panel], width: int, height: int | None, *, is_single_panel: bool) -> PictureLayout:
+def lay_out(
+    panels: Sequence[Panel], width: int, height: int | None, *, is_single_panel: bool, notices: Sequence[str] = ()
+) -> PictureLayout:
     """Return the layout of a picture of ``width`` by ``height`` pixels. By default a dashboard's picture is as high as its panels.
 
     A single panel fills the picture. In a dashboard, panels beyond the first ``MAX_PANELS`` and panels below ``height`` are omitted.
     """
     if is_single_panel:
         picture_height = height or _SINGLE_PANEL_HEIGHT
-        return PictureLayout(width, picture_height, 0, [Box(panels[0], 0, 0, width, picture_height)])
+        return PictureLayout(width, picture_height, 0, [Box(panels[0], 0, 0, width, picture_height)], notices=notices[:1])
     gap = _GAP if width >= _NARROW_WIDTH else _SMALL_GAP
     column_width = (width - gap * (COLUMNS + 1)) / COLUMNS
     boxes = [_box(panel, row, column_width, gap) for panel, row in zip(panels, _compacted_rows(panels), strict=True)]
     visible_boxes = [box for box in boxes[:MAX_PANELS] if height is None or box.y < height]
     omitted_count = len(boxes) - len(visible_boxes)
-    bottom = max([_HEADER_HEIGHT, *(box.y + box.height for box in visible_boxes)]) + _GAP + (_FOOTER_HEIGHT if omitted_count else 0)
-    return PictureLayout(width, int(bottom) if height is None else height, _HEADER_HEIGHT, visible_boxes, omitted_count)
+    omission = [f"{omitted_count} more panels are not shown"] if omitted_count else []
+    lines = [*notices[: MAX_NOTICES - 1], *omission]
+    bottom = max([_HEADER_HEIGHT, *(box.y + box.height for box in visible_boxes)]) + _GAP + FOOTER_HEIGHT * len(lines)
+    return PictureLayout(width, int(bottom) if height is None else height, _HEADER_HEIGHT, visible_boxes, omitted_count, lines)
 
 
 def _box(panel: Panel, row: int, column_width: float, gap: int) -> Box:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of, string_of
-from dashwright.expressions.pictures.dashboard import Panel, number_of
+from dashwright.expressions.pictures.dashboard import Panel
+from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import PlotSeries
 from dashwright.expressions.pictures.theme import PALETTE, Theme, colour_of
 from dashwright.expressions.pictures.units import Unit, unit_of

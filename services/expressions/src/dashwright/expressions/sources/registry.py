@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from dashwright.common.database.pool import Database
@@ -13,6 +13,7 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.stores import data_sources
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 from dashwright.expressions.sources.source import Source
 from dashwright.expressions.sources.testdata import source as testdata
 
@@ -40,6 +41,10 @@ class SourceRecords(Protocol):
         """Return the uid of the data source with that name, or None."""
         ...
 
+    async def entries(self, org_id: int) -> Sequence[CatalogEntry]:
+        """Return all data sources of an organization, by name."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class DataSource:
@@ -61,6 +66,10 @@ class SourceResolver(Protocol):
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> Sequence[DataSource | DashwrightError]:
         """Return the data source of each query, or the error if it cannot be found."""
+        ...
+
+    async def catalog(self, context: QueryContext) -> Catalog:
+        """Return the data sources of the caller's organization."""
         ...
 
 
@@ -88,6 +97,13 @@ class SourceRegistry:
         references = [_reference(query) for query in queries]
         data_sources = {reference: await self._find(*reference, context) for reference in dict.fromkeys(references)}
         return [data_sources[reference] for reference in references]
+
+    async def catalog(self, context: QueryContext) -> Catalog:
+        """Return the data sources of the caller's organization, with whether the caller may query them."""
+        if self._records is None:
+            return Catalog()
+        entries = await self._records.entries(context.org_id)
+        return Catalog([replace(entry, can_query=context.may_query(entry.uid)) for entry in entries])
 
     async def _find(self, source_type: str, uid: str, context: QueryContext) -> DataSource | DashwrightError:
         if source_type in BUILT_IN:
@@ -184,3 +200,18 @@ class StoredRecords:
         async with self._database.connection() as connection:
             record = await data_sources.get(connection, org_id, name=name)
         return None if record is None else record.uid
+
+    async def entries(self, org_id: int) -> Sequence[CatalogEntry]:
+        """Return all data sources of an organization, by name."""
+        async with self._database.connection() as connection:
+            stored = await data_sources.list_all(connection, org_id)
+        return [
+            CatalogEntry(
+                source.uid,
+                source.name,
+                source.fields.type,
+                is_default=source.fields.is_default,
+                scrape_interval=str(source.fields.json_data.get("timeInterval") or ""),
+            )
+            for source in stored
+        ]

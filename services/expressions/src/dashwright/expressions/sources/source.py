@@ -34,6 +34,10 @@ class Source(Protocol):
         """Return a message for users that the source works. Raises the same errors as ``query``."""
         ...
 
+    async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
+        """Return the values and texts that the query of a dashboard's variable selects. Raises the same errors as ``query``."""
+        raise BadRequest("this type of data source serves no queries of variables")
+
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
         """Return a key that is equal for queries with equal results. Sources that round the time range override it.
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import string_of
-from dashwright.expressions.pictures.dashboard import number_of
 from dashwright.expressions.pictures.panels import vega
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.series import PlotSeries, downsampled, points_per_series, series_of
+from dashwright.expressions.pictures.sections import number_of
+from dashwright.expressions.pictures.series import PlotSeries, downsampled, downsampled_stack, points_per_series, series_of
 from dashwright.expressions.pictures.style import TRANSPARENT, Style, display_name, series_colours, style_of
 
 _INTERPOLATIONS: Final = {"smooth": "monotone", "stepBefore": "step-before", "stepAfter": "step-after"}
@@ -32,13 +32,14 @@ def draw(props: PanelProps) -> PanelDrawing:
     styles = [style_of(props.panel, props.theme, series) for series in all_series]
     visible_pairs = [(series, style) for series, style in zip(all_series, styles, strict=True) if style.custom.get("hideFrom") is not True]
     point_limit = points_per_series(int(props.width), len(visible_pairs))
-    visible_series = [downsampled(series, point_limit) for series, _ in visible_pairs]
-    names = [display_name(style, series) for series, style in visible_pairs]
     # The series share axes and a mark, so the settings of the first one apply to all.
     first_style = styles[0]
+    is_stacked = first_style.custom_string("stacking", "mode") in ("normal", "percent")
+    found = [series for series, _ in visible_pairs]
+    visible_series = downsampled_stack(found, point_limit) if is_stacked else [downsampled(series, point_limit) for series in found]
+    names = [display_name(style, series) for series, style in visible_pairs]
     as_lines = first_style.custom.get("drawStyle") not in ("bars", "points")
     colours = vega.colours(props, names, series_colours([style for _, style in visible_pairs]), as_lines=as_lines)
-    is_stacked = first_style.custom_string("stacking", "mode") in ("normal", "percent")
     y, value_range = _y_encoding(first_style, visible_series, is_stacked=is_stacked, props=props)
     encoding = {"x": _x_encoding(props), "y": y, "color": colours}
     series_layer = _series_layer(first_style, visible_series, names, encoding, is_stacked=is_stacked, width=props.width)

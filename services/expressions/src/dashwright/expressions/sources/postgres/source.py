@@ -24,6 +24,7 @@ from dashwright.expressions.sources.postgres.errors import STATEMENT_ERRORS, sta
 from dashwright.expressions.sources.postgres.guard import check_statement
 from dashwright.expressions.sources.postgres.lexing import without_trailing_comments
 from dashwright.expressions.sources.postgres.macros import Fill, MacroContext, expand
+from dashwright.expressions.sources.postgres.variable_options import options_of
 from dashwright.expressions.sources.source import Source
 
 TYPES: Final = POSTGRESQL.names
@@ -85,6 +86,13 @@ class Postgres(Source):
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
         """Return the expanded statement, so that queries whose macros yield the same SQL share a result."""
         return self._prepare(query, time_range)
+
+    async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
+        """Return the rows of a statement: the columns ``__value`` and ``__text``, or the values of all columns."""
+        reference = {"type": POSTGRESQL.id, "uid": self._record.uid}
+        query = SourceQuery.model_validate({"refId": "A", "datasource": reference, "rawSql": text, "format": "table"})
+        frames = await self.query(query, time_range, limits)
+        return options_of(frames[0]) if frames else []
 
     async def health(self) -> str:
         """Return a success message if the connection works. Raises the same errors as ``query``."""

@@ -20,6 +20,7 @@ from dashwright.expressions.sources.privacy import confidential_errors
 from dashwright.expressions.sources.prometheus import steps
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery, read_query
 from dashwright.expressions.sources.prometheus.response import PrometheusResponse, frames_of, parse_response
+from dashwright.expressions.sources.prometheus.variable_queries import variable_request
 from dashwright.expressions.sources.source import Source
 
 TYPE: Final = PROMETHEUS.id
@@ -58,6 +59,18 @@ class Prometheus(Source):
         meta = dict(frames[0].meta or {})
         notices = [*meta.get("notices", ()), *({"severity": "info", "text": notice} for notice in prometheus_query.notices)]
         return with_first_meta(frames, {**meta, "notices": notices})
+
+    async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
+        """Return what a query of a variable selects, such as ``label_values(up, job)``."""
+        request = variable_request(text, time_range)
+        with confidential_errors():
+            response = await self._http.request(self._record, request.method or self._method, request.path, request.parameters, limits)
+        if response.status != _OK:
+            self._parse(response)
+        is_large = len(response.body) > _MAX_BYTES_ON_LOOP
+        read = partial(request.read, response.body)
+        values = await asyncio.get_running_loop().run_in_executor(self._threads, read) if is_large else read()
+        return [(value, value) for value in values]
 
     async def health(self) -> str:
         """Return a success message if the API works. Raises the same errors as ``query``."""

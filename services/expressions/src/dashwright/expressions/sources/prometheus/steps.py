@@ -14,7 +14,7 @@ SECOND: Final = 1000 * MILLISECOND
 _MINUTE: Final = 60 * SECOND
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
-_YEAR: Final = 365 * _DAY
+YEAR: Final = 365 * _DAY
 
 #: The default scrape interval of targets.
 DEFAULT_SCRAPE_INTERVAL: Final = 15 * SECOND
@@ -26,7 +26,7 @@ _MAX_POINTS: Final = 11_000
 _DEFAULT_POINTS: Final = 1500
 
 #: Upper bounds, each with the duration to which durations up to the bound are rounded (Grafana's table).
-_ROUNDED_DURATIONS: Final = (
+ROUNDED_DURATIONS: Final = (
     (10 * MILLISECOND, MILLISECOND),
     (15 * MILLISECOND, 10 * MILLISECOND),
     (35 * MILLISECOND, 20 * MILLISECOND),
@@ -57,7 +57,7 @@ _ROUNDED_DURATIONS: Final = (
     (21 * _DAY, 7 * _DAY),
     (42 * _DAY, 30 * _DAY),
 )
-_UPPER_BOUNDS: Final = [bound for bound, _ in _ROUNDED_DURATIONS]
+_UPPER_BOUNDS: Final = [bound for bound, _ in ROUNDED_DURATIONS]
 
 
 def parse_interval(interval: str) -> int:
@@ -69,7 +69,7 @@ def parse_interval(interval: str) -> int:
 def round_duration(duration: int) -> int:
     """Return the duration rounded to a usual one, such as 1, 2, 5, 10, 15, 20 or 30 seconds."""
     index = bisect_left(_UPPER_BOUNDS, duration)
-    return _ROUNDED_DURATIONS[index][1] if index < len(_ROUNDED_DURATIONS) else _YEAR
+    return ROUNDED_DURATIONS[index][1] if index < len(ROUNDED_DURATIONS) else YEAR
 
 
 def step(range_length: int, min_step: int, max_points: int) -> int:
@@ -89,7 +89,7 @@ def rate_interval(interval: int, scrape_interval: int) -> int:
 
 def format_brief(duration: int) -> str:
     """Return the duration rounded down to its largest unit: 90 seconds are ``1m``."""
-    for unit, name in ((_YEAR, "y"), (_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m"), (SECOND, "s")):
+    for unit, name in ((YEAR, "y"), (_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m"), (SECOND, "s")):
         if duration >= unit:
             return f"{duration // unit}{name}"
     return f"{max(1, duration // MILLISECOND)}ms"

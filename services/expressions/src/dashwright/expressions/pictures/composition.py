@@ -1,0 +1,72 @@
+"""Composition of a picture: the title, the panels with their borders, and the notices become one SVG."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from typing import Final
+
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.pictures import svg
+from dashwright.expressions.pictures.layout import FOOTER_HEIGHT, INSET, Box, PictureLayout
+from dashwright.expressions.pictures.theme import Theme
+
+_TITLE_SIZE: Final = 13.0
+_NOTE_SIZE: Final = 11.0
+#: The part of a panel's heading that a note may take.
+_NOTE_SHARE: Final = 0.6
+_HEADING_SIZE: Final = 18.0
+_SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
+_XLINK_NAMESPACE: Final = "http://www.w3.org/1999/xlink"
+ET.register_namespace("", _SVG_NAMESPACE)
+ET.register_namespace("xlink", _XLINK_NAMESPACE)
+
+
+def compose(layout: PictureLayout, contents: Sequence[str], notes: Sequence[str], theme: Theme, title: str, time_range: TimeRange) -> str:
+    """Return the SVG of a picture from the SVG of each panel's content, and from the notes that panels have."""
+    elements = [svg.rectangle(0, 0, layout.width, layout.height, theme.canvas)]
+    if layout.header_height:
+        range_text = f"{time_range.start:%Y-%m-%d %H:%M} to {time_range.end:%Y-%m-%d %H:%M} {time_range.end:%Z}"
+        title_width = layout.width - 24 - svg.text_width(range_text, 11) - 16
+        elements.append(
+            svg.text_element(svg.truncated(title, _HEADING_SIZE, title_width), 12, 26, size=_HEADING_SIZE, colour=theme.text, bold=True)
+        )
+        elements.append(svg.text_element(range_text, layout.width - 12, 25, size=11, colour=theme.muted, anchor="end"))
+    for box, content, note in zip(layout.boxes, contents, notes, strict=True):
+        elements.append(_panel_with_border(box, content, note, theme))
+    for index, notice in enumerate(reversed(layout.notices)):
+        visible_notice = svg.truncated(notice, 12, layout.width - 24)
+        y = layout.height - 9 - index * FOOTER_HEIGHT
+        elements.append(svg.text_element(visible_notice, layout.width / 2, y, size=12, colour=theme.muted, anchor="middle"))
+    return svg.document(elements, layout.width, layout.height)
+
+
+def _panel_with_border(box: Box, content: str, note: str, theme: Theme) -> str:
+    """Return the SVG of a panel: its content with a border and its title, or only the title if the panel is the heading of a row."""
+    title = box.panel.title
+    if box.panel.type == "row":
+        visible_title = svg.truncated(title, 14, box.width - 16)
+        return svg.text_element(visible_title, box.x + 4, box.y + box.height / 2 + 5, size=14, colour=theme.text, bold=True)
+    border = svg.rectangle(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1, theme.panel, border=theme.border, radius=3)
+    width, height = box.content_size
+    heading = ""
+    if box.has_title:
+        visible_note = svg.truncated(note, _NOTE_SIZE, (box.width - 20) * _NOTE_SHARE) if note else ""
+        note_width = svg.text_width(visible_note, _NOTE_SIZE) + 8 if note else 0
+        visible_title = svg.truncated(title, _TITLE_SIZE, box.width - 20 - note_width)
+        heading = svg.text_element(visible_title, box.x + 10, box.y + 19, size=_TITLE_SIZE, colour=theme.text, bold=True)
+        if note:
+            heading += svg.text_element(visible_note, box.x + box.width - 10, box.y + 19, size=_NOTE_SIZE, colour=theme.muted, anchor="end")
+    return border + heading + svg.nested([content], box.x + INSET, box.y + box.height - height - INSET, width, height)
+
+
+def with_unique_ids(chart: bytes, prefix: str) -> str:
+    """Return the SVG of a chart with a prefix on its ids, which must be unique in a picture. Raises ET.ParseError."""
+    root = ET.fromstring(chart)  # noqa: S314 (the drawing library wrote it: it declares no entities)
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            if name == "id":
+                element.set(name, prefix + value)
+            elif value.startswith("url(#"):
+                element.set(name, f"url(#{prefix}{value[5:]}")
+            elif name in ("href", f"{{{_XLINK_NAMESPACE}}}href"):
+                element.set(name, f"#{prefix}{value[1:]}" if value.startswith("#") else "")
+    return ET.tostring(root, encoding="unicode")

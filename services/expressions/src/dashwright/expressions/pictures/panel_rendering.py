@@ -1,0 +1,171 @@
+"""Rendering of the panels of a picture: runs their queries and draws the results, or the reason why there is no drawing."""
+
+import asyncio
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from typing import Any, Final
+
+import orjson
+import structlog
+
+from dashwright.common.errors import DashwrightError, DeadlineExceeded
+from dashwright.common.models.data_source_types import PROMETHEUS
+from dashwright.common.models.query_context import QueryContext
+from dashwright.expressions import queries
+from dashwright.expressions.engine.frame import FieldType, Frame
+from dashwright.expressions.engine.memory import Reservation
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.formats.response import client_message
+from dashwright.expressions.pictures.composition import with_unique_ids
+from dashwright.expressions.pictures.dashboard import Panel
+from dashwright.expressions.pictures.layout import Box
+from dashwright.expressions.pictures.outcomes import PanelOutcome, State, left_out
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITHOUT_QUERIES, text
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.plotter import NotDrawn, Plotter
+from dashwright.expressions.pictures.series import MAX_POINTS
+from dashwright.expressions.pictures.theme import Theme
+from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.variables.builtin import milliseconds
+from dashwright.expressions.variables.intervals import interval_of, minimum_of
+
+_log = structlog.get_logger()
+
+#: Panels of one picture whose queries run concurrently.
+_CONCURRENT_PANELS: Final = 4
+#: Seconds before the deadline that are reserved for composing the picture. A panel that is not drawn by then shows a message.
+_COMPOSITION_SECONDS: Final = 6.0
+#: The minimum of ``maxDataPoints`` of a query, for panels that are very narrow.
+_MIN_REQUESTED_POINTS: Final = 100
+_MIN_INTERVAL_MS: Final = 1_000
+_NANOS_PER_MILLISECOND: Final = 1_000_000
+_DEFAULT_SCRAPE_INTERVAL: Final = "15s"
+_ERROR_COLOUR: Final = "#e02f44"
+_NO_DATA: Final = "No data"
+
+
+@dataclass(frozen=True, slots=True)
+class RenderContext:
+    """The inputs that all panels of a picture share."""
+
+    theme: Theme
+    time_range: TimeRange
+    zone: tzinfo
+    query: QueryContext
+    settings: queries.QuerySettings
+    catalog: Catalog
+    plotter: Plotter | None  #: None to leave out the drawing of charts, if only the outcomes are wanted.
+    deadline: float  #: A time of ``time.monotonic``.
+
+
+class PanelRenderer:
+    """Renders the panels of one picture."""
+
+    def __init__(self, context: RenderContext) -> None:
+        self._context = context
+        self._slots = asyncio.Semaphore(_CONCURRENT_PANELS)
+        # Axes are in UTC, so that times are moved by the offset of the zone.
+        offset = context.time_range.end.astimezone(context.zone).utcoffset()
+        self._offset_ms = int(offset.total_seconds() * 1000) if offset else 0
+
+    async def render_all(self, boxes: Sequence[Box]) -> list[PanelOutcome]:
+        """Return the outcome of each panel, in the order of ``boxes``."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._render(index, box)) for index, box in enumerate(boxes)]
+        return [task.result() for task in tasks]
+
+    async def _render(self, index: int, box: Box) -> PanelOutcome:
+        """Return the SVG of a panel's content, or of a message. ``index`` makes the ids of its elements unique."""
+        time_range = self._context.time_range
+        start, end = (milliseconds(time) + self._offset_ms for time in (time_range.start, time_range.end))
+        props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end)
+        try:
+            async with self._slots:
+                drawing, problems = await self._draw(props)
+                content = "".join(drawing.elements)
+                if drawing.chart is not None and self._context.plotter:
+                    chart = await self._context.plotter.chart(drawing.chart, self._context.deadline - _COMPOSITION_SECONDS)
+                    content = await asyncio.to_thread(with_unique_ids, chart, f"p{index}-")
+            problems = [*problems, *left_out(box.panel)]
+            return PanelOutcome(content, State.PARTIAL if problems else State.DRAWN, "; ".join(problems))
+        except NothingToDraw as reason:
+            return self._message(props, reason.message, State.ERROR if reason.is_error else State.NO_DATA)
+        except DeadlineExceeded:
+            return self._message(props, "Not drawn in time", State.ERROR)
+        except (NotDrawn, ET.ParseError) as error:
+            _log.warning("panel_not_drawn", type=box.panel.type[:80], reason=str(error))
+            return self._message(props, "This panel could not be drawn", State.ERROR)
+
+    def _message(self, props: PanelProps, message: str, state: State) -> PanelOutcome:
+        if state is State.NO_DATA and props.panel.type not in DRAW_FUNCTIONS:
+            state = State.UNSUPPORTED
+        colour = _ERROR_COLOUR if state is State.ERROR else self._context.theme.muted
+        return PanelOutcome("".join(text.message(props, message, colour).elements), state, message, is_message=True)
+
+    async def _draw(self, props: PanelProps) -> tuple[PanelDrawing, list[str]]:
+        """Return the drawing of a panel, and the errors of queries that it lacks. Raises NothingToDraw."""
+        panel = props.panel
+        draw_panel = DRAW_FUNCTIONS.get(panel.type)
+        if draw_panel is None:
+            raise NothingToDraw("" if panel.type == "row" else f"{panel.type or 'unknown'}: not drawn in pictures")
+        if panel.type in WITHOUT_QUERIES:
+            return draw_panel(props), []
+        if panel.problem:
+            raise NothingToDraw(panel.problem, is_error=True)
+        with self._context.settings.memory.reservation(self._context.query.org_id) as memory:
+            frames, errors = await self._frames(panel, int(props.width), memory)
+            props = replace(props, frames=frames)
+            return await asyncio.to_thread(draw_panel, props), errors
+
+    async def _frames(self, panel: Panel, width: int, memory: Reservation) -> tuple[list[Frame], list[str]]:
+        """Return the frames of the panel's queries, and the errors of those that failed.
+
+        Raises NothingToDraw with the first error if no query has a result.
+        """
+        if not panel.targets:
+            raise NothingToDraw(_NO_DATA)
+        points = min(max(panel.max_data_points or width, _MIN_REQUESTED_POINTS), MAX_POINTS)
+        time_range = self._context.time_range
+        body = {
+            "from": str(milliseconds(time_range.start)),
+            "to": str(milliseconds(time_range.end)),
+            "queries": [self._query(target, panel, points) for target in panel.targets],
+        }
+        try:
+            document = orjson.dumps(body)
+        except orjson.JSONEncodeError as error:
+            raise NothingToDraw(f"the queries cannot be read: {error}", is_error=True) from error
+        try:
+            evaluation = await queries.evaluate(document, self._context.query, self._context.settings, memory)
+        except DashwrightError as error:
+            raise NothingToDraw(client_message(error), is_error=True) from error
+        frames = [frame for result in evaluation.results.values() for frame in result.frames]
+        errors = [client_message(result.error) for result in evaluation.results.values() if result.error]
+        if errors and not frames:
+            raise NothingToDraw(errors[0], is_error=True)
+        if not any(frame.row_count for frame in frames):
+            raise NothingToDraw(f"{_NO_DATA} ({panel.hint})" if panel.hint else _NO_DATA)
+        return [self._in_zone(frame) for frame in frames], errors
+
+    def _query(self, target: Any, panel: Panel, points: int) -> dict[str, Any]:
+        """Return the query of a target, by default with an interval and a number of points that fit the panel."""
+        length = milliseconds(self._context.time_range.end) - milliseconds(self._context.time_range.start)
+        minimum = minimum_of(panel.interval, self._scrape_interval(target))
+        interval_ms = interval_of(length * _NANOS_PER_MILLISECOND, points, minimum) // _NANOS_PER_MILLISECOND
+        return {"intervalMs": max(_MIN_INTERVAL_MS, interval_ms), "maxDataPoints": points, **target}
+
+    def _scrape_interval(self, target: Any) -> str:
+        """Return the scrape interval of the data source of a target; empty if it has none."""
+        datasource = target.get("datasource")
+        entry = self._context.catalog.find(str(datasource.get("uid"))) if isinstance(datasource, dict) else None
+        return (entry.scrape_interval or _DEFAULT_SCRAPE_INTERVAL) if entry and entry.type == PROMETHEUS.id else ""
+
+    def _in_zone(self, frame: Frame) -> Frame:
+        """Return the frame with its times moved to the time zone of the picture."""
+        if not self._offset_ms:
+            return frame
+        offset = self._offset_ms * _NANOS_PER_MILLISECOND
+        fields = [replace(field, values=field.values + offset) if field.type is FieldType.TIME else field for field in frame.fields]
+        return Frame(fields, frame.name, frame.ref_id, frame.meta)

@@ -1,0 +1,88 @@
+"""Targets of panels with the data sources that they mean, and with their variables interpolated."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dashwright.common.json_shapes import object_of, objects_of
+from dashwright.common.models.values import EXPRESSION_UIDS
+from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.variables.formats import DEFAULT
+from dashwright.expressions.variables.references import DASHBOARD, MIXED, parts_of, query_format, query_member, resolve_reference
+from dashwright.expressions.variables.scope import Scope, names_in
+from dashwright.expressions.variables.values import text_of
+
+_EXPRESSION_TYPE: Final = "__expr__"
+
+
+@dataclass(frozen=True, slots=True)
+class PanelTargets:
+    """The targets of a panel, or the problem that keeps them from being run."""
+
+    targets: Sequence[Mapping[str, Any]] = ()
+    problem: str = ""
+
+
+def read_targets(panel: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any]], catalog: Catalog, scope: Scope) -> PanelTargets:
+    """Return the targets of a panel. ``panels`` are all panels of the dashboard by id, whose data others may show."""
+    source, targets = panel.get("datasource"), objects_of(panel.get("targets"))
+    if parts_of(source, scope)[0] == DASHBOARD:
+        shared = panels.get(text_of(targets[0].get("panelId"))) if targets else None
+        if shared is None or parts_of(shared.get("datasource"), scope)[0] == DASHBOARD:
+            return PanelTargets(problem="the panel shows the data of another panel, which the dashboard does not have")
+        source, targets = shared.get("datasource"), objects_of(shared.get("targets"))
+    problems = [scope.problems[name] for name in dict.fromkeys(names_in([source, targets])) if name in scope.problems]
+    if problems:
+        return PanelTargets(problem="; ".join(problems[:3]))
+    resolved = list(_resolved(source, targets, catalog, scope))
+    problem = next((target for target in resolved if isinstance(target, str)), "")
+    return PanelTargets(problem=problem) if problem else PanelTargets(_with_distinct_ids(resolved))
+
+
+def _with_distinct_ids(targets: Sequence[Mapping[str, Any] | str]) -> list[Mapping[str, Any]]:
+    """Return the targets with a further id for each one whose refId is missing or used before."""
+    used: set[str] = set()
+    found = []
+    for index, target in enumerate(target for target in targets if not isinstance(target, str)):
+        ref_id = target.get("refId")
+        if not isinstance(ref_id, str) or not ref_id or ref_id in used:
+            ref_id = f"{ref_id or ''}#{index}"
+            target = {**target, "refId": ref_id}
+        used.add(ref_id)
+        found.append(target)
+    return found
+
+
+def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalog, scope: Scope) -> Iterator[Mapping[str, Any] | str]:
+    """Yield each target with its data source, or the problem of one that is not hidden.
+
+    All targets of a panel use the data source of the panel, unless it is mixed or unset.
+    """
+    uid = parts_of(source, scope)[0]
+    uses_own, shared = uid in (MIXED, ""), None if uid == MIXED else source
+    for target in targets:
+        if _is_expression(target):
+            yield scope.interpolate_tree(target)
+            continue
+        own = target.get("datasource")
+        reference = resolve_reference(own if uses_own and own else shared, catalog, scope)
+        if isinstance(reference, dict):
+            yield _interpolated(target, reference, scope)
+        elif target.get("hide") is not True:
+            yield reference
+
+
+def _interpolated(target: Mapping[str, Any], reference: Mapping[str, str], scope: Scope) -> Mapping[str, Any]:
+    """Return the target with values of variables: in its query in the format of the data source, elsewhere in the default."""
+    member, query_style = query_member(reference["type"]), query_format(reference["type"])
+    return {
+        **{name: scope.interpolate_tree(item, query_style if name == member else DEFAULT) for name, item in target.items()},
+        "datasource": dict(reference),
+    }
+
+
+def _is_expression(target: Mapping[str, Any]) -> bool:
+    source = target.get("datasource")
+    members = object_of(source)
+    uid = members.get("uid") if members else source
+    return members.get("type") == _EXPRESSION_TYPE or (isinstance(uid, str) and uid in EXPRESSION_UIDS)

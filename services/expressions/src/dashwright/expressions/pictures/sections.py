@@ -1,0 +1,139 @@
+"""Sections of dashboards: panels below the heading of a row, or above the first one.
+
+Invalid parts of a spec are ignored, because a stored dashboard may contain anything.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dashwright.common.json_shapes import object_of, objects_of, string_of
+
+COLUMNS: Final = 24
+# Bounds of positions, in rows of the grid.
+_MAX_TOP: Final = 10_000
+_MAX_HEIGHT: Final = 200
+_DEFAULT_HEIGHT: Final = 8
+_DEFAULT_PER_ROW: Final = 4
+#: Further panels of a dashboard are ignored.
+MAX_SOURCE_PANELS: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class GridPosition:
+    """The position and size of a panel in columns and rows of the grid, which has 24 columns."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The repetition of a panel or section for each value of a variable."""
+
+    variable: str
+    is_vertical: bool = False
+    per_row: int = _DEFAULT_PER_ROW
+
+    @staticmethod
+    def of(source: Mapping[str, Any], name: str) -> "Repeat | None":
+        """Return the repetition whose variable is the member ``name`` of ``source``, or None."""
+        variable = string_of(source.get(name))
+        direction = source.get("repeatDirection") or source.get("direction")
+        per_row = number_of(source.get("maxPerRow"))
+        return Repeat(variable, direction == "v", min(max(int(per_row or _DEFAULT_PER_ROW), 1), COLUMNS)) if variable else None
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePanel:
+    """A panel as stored, in the classic schema."""
+
+    source: Mapping[str, Any]
+    position: GridPosition
+    repeat: Repeat | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Panels with the heading above them. Their positions are those in the dashboard."""
+
+    title: str = ""
+    panels: Sequence[SourcePanel] = field(default_factory=list)
+    has_heading: bool = False
+    is_collapsed: bool = False
+    repeat: Repeat | None = None
+    id: Any = None  #: The id of the panel that is the heading.
+
+
+def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
+    """Return the sections of a dashboard of the classic schema, from top to bottom."""
+    # A panel without a position is below all panels before it.
+    bottom, found = 0, []
+    for source in objects_of(spec.get("panels") or _panels_of_old_rows(spec))[:MAX_SOURCE_PANELS]:
+        source_panel = _source_panel(source, bottom)
+        bottom = max(bottom, source_panel.position.y + source_panel.position.height)
+        found.append(source_panel)
+    found.sort(key=lambda panel: (panel.position.y, panel.source.get("type") != "row", panel.position.x))
+    sections: list[tuple[dict[str, Any], list[SourcePanel]]] = [({}, [])]
+    for panel in found:
+        if panel.source.get("type") == "row":
+            hidden = [_source_panel(child, panel.position.y + 1) for child in objects_of(panel.source.get("panels"))[:MAX_SOURCE_PANELS]]
+            sections.append((dict(panel.source), sorted(hidden, key=lambda child: (child.position.y, child.position.x))))
+        else:
+            sections[-1][1].append(panel)
+    return [
+        Section(string_of(row.get("title")), panels, bool(row), row.get("collapsed") is True, Repeat.of(row, "repeat"), row.get("id"))
+        for row, panels in sections
+        if row or panels
+    ]
+
+
+def _panels_of_old_rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the panels of ``rows``, in which dashboards had their panels until schema 16, one below another."""
+    panels = []
+    top = 0
+    for row in objects_of(spec.get("rows")):
+        x = 0
+        for panel in objects_of(row.get("panels")):
+            width = min(max(int(number_of(panel.get("span")) or 12), 1), 12) * 2
+            if x + width > COLUMNS:
+                x, top = 0, top + _DEFAULT_HEIGHT
+            panels.append({**panel, "gridPos": {"x": x, "y": top, "w": width, "h": _DEFAULT_HEIGHT}})
+            x += width
+        top += _DEFAULT_HEIGHT
+    return panels
+
+
+def _source_panel(panel: Mapping[str, Any], default_y: int) -> SourcePanel:
+    position = read_position(object_of(panel.get("gridPos")), default_y, ("x", "y", "w", "h"))
+    if panel.get("type") == "row":
+        position = GridPosition(0, position.y, COLUMNS, 1)
+    return SourcePanel(panel, position, Repeat.of(panel, "repeat"))
+
+
+def number_of(value: Any) -> float | None:
+    """Return the finite number that a JSON number or string contains; None for any other value."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) < float("inf") else None
+
+
+def read_position(source: Mapping[str, Any], default_y: int, names: tuple[str, str, str, str]) -> GridPosition:
+    """Return the position in ``source``, moved and shrunk to fit into the grid.
+
+    ``names`` are the keys of the column, the row, the width and the height. Without a row it is ``default_y``.
+    """
+    x, y, width, height = (number_of(source.get(name)) for name in names)
+    column = min(max(int(x or 0), 0), COLUMNS - 1)
+    return GridPosition(
+        column,
+        default_y if y is None else min(max(int(y), 0), _MAX_TOP),
+        min(max(int(width or COLUMNS // 2), 1), COLUMNS - column),
+        min(max(int(height or _DEFAULT_HEIGHT), 1), _MAX_HEIGHT),
+    )

@@ -1,0 +1,67 @@
+"""The time range and the time zone of a picture, from its options and the settings of the dashboard."""
+
+import calendar
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.json_shapes import string_of
+from dashwright.common.models.pictures import PictureOptions
+from dashwright.expressions.engine.timerange import TimeRange, parse_time_range
+from dashwright.expressions.pictures.dashboard import time_settings
+
+_DEFAULT_RANGE: Final = ("now-6h", "now")
+#: Names of the zone of the server, which is UTC.
+_SERVER_ZONES: Final = frozenset({"", "default", "browser", "utc"})
+_WEEK_STARTS: Final = {"monday": calendar.MONDAY, "saturday": calendar.SATURDAY, "sunday": calendar.SUNDAY}
+#: Dates in URLs of Grafana, such as ``20240115`` and ``20240115T100000``.
+_COMPACT_DATE: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureTime:
+    """The time range of a picture, with its notation in URLs and the time zone of its axes."""
+
+    range: TimeRange
+    notation: tuple[str, str]
+    zone: tzinfo
+    zone_name: str
+
+
+def picture_time(spec: Mapping[str, Any], options: PictureOptions, now: datetime) -> PictureTime:
+    """Return the time range and zone. Raises BadRequest for an invalid time, or an unknown zone in the options."""
+    settings = time_settings(spec)
+    holder = settings if "elements" in spec else spec
+    zone, zone_name = _zone(options.timezone, string_of(holder.get("timezone")))
+    week_start = _WEEK_STARTS.get(string_of(holder.get("weekStart")).lower(), calendar.SUNDAY)
+    stored = (string_of(settings.get("from")) or _DEFAULT_RANGE[0], string_of(settings.get("to")) or _DEFAULT_RANGE[1])
+    start, end = (_expanded(given) or default for given, default in zip((options.from_, options.to), stored, strict=True))
+    found = parse_time_range(start, end, now.astimezone(zone), week_start)
+    return PictureTime(TimeRange(found.start.astimezone(zone), found.end.astimezone(zone)), (start, end), zone, zone_name)
+
+
+def _zone(given: str, stored: str) -> tuple[tzinfo, str]:
+    for name in (given, stored):
+        if name.lower() in _SERVER_ZONES:
+            if name and name != "default":
+                return UTC, "UTC"
+            continue
+        try:
+            return ZoneInfo(name), name
+        except (ValueError, OSError, KeyError) as error:
+            if name == given:
+                raise BadRequest(f"the parameter tz is {name[:60]!r}, which is not a time zone; give one such as Europe/Berlin") from error
+    return UTC, "UTC"
+
+
+def _expanded(value: str) -> str:
+    """Return a date of a URL in ISO 8601; other text is unchanged."""
+    match = _COMPACT_DATE.fullmatch(value.strip())
+    if match is None:
+        return value
+    year, month, day, hour, minute, second = match.groups()
+    return f"{year}-{month}-{day}" + (f"T{hour}:{minute}:{second}" if hour else "")

@@ -1,0 +1,69 @@
+"""The data sources of an organization, and the resolution of references to them by Grafana's rules."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from dashwright.common.models.data_source_types import SUPPORTED_TYPES
+
+#: References to the default data source, in place of a uid.
+DEFAULT_NAMES: Final = frozenset({"", "default", "null"})
+#: A reference to a variable, or to an input of a dashboard that was shared, such as ``${DS_PROMETHEUS}``.
+PLACEHOLDER: Final = re.compile(r"\$\{?\w|\[\[\w")
+_ALIASES: Final = {alias: known.id for known in SUPPORTED_TYPES for alias in known.aliases}
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """A data source without its settings."""
+
+    uid: str
+    name: str
+    type: str
+    is_default: bool = False
+    can_query: bool = True  #: True if the caller may query it.
+    scrape_interval: str = ""  #: ``jsonData.timeInterval``.
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The data sources of an organization, by name."""
+
+    entries: Sequence[CatalogEntry] = field(default=())
+
+    def find(self, reference: str) -> CatalogEntry | None:
+        """Return the data source with this uid, else with this name, or None."""
+        by_uid = (entry for entry in self.entries if entry.uid == reference)
+        by_name = (entry for entry in self.entries if entry.name == reference)
+        return next(by_uid, None) or next(by_name, None)
+
+    def of_type(self, source_type: str) -> list[CatalogEntry]:
+        """Return the data sources of a type that the caller may query."""
+        return [entry for entry in self.entries if entry.can_query and canonical_type(entry.type) == canonical_type(source_type)]
+
+    def default(self, source_type: str = "") -> CatalogEntry | None:
+        """Return the default data source, or the default or first one of a type; None if there is none."""
+        candidates = self.of_type(source_type) if source_type else [entry for entry in self.entries if entry.can_query]
+        return next((entry for entry in candidates if entry.is_default), candidates[0] if source_type and candidates else None)
+
+    def resolve(self, reference: str, source_type: str = "") -> CatalogEntry | None:
+        """Return the data source of a uid or name without variables, or None.
+
+        An unknown reference is replaced by the default of its type, which a dashboard from another installation needs.
+        """
+        if reference not in DEFAULT_NAMES and (found := self.find(reference)):
+            return found
+        if source_type:
+            return self.default(source_type)
+        return self.default() if reference in DEFAULT_NAMES or PLACEHOLDER.search(reference) else None
+
+
+def canonical_type(source_type: str) -> str:
+    """Return the current id of a type, for an id that was used earlier."""
+    return _ALIASES.get(source_type, source_type)
+
+
+def names_of(entries: Iterable[CatalogEntry]) -> str:
+    """Return the names of data sources for a message."""
+    return ", ".join(repr(entry.name[:60]) for entry in list(entries)[:5]) or "none"

@@ -1,0 +1,46 @@
+"""Queries of variables: the data source of a variable is asked for its values, under the rights of the caller."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.sources.privacy import visible_error
+from dashwright.expressions.sources.registry import SourceResolver
+from dashwright.expressions.variables.builtin import range_values
+from dashwright.expressions.variables.definitions import Definition
+from dashwright.expressions.variables.intervals import automatic_interval
+from dashwright.expressions.variables.kinds import Ask
+from dashwright.expressions.variables.references import query_format, resolve_reference
+from dashwright.expressions.variables.scope import Scope
+from dashwright.expressions.variables.values import Option
+
+_REF_ID: Final = "variable"
+
+
+def asker(sources: SourceResolver, context: QueryContext, catalog: Catalog, time_range: TimeRange, limits: Limits) -> Ask:
+    """Return the function that asks data sources for the values of variables."""
+
+    async def ask(definition: Definition, scope: Scope) -> Sequence[Option]:
+        reference = resolve_reference(definition.datasource, catalog, scope)
+        if isinstance(reference, str):
+            raise BadRequest(reference)
+        query = SourceQuery.model_validate({"refId": _REF_ID, "datasource": reference})
+        (data_source,) = await sources.find([query], context)
+        if isinstance(data_source, DashwrightError):
+            raise data_source
+        interval = automatic_interval(time_range, None, None)
+        text = scope.with_values(range_values(time_range, interval)).interpolate(definition.query_text, query_format(data_source.type))
+        if not text.strip():
+            raise BadRequest("its query is empty")
+        try:
+            found = await data_source.source.variable_options(text, time_range, limits)
+        except DashwrightError as error:
+            raise visible_error(context, data_source.record, error) from error
+        return [Option(value, shown) for value, shown in found]
+
+    return ask

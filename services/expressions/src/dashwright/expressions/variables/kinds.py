@@ -1,0 +1,197 @@
+"""Kinds of variables: how each gets its options and its value. A new kind is one entry in ``KINDS``."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dashwright.common.json_shapes import objects_of, string_of
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
+from dashwright.expressions.variables.definitions import Definition
+from dashwright.expressions.variables.intervals import automatic_interval
+from dashwright.expressions.variables.options import MAX_OPTIONS, listed_options, queried_options
+from dashwright.expressions.variables.patterns import Pattern
+from dashwright.expressions.variables.scope import Scope
+from dashwright.expressions.variables.selection import select
+from dashwright.expressions.variables.values import Option, Value, text_of
+
+_AUTO: Final = "$__auto"
+#: The value of a data source variable that means the default of its type.
+_DEFAULT: Final = "default"
+_FILTER_LABELS: Final = ("key", "operator", "value")
+
+#: A function that returns the values that a data source has for a query variable. Its errors are DashwrightErrors.
+Ask = Callable[[Definition, Scope], Awaitable[Sequence[Option]]]
+
+
+@dataclass(frozen=True, slots=True)
+class KindContext:
+    """The inputs on which the value of a variable depends."""
+
+    scope: Scope  #: The variables that are resolved already.
+    catalog: Catalog
+    time_range: TimeRange
+    from_url: Sequence[str] | None  #: The values in the URL, or None.
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The value of a variable."""
+
+    value: Value
+    options: Sequence[Option] = ()
+    notice: str = ""  #: What is limited or not obeyed.
+
+
+Kind = Callable[[Definition, KindContext], Awaitable[Resolved]]
+
+
+async def _query(definition: Definition, context: KindContext) -> Resolved:
+    pattern = context.scope.interpolate(string_of(definition.source.get("regex")), "regex")
+    candidates = await context.ask(definition, context.scope)
+    sort = definition.source.get("sort")
+    order = _SORT_ORDERS.get(sort, 0) if isinstance(sort, str) else sort if isinstance(sort, int) else 0
+    return _selected(definition, await asyncio.to_thread(queried_options, candidates, pattern, order), context)
+
+
+async def _datasource(definition: Definition, context: KindContext) -> Resolved:
+    pattern = context.scope.interpolate(string_of(definition.source.get("regex")))
+    source_type = definition.query_text
+    entries = context.catalog.of_type(source_type)
+    if pattern:
+        entries = await asyncio.to_thread(_matching, entries, pattern)
+    options = [Option(entry.uid, entry.name) for entry in entries]
+    default = context.catalog.default(source_type)
+    selected = context.from_url[0] if context.from_url else definition.current.get("value")
+    if selected == _DEFAULT and default and not definition.is_multi:
+        return Resolved(Value((_DEFAULT,), (_DEFAULT,), source_uid=default.uid), options)
+    return _selected(definition, options, context)
+
+
+def _matching(entries: Sequence[CatalogEntry], pattern: str) -> list[CatalogEntry]:
+    compiled = Pattern(pattern)
+    return [entry for entry in entries if compiled.matches(entry.name)]
+
+
+async def _custom(definition: Definition, context: KindContext) -> Resolved:
+    return _selected(definition, listed_options(context.scope.interpolate(definition.query_text)) or definition.saved_options, context)
+
+
+async def _interval(definition: Definition, context: KindContext) -> Resolved:
+    options = [option for option in listed_options(definition.query_text) if not option.value.startswith(_AUTO)]
+    has_auto = definition.source.get("auto") is True
+    automatic = Option(_AUTO, "auto")
+    resolved = _selected(
+        definition, [*options, automatic] if has_auto else options, context, aliases={f"{_AUTO}_interval_{definition.name}": _AUTO}
+    )
+    if resolved.value.first != _AUTO:
+        return resolved
+    interval = automatic_interval(context.time_range, definition.source.get("auto_count"), definition.source.get("auto_min"))
+    return replace(resolved, value=Value((interval,), ("auto",)))
+
+
+async def _textbox(definition: Definition, context: KindContext) -> Resolved:
+    saved = definition.current.get("value")
+    text = saved if isinstance(saved, str) and saved else context.scope.interpolate(definition.query_text)
+    return Resolved(_plain(context.from_url[0] if context.from_url else text))
+
+
+async def _constant(definition: Definition, context: KindContext) -> Resolved:
+    query, saved = definition.query_text, definition.current.get("value")
+    return Resolved(replace(_plain(context.scope.interpolate(query or string_of(saved))), in_url=False))
+
+
+async def _switch(definition: Definition, context: KindContext) -> Resolved:
+    saved = definition.current.get("value")
+    value = str(saved).lower() if isinstance(saved, bool) else string_of(saved)
+    default = string_of(definition.source.get("disabledValue")) or "false"
+    return Resolved(_plain(context.from_url[0] if context.from_url else value or default))
+
+
+async def _adhoc(definition: Definition, context: KindContext) -> Resolved:
+    """Return the filters as text. Data sources do not add them to queries."""
+    filters = [tuple(string_of(item.get(name)) for name in _FILTER_LABELS) for item in objects_of(definition.source.get("filters"))]
+    texts = tuple("".join((key, operator, f'"{value}"')) for key, operator, value in filters if key)
+    given = tuple(context.from_url or ()) or texts
+    notice = f"the filters of ${definition.name} are not applied" if any(given) else ""
+    return Resolved(Value((",".join(given),), (",".join(given),), in_url=False), notice=notice)
+
+
+async def _group_by(definition: Definition, context: KindContext) -> Resolved:
+    multi = replace(definition, source={**definition.source, "multi": True})
+    if context.from_url is not None:
+        return Resolved(select(multi, (), context.from_url))
+    saved = definition.current.get("value")
+    values = [saved] if isinstance(saved, str) else saved if isinstance(saved, list) else []
+    return Resolved(select(multi, [], [text_of(value) for value in values]))
+
+
+def _selected(
+    definition: Definition, options: Sequence[Option], context: KindContext, aliases: Mapping[str, str] | None = None
+) -> Resolved:
+    """Return the selection from the options, with the text that replaces *All*. ``aliases`` are other names of saved values."""
+    notice = ""
+    if len(options) > MAX_OPTIONS:
+        notice = f"${definition.name} has {len(options)} options, of which the first {MAX_OPTIONS} are used"
+        options = options[:MAX_OPTIONS]
+    saved = definition.current.get("value")
+    if aliases and isinstance(saved, str) and saved in aliases:
+        definition = replace(definition, source={**definition.source, "current": aliases[saved]})
+    value = select(definition, options, context.from_url)
+    if value.is_all and definition.all_value:
+        template = definition.all_value
+        value = replace(value, custom_all=context.scope.interpolate(template), custom_all_template=template)
+    return Resolved(value, options, notice)
+
+
+def _plain(text: str) -> Value:
+    return Value((text,), (text,))
+
+
+#: Sort orders as the schema with elements names them.
+_SORT_ORDERS: Final[Mapping[str, int]] = {
+    name: number
+    for number, name in enumerate(
+        (
+            "disabled",
+            "alphabeticalAsc",
+            "alphabeticalDesc",
+            "numericalAsc",
+            "numericalDesc",
+            "alphabeticalCaseInsensitiveAsc",
+            "alphabeticalCaseInsensitiveDesc",
+            "naturalAsc",
+            "naturalDesc",
+        )
+    )
+}
+
+#: The kinds by their names in the classic schema.
+KINDS: Final[Mapping[str, Kind]] = {
+    "query": _query,
+    "datasource": _datasource,
+    "custom": _custom,
+    "interval": _interval,
+    "textbox": _textbox,
+    "constant": _constant,
+    "switch": _switch,
+    "adhoc": _adhoc,
+    "groupby": _group_by,
+}
+
+
+async def resolve_kind(definition: Definition, context: KindContext) -> Resolved:
+    """Return the value of a variable. One of an unknown kind keeps its saved value. Raises DashwrightErrors."""
+    return await KINDS.get(definition.kind, _textbox)(definition, context)
+
+
+def saved_value(definition: Definition, from_url: Sequence[str] | None) -> Value:
+    """Return the value of a variable whose options are not known: that of the URL, else the saved one."""
+    saved: Any = definition.current.get("value")
+    values = list(from_url) if from_url is not None else [text_of(item) for item in (saved if isinstance(saved, list) else [saved or ""])]
+    value = select(definition, (), values)
+    if value.is_all:
+        return replace(value, custom_all=definition.all_value or ".*", custom_all_template=definition.all_value or ".*")
+    return value

@@ -1,0 +1,107 @@
+"""Resolution of all variables of a dashboard that a picture needs, within a budget of time."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
+from time import monotonic
+from typing import Any, Final
+
+from dashwright.common.errors import DashwrightError, TooManyRequests
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.variables.definitions import Definition, read_definitions
+from dashwright.expressions.variables.inputs import input_values
+from dashwright.expressions.variables.kinds import Ask, KindContext, Resolved, resolve_kind, saved_value
+from dashwright.expressions.variables.order import order_of
+from dashwright.expressions.variables.scope import Scope
+from dashwright.expressions.variables.values import Option, Value
+
+#: Seconds for the queries of all variables, and queries that run concurrently.
+BUDGET_SECONDS: Final = 8.0
+_CONCURRENT: Final = 4
+#: The maximum length of all values of a variable.
+_MAX_CHARACTERS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The variables of a dashboard with their values."""
+
+    scope: Scope
+    options: Mapping[str, Sequence[Option]] = field(default_factory=dict)
+    notices: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResolutionContext:
+    """The inputs on which the values of all variables depend, apart from the dashboard."""
+
+    catalog: Catalog
+    time_range: TimeRange
+    builtin: Mapping[str, Value]
+    from_url: Mapping[str, Sequence[str]]
+    ask: Ask
+    zone: tzinfo = UTC
+    seconds: float = BUDGET_SECONDS
+
+
+async def resolve(spec: Mapping[str, Any], used: Iterable[str], context: ResolutionContext) -> Resolution:
+    """Return the values of the variables with the names ``used``, and of those that they refer to.
+
+    A variable that fails keeps the value of the URL, or its saved one, and has a problem in the scope.
+    """
+    definitions = read_definitions(spec)
+    order = order_of(definitions, used)
+    scope = Scope({**input_values(spec, context.catalog), **context.builtin}, zone=context.zone)
+    scope = scope.with_values({name: saved_value(definitions[name], context.from_url.get(name)) for name in order.circular})
+    resolver = _Resolver(context, monotonic() + context.seconds)
+    options: dict[str, Sequence[Option]] = {}
+    problems: dict[str, str] = {}
+    notices: list[str] = []
+    if order.circular:
+        names = ", ".join(f"${name}" for name in order.circular[:5])
+        notices.append(f"{names} refer to each other in a circle, so each has its saved value")
+    for group in order.groups:
+        outcomes = await asyncio.gather(*(resolver.resolve(definitions[name], scope) for name in group))
+        for name, (resolved, problem) in zip(group, outcomes, strict=True):
+            options[name] = resolved.options
+            length = sum(map(len, resolved.value.values))
+            if length > _MAX_CHARACTERS and resolved.value.custom_all is None:
+                problem = f"the values of ${name} have {length} characters, more than {_MAX_CHARACTERS}; select fewer"
+            if problem:
+                problems[name] = problem
+            if resolved.notice:
+                notices.append(resolved.notice)
+        scope = scope.with_values({name: resolved.value for name, (resolved, _) in zip(group, outcomes, strict=True)})
+    # Variables that only a URL sets have no definition.
+    undefined = {name: Value.of(list(values) if len(values) > 1 else values[0]) for name, values in context.from_url.items() if values}
+    scope = scope.with_values({name: value for name, value in undefined.items() if name not in definitions and name not in scope.values})
+    return Resolution(replace(scope, problems=problems), options, notices)
+
+
+class _Resolver:
+    """Resolves variables one by one until the time is up."""
+
+    def __init__(self, context: ResolutionContext, end: float) -> None:
+        self._context = context
+        self._end = end
+        self._slots = asyncio.Semaphore(_CONCURRENT)
+
+    async def resolve(self, definition: Definition, scope: Scope) -> tuple[Resolved, str]:
+        """Return the value of a variable, and the problem if only its saved value is known."""
+        from_url = self._context.from_url.get(definition.name)
+        context = KindContext(scope, self._context.catalog, self._context.time_range, from_url, self._ask)
+        try:
+            return await resolve_kind(definition, context), ""
+        except TooManyRequests:
+            raise
+        except DashwrightError as error:
+            return Resolved(saved_value(definition, from_url)), f"${definition.name} has no options: {error.message}"
+        except TimeoutError:
+            problem = f"${definition.name} has no options: the queries of variables take longer than {self._context.seconds:g} s"
+            return Resolved(saved_value(definition, from_url)), problem
+
+    async def _ask(self, definition: Definition, scope: Scope) -> Sequence[Option]:
+        async with asyncio.timeout(max(0.0, self._end - monotonic())), self._slots:
+            return await self._context.ask(definition, scope)

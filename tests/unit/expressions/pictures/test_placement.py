@@ -1,0 +1,97 @@
+"""Panels of collapsed and repeated rows, and repeated panels: their positions and their number."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
+from dashwright.expressions.pictures.placement import MAX_PLACED, MAX_REPEATS
+from dashwright.expressions.variables.resolution import Resolution
+from dashwright.expressions.variables.scope import Scope
+from dashwright.expressions.variables.values import Value
+
+
+def panel(id_: int, y: int, title: str = "", **members: Any) -> dict[str, Any]:
+    return {"id": id_, "type": "text", "title": title, "gridPos": {"x": 0, "y": y, "w": 12, "h": 4}, **members}
+
+
+def row(y: int, title: str, *panels: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"id": 90 + y, "type": "row", "title": title, "gridPos": {"x": 0, "y": y, "w": 24, "h": 1}, "panels": list(panels), **members}
+
+
+def placed(panels: list[dict[str, Any]], count: int = 3, **options: Any) -> list[Panel]:
+    scope = Scope({"v": Value(tuple(f"v{index}" for index in range(count)), is_list=True)})
+    return list(read_dashboard({"panels": panels}, Resolution(scope), **options).panels)
+
+
+def boxes(panels: list[Panel]) -> list[tuple[str, int, int, int]]:
+    return [(found.title, found.position.x, found.position.y, found.position.width) for found in panels]
+
+
+COLLAPSED = [row(0, "Closed", panel(2, 1, "In"), panel(3, 5, "Below"), collapsed=True), row(1, "Open"), panel(4, 2, "Out")]
+
+
+def test_collapsed_rows_show_how_many_panels_they_hide() -> None:
+    assert boxes(placed(COLLAPSED)) == [("Closed (2 panels)", 0, 0, 24), ("Open", 0, 1, 24), ("Out", 0, 2, 12)]
+
+
+def test_expanded_rows_push_the_others_down() -> None:
+    found = boxes(placed(COLLAPSED, expanded=True))
+    assert found == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
+
+
+@pytest.mark.parametrize("id_", [2, 4])
+def test_one_panel_is_found_in_any_row(id_: int) -> None:
+    assert [found.id for found in placed(COLLAPSED, panel_id=id_)] == [id_]
+
+
+def test_headings_are_no_panels_to_draw_alone() -> None:
+    assert placed(COLLAPSED, panel_id=90) == []
+
+
+def test_panels_are_repeated_side_by_side() -> None:
+    """At most four, or ``maxPerRow``, in equal columns; panels below move down."""
+    found = boxes(placed([panel(1, 0, "$v", repeat="v", maxPerRow=2), panel(2, 4, "next")]))
+    assert found == [("v0", 0, 0, 12), ("v1", 12, 0, 12), ("v2", 0, 4, 12), ("next", 0, 8, 12)]
+
+
+def test_panels_are_repeated_downwards() -> None:
+    found = boxes(placed([panel(1, 0, "$v", repeat="v", repeatDirection="v"), panel(2, 4, "next")], 2))
+    assert found == [("v0", 0, 0, 12), ("v1", 0, 4, 12), ("next", 0, 8, 12)]
+
+
+def test_rows_are_repeated_with_their_panels() -> None:
+    found = boxes(placed([row(0, "Row $v", repeat="v"), panel(1, 1, "In $v"), row(5, "Last")], 2))
+    assert found == [("Row v0", 0, 0, 24), ("In v0", 0, 1, 12), ("Row v1", 0, 5, 24), ("In v1", 0, 6, 12), ("Last", 0, 10, 24)]
+
+
+def test_elements_are_repeated_as_well() -> None:
+    element = {"spec": {"id": 7, "title": "$v", "vizConfig": {"kind": "text", "spec": {}}}}
+    repeat = {"mode": "variable", "value": "v", "direction": "h", "maxPerRow": 4}
+    item = {"spec": {"x": 0, "y": 0, "width": 6, "height": 4, "element": {"name": "e"}, "repeat": repeat}}
+    grid = {"kind": "GridLayout", "spec": {"items": [item]}}
+    rows = {"kind": "RowsLayout", "spec": {"rows": [{"spec": {"title": "R", "collapse": True, "layout": grid}}]}}
+    scope = Scope({"v": Value(("a", "b"), is_list=True)})
+    spec = {"elements": {"e": element}, "layout": rows}
+    assert [found.title for found in read_dashboard(spec, Resolution(scope)).panels] == ["R (1 panel)"]
+    assert [found.title for found in read_dashboard(spec, Resolution(scope), expanded=True).panels] == ["R", "a", "b"]
+
+
+def test_repetition_is_bounded_and_said() -> None:
+    scope = Scope({"v": Value(tuple(map(str, range(10_000))), is_list=True)})
+    many = [panel(index, index, "$v", repeat="v") for index in range(3_000)]
+    board = read_dashboard({"panels": many}, Resolution(scope))
+    assert len(board.panels) <= MAX_PLACED + MAX_REPEATS
+    assert board.notices[0] == "$v has 10000 values; panels are repeated for the first 60"
+
+
+def test_many_repeated_rows_are_bounded() -> None:
+    scope = Scope({"v": Value(tuple(map(str, range(60))), is_list=True)})
+    board = read_dashboard({"panels": [row(index, "$v", repeat="v") for index in range(2_000)]}, Resolution(scope))
+    assert len(board.panels) == MAX_PLACED
+    assert board.notices == ["the dashboard has more than 2000 panels, of which the first 2000 are read"]
+
+
+def test_old_rows_are_laid_out() -> None:
+    spec = {"rows": [{"panels": [{"span": 6, "title": "a"}, {"span": 6, "title": "b"}]}, {"panels": [{"title": "c"}]}]}
+    assert boxes(list(read_dashboard(spec).panels)) == [("a", 0, 0, 12), ("b", 12, 0, 12), ("c", 0, 8, 24)]

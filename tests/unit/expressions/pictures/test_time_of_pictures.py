@@ -1,0 +1,53 @@
+"""Time ranges and time zones of pictures: from the URL, else from the dashboard."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.pictures import PictureOptions
+from dashwright.expressions.pictures.zones import PictureTime, picture_time
+
+NOW = datetime(2024, 1, 17, 12, tzinfo=UTC)
+
+
+def found(spec: dict[str, Any], **options: str) -> PictureTime:
+    return picture_time(spec, PictureOptions.model_validate(options), NOW)
+
+
+def texts(time: PictureTime) -> tuple[str, str]:
+    return time.range.start.isoformat(), time.range.end.isoformat(timespec="seconds")
+
+
+BOARD = {"time": {"from": "now-2h", "to": "now-1h"}, "timezone": "America/New_York", "weekStart": "monday"}
+
+
+def test_the_dashboard_has_a_range_and_a_zone() -> None:
+    assert texts(found(BOARD)) == ("2024-01-17T05:00:00-05:00", "2024-01-17T06:00:00-05:00")
+    assert texts(found({})) == ("2024-01-17T06:00:00+00:00", "2024-01-17T12:00:00+00:00")
+    elements = {"elements": {}, "timeSettings": {"from": "now-1h", "to": "now", "timezone": "Asia/Tokyo"}}
+    assert texts(found(elements)) == ("2024-01-17T20:00:00+09:00", "2024-01-17T21:00:00+09:00")
+
+
+def test_the_url_comes_first() -> None:
+    assert texts(found(BOARD, **{"from": "20240115", "to": "20240115T103000", "timezone": "utc"})) == (
+        "2024-01-15T00:00:00+00:00",
+        "2024-01-15T10:30:00+00:00",
+    )
+    assert found(BOARD, timezone="Europe/Berlin").zone_name == "Europe/Berlin"
+
+
+def test_days_and_weeks_begin_in_the_zone() -> None:
+    """A week begins on Sunday unless the dashboard has another day."""
+    today = {"from": "now/d", "to": "now/d"}
+    assert texts(found(BOARD, **today)) == ("2024-01-17T00:00:00-05:00", "2024-01-17T23:59:59-05:00")
+    week = {"from": "now/w", "to": "now"}
+    assert texts(found(BOARD, **week))[0] == "2024-01-15T00:00:00-05:00"
+    assert texts(found({}, **week))[0] == "2024-01-14T00:00:00+00:00"
+
+
+def test_an_unknown_zone_is_an_error_only_in_the_url() -> None:
+    with pytest.raises(BadRequest, match="'Mars', which is not a time zone"):
+        found(BOARD, timezone="Mars")
+    assert found({"timezone": "Mars"}).zone_name == "UTC"

@@ -1,0 +1,23 @@
+"""Options of variables in the rows of a statement."""
+
+import numpy as np
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.sources.postgres.variable_options import options_of
+
+
+def column(name: str, *values: str | None) -> Field:
+    return Field(name, FieldType.STRING, np.array(values, dtype=object), np.array([value is None for value in values]))
+
+
+def test_named_columns_are_value_and_text() -> None:
+    frame = Frame([column("__text", "One", "Two"), column("__value", "1", "2")])
+    assert options_of(frame) == [("1", "One"), ("2", "Two")]
+
+
+def test_other_columns_are_values() -> None:
+    """Nulls are left out; all columns count, one after another."""
+    assert options_of(Frame([column("a", "x", None), column("b", "y", "z")])) == [("x", "x"), ("y", "y"), ("z", "z")]
+    assert options_of(Frame([column("__text", "One", "Two"), column("__value", "1", None)]))[0] == ("One", "One")
+    assert len(options_of(Frame([column("?column?", "x"), column("?column?", "y")]))) == 2
+    assert options_of(Frame([Field("n", FieldType.INT64, np.array([3, 4]))])) == [("3", "3"), ("4", "4")]

@@ -1,0 +1,111 @@
+"""Data sources that panels and variables refer to, by uid, name, variable or default."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.expressions.pictures.panel_targets import PanelTargets, read_targets
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
+from dashwright.expressions.variables.references import resolve_reference
+from dashwright.expressions.variables.scope import Scope
+from dashwright.expressions.variables.values import Value
+
+PROM, OTHER, SQL = (
+    CatalogEntry("p", "Prom", "prometheus", is_default=True),
+    CatalogEntry("o", "Other", "prometheus"),
+    CatalogEntry("s", "Sql", "grafana-postgresql-datasource"),
+)
+CATALOG = Catalog([OTHER, PROM, SQL])
+SCOPE = Scope(
+    {"ds": Value.of("o"), "named": Value.of("Other"), "many": Value.of(["o", "p"]), "gone": Value.of("x")}, {"bad": "$bad is broken"}
+)
+
+
+@pytest.mark.parametrize(
+    ("reference", "uid"),
+    [
+        (None, "p"),
+        ("default", "p"),
+        ({"uid": None, "type": None}, "p"),
+        ({"type": "postgres"}, "s"),
+        ({"type": "grafana-postgresql-datasource", "uid": "default"}, "s"),
+        ("o", "o"),
+        ("Other", "o"),
+        ({"uid": "Other", "type": "prometheus"}, "o"),
+        ("$ds", "o"),
+        ({"uid": "${named}"}, "o"),
+        ({"uid": "${many}", "type": "prometheus"}, "o"),
+        ({"uid": "${DS_PROMETHEUS}"}, "p"),
+        ({"uid": "${gone}", "type": "prometheus"}, "p"),
+        ({"uid": "of another server", "type": "prometheus"}, "p"),
+        ({"uid": "of another server", "type": "postgres"}, "s"),
+    ],
+)
+def test_references_mean_a_data_source(reference: Any, uid: str) -> None:
+    found = resolve_reference(reference, CATALOG, SCOPE)
+    assert isinstance(found, dict)
+    assert found["uid"] == uid
+
+
+@pytest.mark.parametrize(
+    ("reference", "problem"),
+    [
+        ({"uid": "l", "type": "loki"}, "there is no data source 'l' of the type 'loki'; there are: none"),
+        ({"uid": "${gone}"}, "there is no data source 'x' (${gone}; $gone is 'x'); there are: 'Other', 'Prom', 'Sql'"),
+        ({"uid": "grafana", "type": "datasource"}, "the data source -- Grafana -- is not served"),
+        ({"type": "loki"}, "there is no default data source of the type 'loki' that you may query; set isDefault, or name a data source"),
+    ],
+)
+def test_a_problem_names_the_variable_and_its_value(reference: Any, problem: str) -> None:
+    assert resolve_reference(reference, CATALOG, SCOPE) == problem
+
+
+def test_data_sources_that_the_caller_may_not_query_replace_no_other() -> None:
+    """An unknown data source becomes one that the caller may query; a known one is never replaced."""
+    hidden = CatalogEntry("p", "Prom", "prometheus", is_default=True, can_query=False)
+    catalog = Catalog([hidden, OTHER])
+    assert resolve_reference({"type": "prometheus", "uid": "gone"}, catalog, SCOPE) == {"type": "prometheus", "uid": "o"}
+    assert resolve_reference({"type": "prometheus", "uid": "p"}, catalog, SCOPE) == {"type": "prometheus", "uid": "p"}
+    assert isinstance(resolve_reference(None, catalog, SCOPE), str)
+
+
+def uids(datasource: Any, *targets: dict[str, Any], panels: dict[str, Any] | None = None) -> list[Any]:
+    found = read_targets({"datasource": datasource, "targets": list(targets)}, panels or {}, CATALOG, SCOPE)
+    assert not found.problem, found.problem
+    return [target["datasource"]["uid"] for target in found.targets]
+
+
+def test_targets_use_the_data_source_of_their_panel() -> None:
+    """Unless it is mixed or unset; expressions stay expressions."""
+    own: dict[str, Any] = {"refId": "A", "datasource": {"uid": "o"}}
+    unset: dict[str, Any] = {"refId": "B"}
+    expression = {"refId": "C", "datasource": {"type": "__expr__", "uid": "__expr__"}}
+    assert uids({"uid": "s"}, own, unset, expression) == ["s", "s", "__expr__"]
+    assert uids({"uid": "-- Mixed --"}, own, unset) == ["o", "p"]
+    assert uids("-- Mixed --", own) == ["o"]
+    assert uids(None, own, unset) == ["o", "p"]
+
+
+def test_panels_show_the_data_of_other_panels() -> None:
+    shared = {"datasource": {"uid": "o"}, "targets": [{"refId": "A"}, {"refId": "B"}]}
+    assert uids("-- Dashboard --", {"panelId": 4}, panels={"4": shared}) == ["o", "o"]
+    missing = read_targets({"datasource": "-- Dashboard --", "targets": [{"panelId": 5}]}, {"4": shared}, CATALOG, SCOPE)
+    assert missing == PanelTargets(problem="the panel shows the data of another panel, which the dashboard does not have")
+
+
+def test_a_broken_variable_is_the_problem_of_its_panels() -> None:
+    found = read_targets({"targets": [{"refId": "A", "expr": "up{x='$bad'}"}]}, {}, CATALOG, SCOPE)
+    assert found.problem == "$bad is broken"
+
+
+def test_only_the_query_has_the_format_of_the_data_source() -> None:
+    target = {"refId": "A", "expr": "x=~'$many'", "legendFormat": "$many"}
+    (found,) = read_targets(
+        {"targets": [target]}, {}, CATALOG, Scope({"many": Value(("a.", "b"), is_list=True, is_selection=True)})
+    ).targets
+    assert (found["expr"], found["legendFormat"]) == ("x=~'(a\\\\.|b)'", "{a.,b}")
+
+
+def test_targets_with_one_id_are_told_apart() -> None:
+    found = read_targets({"targets": [{"refId": "A"}, {"refId": "A"}, {}]}, {}, CATALOG, SCOPE)
+    assert len({target["refId"] for target in found.targets}) == 3

@@ -1,0 +1,219 @@
+"""Variables of a dashboard: their options, their defaults, their order and the limits."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
+from dashwright.expressions.variables.definitions import Definition
+from dashwright.expressions.variables.options import MAX_OPTIONS, listed_options, queried_options
+from dashwright.expressions.variables.resolution import Resolution, ResolutionContext, resolve
+from dashwright.expressions.variables.scope import Scope, names_in
+from dashwright.expressions.variables.values import Option
+
+END = datetime(2024, 1, 15, 12, tzinfo=UTC)
+CATALOG = Catalog([CatalogEntry("a", "Prom A", "prometheus"), CatalogEntry("b", "Prom B", "prometheus", is_default=True)])
+
+
+class Source:
+    """A data source that returns what a query lists, and records the queries."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def ask(self, definition: Definition, scope: Scope) -> Sequence[Option]:
+        text = scope.interpolate(definition.query_text)
+        self.asked.append(text)
+        if text == "fail":
+            raise BadRequest("it is broken")
+        return [Option(value, value) for value in text.split()]
+
+
+async def resolved(
+    *variables: Mapping[str, Any], url: Mapping[str, Sequence[str]] | None = None, source: Source | None = None, **spec: Any
+) -> Resolution:
+    board = {"templating": {"list": list(variables)}, **spec}
+    context = ResolutionContext(CATALOG, TimeRange(END - timedelta(hours=1), END), {}, url or {}, (source or Source()).ask, seconds=2.0)
+    return await resolve(board, [str(variable["name"]) for variable in variables], context)
+
+
+def variable(kind: str, query: Any = "", current: Any = None, **members: Any) -> dict[str, Any]:
+    saved = {} if current is None else {"current": {"value": current, "text": current}}
+    return {"name": "v", "type": kind, "query": query, **saved, **members}
+
+
+@pytest.mark.parametrize(
+    ("definition", "text"),
+    [
+        (variable("custom", "a, L : b"), "a"),
+        (variable("custom", "a,b", "b"), "b"),
+        (variable("custom", "a, L : b", "L"), "b"),
+        (variable("custom", "a,b", "gone"), "a"),
+        (variable("custom", "a,b", includeAll=True), "{a,b}"),
+        (variable("custom", "a,b", "gone", includeAll=True, allValue=".*"), ".*"),
+        (variable("custom", "a,b,c", ["b", "gone", "c"], multi=True), "{b,c}"),
+        (variable("custom", "a,b", ["$__all"], multi=True), "a"),
+        (variable("custom", "a\\,b"), "a,b"),
+        (variable("query", "x y", "y"), "y"),
+        (variable("query", "x y", "gone"), "x"),
+        (variable("query", {"query": "x y"}, includeAll=True, multi=True), "{x,y}"),
+        (variable("query", "", includeAll=True, allValue=".+"), ".+"),
+        (variable("datasource", "prometheus"), "a"),
+        (variable("datasource", "prometheus", "default"), "default"),
+        (variable("datasource", "prometheus", "Prom B"), "b"),
+        (variable("datasource", "prometheus", "gone", regex="/B$/"), "b"),
+        (variable("interval", "1m,5m", "5m"), "5m"),
+        (variable("interval", "1m,5m", "$__auto_interval_v", auto=True, auto_count=30, auto_min="10s"), "2m"),
+        (variable("interval", "1m,5m"), "1m"),
+        (variable("textbox", "typed"), "typed"),
+        (variable("textbox", "typed", "saved"), "saved"),
+        (variable("constant", "fixed", "stale"), "fixed"),
+        (variable("switch", current="true"), "true"),
+        (variable("switch"), "false"),
+        (variable("groupby", current=["job", "pod"]), "{job,pod}"),
+        (variable("of the future", current="kept"), "kept"),
+    ],
+)
+async def test_variables_have_the_value_that_grafana_gives(definition: dict[str, Any], text: str) -> None:
+    assert (await resolved(definition)).scope.interpolate("$v") == text
+
+
+async def test_elements_define_variables_too() -> None:
+    """The schema with elements names kinds and queries in another way."""
+    query = {"kind": "DataQuery", "group": "prometheus", "spec": {"query": "x y"}}
+    variables = [
+        {"kind": "QueryVariable", "spec": {"name": "q", "query": query, "sort": "alphabeticalDesc"}},
+        {"kind": "TextVariable", "spec": {"name": "t", "query": "typed"}},
+        {"kind": "DatasourceVariable", "spec": {"name": "d", "pluginId": "prometheus", "current": {"value": "b"}}},
+        {"kind": "SwitchVariable", "spec": {"name": "s", "current": "on", "disabledValue": "off"}},
+    ]
+    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, Source().ask)
+    found = await resolve({"variables": variables, "elements": {}}, ["q", "t", "d", "s"], context)
+    assert found.scope.interpolate("$q $t $d $s") == "y typed b on"
+
+
+async def test_the_url_decides() -> None:
+    """Its values count even if they are not options; All is that of the variable; a name without definition is set."""
+    several = variable("custom", "a,b", "a", multi=True, includeAll=True, allValue=".*")
+    assert (await resolved(several, url={"v": ["b", "new"]})).scope.interpolate("$v") == "{b,new}"
+    assert (await resolved(several, url={"v": ["All"]})).scope.interpolate("$v") == ".*"
+    assert (await resolved(variable("textbox", "t"), url={"v": ["x"], "free": ["y"]})).scope.interpolate("$v$free") == "xy"
+
+
+async def test_variables_refer_to_earlier_and_later_ones() -> None:
+    source = Source()
+    first = {**variable("query", "$second-1 $second-2"), "name": "first"}
+    second = {**variable("custom", "p,q", "q"), "name": "second"}
+    assert (await resolved(first, second, source=source)).scope.interpolate("$first") == "q-1"
+    assert source.asked == ["q-1 q-2"]
+
+
+async def test_only_variables_in_use_are_asked_for() -> None:
+    source = Source()
+    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, source.ask)
+    queries = {"used": "$inner", "inner": "x", "spare": "y"}
+    board = {"templating": {"list": [{**variable("query", query), "name": name} for name, query in queries.items()]}}
+    await resolve(board, names_in("$used"), context)
+    assert source.asked == ["x", "x"]
+
+
+async def test_a_circle_keeps_its_saved_values_and_is_said() -> None:
+    source = Source()
+    pair = [{**variable("query", f"${other}", name), "name": name} for name, other in (("m", "n"), ("n", "m"))]
+    found = await resolved(*pair, source=source)
+    assert (found.scope.interpolate("$m $n"), source.asked) == ("m n", [])
+    assert found.notices == ["$m, $n refer to each other in a circle, so each has its saved value"]
+
+
+async def test_a_failed_query_is_a_problem_of_its_variable() -> None:
+    found = await resolved(variable("query", "fail", "saved"))
+    assert found.scope.interpolate("$v") == "saved"
+    assert found.scope.problems == {"v": "$v has no options: it is broken"}
+
+
+async def test_options_are_bounded_and_said() -> None:
+    found = await resolved(variable("query", " ".join(map(str, range(10_000))), includeAll=True))
+    assert len(found.scope.values["v"].values) == len(found.options["v"]) == MAX_OPTIONS
+    assert found.notices == ["$v has 10000 options, of which the first 1000 are used"]
+
+
+async def test_values_that_are_too_long_are_a_problem() -> None:
+    found = await resolved(variable("query", " ".join(f"{index:>0500}" for index in range(900)), includeAll=True))
+    assert "have 450000 characters" in found.scope.problems["v"]
+
+
+@pytest.mark.parametrize("pattern", ["/(a|aa)+$/", "/(a|aa)+$/g", "/^(([a-z])+.)+[A-Z]([a-z])+$/"])
+async def test_an_endless_regular_expression_is_stopped(pattern: str) -> None:
+    started = monotonic()
+    found = await resolved(variable("query", "a" * 5_000 + "!", regex=pattern))
+    assert monotonic() - started < 20
+    assert "takes longer than 1 s" in found.scope.problems["v"]
+
+
+async def test_slow_queries_end_with_the_budget() -> None:
+    class Slow(Source):
+        async def ask(self, definition: Definition, scope: Scope) -> Sequence[Option]:
+            await asyncio.sleep(60)
+            return []
+
+    started = monotonic()
+    found = await resolved(*({**variable("query", "x"), "name": f"v{index}"} for index in range(9)), source=Slow())
+    assert monotonic() - started < 5
+    assert len(found.scope.problems) == 9
+
+
+def test_filters_are_said_not_to_apply() -> None:
+    definition = variable("adhoc", filters=[{"key": "job", "operator": "=", "value": "x"}])
+    found = asyncio.run(resolved(definition))
+    assert (found.scope.interpolate("$v"), list(found.notices)) == ('job="x"', ["the filters of $v are not applied"])
+
+
+async def test_inputs_of_shared_dashboards_are_filled_in() -> None:
+    inputs = [
+        {"name": "DS_P", "type": "datasource", "pluginId": "prometheus"},
+        {"name": "C", "type": "constant", "value": "k"},
+        {"name": "DS_L", "type": "datasource", "pluginId": "loki"},
+    ]
+    assert (await resolved(__inputs=inputs)).scope.interpolate("${DS_P} $C ${DS_L}") == "b k ${DS_L}"
+
+
+NAMES = ["web-10", "web-9", "Web-1", "db-2", "db-2", "cache"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sort", "values"),
+    [
+        ("", 0, ["web-10", "web-9", "Web-1", "db-2", "cache"]),
+        ("", 1, ["Web-1", "cache", "db-2", "web-10", "web-9"]),
+        ("", 3, ["cache", "Web-1", "db-2", "web-9", "web-10"]),
+        ("", 4, ["web-10", "web-9", "db-2", "Web-1", "cache"]),
+        ("", 6, ["web-9", "web-10", "Web-1", "db-2", "cache"]),
+        ("", 7, ["cache", "db-2", "Web-1", "web-9", "web-10"]),
+        ("/web/", 0, ["web-10", "web-9"]),
+        ("/WEB-\\d+/i", 1, ["Web-1", "web-10", "web-9"]),
+        ("/^(\\w)\\w*-/", 0, ["w", "W", "d"]),
+        ("/([a-z]+)/g", 0, ["web", "eb", "db", "cache"]),
+        ("/(?<value>\\d+)/", 0, ["10", "9", "1", "2"]),
+        ("/^(?!web)/", 0, ["Web-1", "db-2", "cache"]),
+        ("cache", 0, ["cache"]),
+    ],
+)
+def test_options_are_chosen_and_sorted(pattern: str, sort: int, values: list[str]) -> None:
+    assert [option.value for option in queried_options([Option(name, name) for name in NAMES], pattern, sort)] == values
+
+
+def test_named_groups_give_value_and_text() -> None:
+    options = queried_options([Option("id=7 name=seven", "id=7 name=seven")], "/id=(?<value>\\d+) name=(?<text>\\w+)/", 0)
+    assert options == [Option("7", "seven")]
+    assert listed_options(" a , b ,c : d") == [Option("a", "a"), Option("b", "b"), Option("d", "c")]
+
+
+def test_an_invalid_regular_expression_is_named() -> None:
+    with pytest.raises(BadRequest, match=r"'/\(/' is invalid"):
+        queried_options([], "/(/", 0)
