@@ -5,9 +5,9 @@ The suite's pytest loads it (``-p grafana_target``) in the suite's environment. 
 """
 
 import os
+from importlib import import_module
 
 import pytest
-from test.elements import test_datasource_fixtures as data_sources
 
 _HOST, _, _PORT = os.environ["DASHWRIGHT_TEST_TARGET"].rpartition(":")
 
@@ -31,5 +31,5 @@ class Target:
 
 @pytest.fixture(scope="session")
 def docker_services() -> Target:
-    data_sources.PROMETHEUS_DATASOURCE["url"] = os.environ["DASHWRIGHT_TEST_PROMETHEUS"]
+    import_module("test.elements.test_datasource_fixtures").PROMETHEUS_DATASOURCE["url"] = os.environ["DASHWRIGHT_TEST_PROMETHEUS"]
     return Target()

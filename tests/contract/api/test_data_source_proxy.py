@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from multidict import CIMultiDict
 from tests.contract.api.conftest import ADMIN, Api, StartApi
 from yarl import URL
 
@@ -61,9 +62,7 @@ class Setup:
         number: int = body["id"]
         return number
 
-    async def get(
-        self, path: str, method: str = "GET", *, auth: str = ADMIN, **options: Any
-    ) -> tuple[int, aiohttp.typedefs.CIMultiDict[str], bytes]:
+    async def get(self, path: str, method: str = "GET", *, auth: str = ADMIN, **options: Any) -> tuple[int, CIMultiDict[str], bytes]:
         headers = {"Authorization": auth, **options.pop("headers", {})}
         async with self.api.session.request(method, path, headers=headers, **options) as response:
             return response.status, response.headers.copy(), await response.read()
@@ -193,7 +192,7 @@ async def test_methods_that_change_data_are_not_served(desk: Setup) -> None:
 async def test_other_types_have_rules_of_their_own(desk: Setup, type_: str, method: str, path: str, status: int) -> None:
     """Each type has its own list; a type without one has no proxy."""
     await desk.add("other", type=type_, url="db.example.com:5432" if "postgresql" in type_ else desk.url)
-    body = {"data": "{}\n", "headers": {"Content-Type": "application/x-ndjson"}} if method == "POST" else {}
+    body: dict[str, Any] = {"data": "{}\n", "headers": {"Content-Type": "application/x-ndjson"}} if method == "POST" else {}
     assert (await desk.get(f"{PROXY}/other/{path}", method, **body))[0] == status
 
 
@@ -237,7 +236,8 @@ async def test_the_organization_is_never_taken_from_a_parameter(desk: Setup) -> 
     other = await api.organization("other")
     theirs = await api.person("olga", Role.ADMIN, org_id=other)
     number = await desk.add("only-theirs", auth=theirs)
-    for options in ({}, {"params": {"orgId": str(other)}}, {"headers": {"X-Grafana-Org-Id": str(other)}}):
+    variants: list[dict[str, Any]] = [{}, {"params": {"orgId": str(other)}}, {"headers": {"X-Grafana-Org-Id": str(other)}}]
+    for options in variants:
         stranger = await api.person(f"stan{len(options)}{'params' in options}", Role.ADMIN)
         for at in (f"{PROXY}/only-theirs", f"/api/datasources/proxy/{number}", "/api/datasources/uid/only-theirs/resources"):
             status, _, body = await desk.get(f"{at}/api/v1/query", auth=stranger, **options)
