@@ -33,8 +33,8 @@ from benchmarks.jobs import backlog, batches, small
 from benchmarks.row import Row
 from benchmarks.sources import load
 from benchmarks.sources import rows as sources
+from benchmarks.sync import many, whole
 from benchmarks.sync import rows as syncs
-from benchmarks.sync import whole
 
 Alone = Callable[[], Awaitable[list[Row]]]
 Served = Callable[[str, str, Path], Awaitable[list[Row]]]
@@ -80,6 +80,7 @@ SERVED: dict[str, list[Served]] = {
     "S2": [syncs.unchanged],
     "S3": [syncs.incremental],
     "S4": [whole.reading],
+    "S5": [many.rows],
     "S7": [proxied_streams.rows],
     "M1": [whole.memory],
     "M2": [whole.at_rest],

@@ -67,6 +67,12 @@ def peak_memory(pid: int) -> float:
     return _memory(pid, "VmHWM")
 
 
+def processor_seconds(pid: int) -> float:
+    """Return the processor time of a process and of its ended child processes."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def _memory(pid: int, field: str) -> float:
     found = re.search(rf"{field}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     assert found is not None
