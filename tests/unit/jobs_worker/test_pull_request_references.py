@@ -13,7 +13,7 @@ PAGE = "https://git.example/team/boards/pull/7"
 
 def pull(number: int = 7, head: str = "change", base: str = "main", commit: str = COMMIT) -> PullRequest:
     url = f"https://git.example/team/boards/pull/{number}"
-    return PullRequest(number, "T", url, True, False, base, "b" * 40, head, commit, False, 1)
+    return PullRequest(number, "T", url, True, False, base, head, commit, False, 1, f"refs/pull/{number}/head")
 
 
 @pytest.mark.parametrize(
