@@ -188,7 +188,7 @@ async def test_an_endless_response_is_cut_off(host_access: HostAccess) -> None:
 
 
 async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess) -> None:
-    """Requests count for the organization and the API's address, also those that recognize the host; if the budget refuses, none is sent."""
+    """Requests count for the organization and the API's address, as do two that recognize the host. A refusal sends none."""
     resolver, cipher, counted = (
         HostResolver(AllowedHosts.parse(["127.0.0.1"])),
         SecretCipher.from_keys("a key of the test's own"),

@@ -142,7 +142,7 @@ class RepositoryCheckouts:
                 f"pull request {pull_request.number} comes from a fork, whose commits this git host offers only there; "
                 "push its branch to the repository, and open the pull request from it"
             )
-        if not is_branch(pull_request.reference):
+        if not is_branch(pull_request.reference.removeprefix("refs/")):
             raise BadRequest(f"pull request {pull_request.number} has a branch with an invalid name; rename it")
         commit_in_mirror = await self.mirrors.fetch_pull_request(
             repository.uid, self._remote(repository, self._settings.git_seconds), pull_request.number, pull_request.reference
