@@ -83,7 +83,9 @@ def test_merge_requests_of_gitlab(payload: dict[str, Any], is_reviewed: bool) ->
         assert (decision.job.pr.pr, decision.job.pr.ref, decision.job.pr.hash, decision.job.pr.url) == (7, "change", COMMIT, PAGE)
 
 
-@pytest.mark.parametrize(("action", "code"), [("opened", 202), ("reopened", 202), ("synchronized", 202), ("synchronize", 200), ("edited", 200)])
+@pytest.mark.parametrize(
+    ("action", "code"), [("opened", 202), ("reopened", 202), ("synchronized", 202), ("synchronize", 200), ("edited", 200)]
+)
 def test_pull_requests_of_gitea(action: str, code: int) -> None:
     pull_request = {"number": 7, "html_url": PAGE, "base": {"ref": "main"}, "head": {"ref": "change", "sha": COMMIT}}
     payload = {"action": action, "repository": {"full_name": "team/boards"}, "pull_request": pull_request}
@@ -130,7 +132,12 @@ def test_pull_requests_of_bitbucket(event: str, code: int) -> None:
         (GITLAB.deliveries, "Merge Request Hook", merge_request("open", iid=True), "invalid members: object_attributes.iid"),
         (BITBUCKET.deliveries, "repo:push", REPOSITORY, "invalid members: push.changes"),
         (BITBUCKET.deliveries, "repo:push", {**REPOSITORY, "push": {"changes": [{"new": {"name": []}}]}}, "invalid members: new.name"),
-        (BITBUCKET.deliveries, "pullrequest:created", proposed(id="7", source={}), "members: pullrequest.id, pullrequest.source.branch.name"),
+        (
+            BITBUCKET.deliveries,
+            "pullrequest:created",
+            proposed(id="7", source={}),
+            "members: pullrequest.id, pullrequest.source.branch.name",
+        ),
         (BITBUCKET.deliveries, "repo:push", {"repository": {"full_name": "somebody/else"}}, "repository mismatch"),
     ],
 )
