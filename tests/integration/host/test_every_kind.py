@@ -106,7 +106,7 @@ async def test_a_comment_is_created_once_and_then_changed(access: HostAccess) ->
 
 
 async def test_a_long_comment_fits(access: HostAccess) -> None:
-    """Whole sections of a comment that is too long for the host are omitted."""
+    """The last sections are omitted from a comment that is too long for the host."""
     sections = [f"## Part {number}\n\n" + "x" * 9000 for number in range(6)]
     await access.host.comment(access.repository, access.number, "\n\n".join(sections))
     (text,) = access.server.repositories["team/boards"].pulls[access.number].comments.values()

@@ -112,7 +112,7 @@ def test_members_are_read_and_written_by_their_paths() -> None:
 
 
 def test_faults_of_members_are_collected() -> None:
-    """A missing text and a wrong one are faults, a missing optional text is none."""
+    """A missing text and a wrong one are faults; a missing optional text is not."""
     reader = MemberReader({"a": "x", "b": 7, "c": {"d": ""}, "n": 5, "t": True, "m": -1})
     assert (reader.text("a"), reader.text("z", "a"), reader.optional_text("z"), reader.number("n")) == ("x", "x", "", 5)
     assert reader.faults == []
