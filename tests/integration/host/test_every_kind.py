@@ -171,11 +171,26 @@ async def test_hooks_are_created_changed_listed_and_removed(access: HostAccess) 
         await access.host.delete_hook(access.repository, hook.id)
 
 
+async def test_commits_have_accounts_if_the_host_reports_them(access: HostAccess) -> None:
+    """GitLab and Bitbucket are not requested, because their commits name no accounts."""
+    commits = await access.host.commits(access.repository, access.head, "a b.json")
+    assert bool(commits) == (kind_of(access) in ("github", "gitea"))
+    assert any("commits" in call for call in access.server.calls) == bool(commits)
+
+
 async def test_links_to_other_addresses_are_not_followed(access: HostAccess) -> None:
     """Neither a redirect nor a next page leads the token to another host, another repository or a parent of it."""
     root = f"{access.server.origin}{access.server.api_path}"
     own = {"gitlab": "projects/team%2Fboards", "bitbucket": "repositories/team/boards"}.get(kind_of(access), "repos/team/boards")
-    places = ["http://127.0.0.1:1/x", f"{root}user", f"{root}{own}/../../x", f"{root}{own}/%2e%2e/x", "//127.0.0.1:1/x", "", "http://["]
+    places = [
+        f"http://127.0.0.1:1{access.server.api_path}{own}/x",
+        f"{root}user",
+        f"{root}{own}/../../x",
+        f"{root}{own}/%2e%2e/x",
+        "//127.0.0.1:1/x",
+        "",
+        "http://[",
+    ]
     for place in places:
 
         async def redirect(request: web.Request, place: str = place) -> web.Response:
