@@ -146,6 +146,22 @@ def test_malformed_deliveries_are_rejected(deliveries: Deliveries, event: str, p
         decided(deliveries, event, payload)
 
 
+@pytest.mark.parametrize(
+    ("full_name", "is_own"), [("team/boards", True), ("eam/boards", False), ("boards/team", False), ("a/git/team/boards", False)]
+)
+def test_a_host_may_be_below_a_path(full_name: str, is_own: bool) -> None:
+    """The URL of the repository then has the path of the host before that of the repository."""
+    githost = GitHostRepositoryConfig(url="https://git.example.org/git/team/boards", branch="main")
+    sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
+    spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
+    payload = {"repository": {"full_name": full_name}, "ref": "refs/heads/main", "after": COMMIT}
+    if is_own:
+        assert decide(GITEA.deliveries, "push", payload, "boards", spec).code == 202
+        return
+    with pytest.raises(BadRequest, match="repository mismatch"):
+        decide(GITEA.deliveries, "push", payload, "boards", spec)
+
+
 def test_a_delivery_is_recognized_by_its_headers() -> None:
     """Gitea also sends the headers of GitHub."""
     for host in HOSTS:

@@ -51,6 +51,20 @@ def test_a_repository_has_a_path_in_the_api(host: Host, url: str, expected: str)
     assert api_at(host, "", url, "").repository == expected
 
 
+@pytest.mark.parametrize(
+    ("address", "url", "expected"),
+    [
+        ("https://git.example.com/git/api/v1", "https://Git.example.com/git/team/boards", "repos/team/boards"),
+        ("https://git.example.com/api/v1", "https://git.example.com/team/boards", "repos/team/boards"),
+        ("https://git.example.com/gi/api/v1", "https://git.example.com/git/boards", "repos/git/boards"),
+        ("https://api.example.com/git/api/v1", "https://git.example.com/git/boards", "repos/git/boards"),
+    ],
+)
+def test_a_host_may_be_below_a_path(address: str, url: str, expected: str) -> None:
+    """The path of the API shows that of the pages, if both are on one host."""
+    assert api_at(GITEA, address, url, "").repository == expected
+
+
 @pytest.mark.parametrize("host", [GITHUB, GITLAB, GITEA])
 @pytest.mark.parametrize("path", ["", "one", "a//b", "a/b/c"])
 def test_other_paths_are_refused(host: Host, path: str) -> None:

@@ -41,7 +41,7 @@ def decide(deliveries: Deliveries, host_event: str, payload: Any, name: str, spe
         raise _malformed(host_event, reader)
     if not full_name:
         raise BadRequest(f"missing repository in {host_event} event")
-    if full_name.lower() != _full_name(spec):
+    if not f"/{_path(spec)}".endswith(f"/{full_name.lower()}"):
         raise BadRequest("repository mismatch")
     branch = (spec.remote.branch if spec.remote is not None else "") or default_branch
     if event is Event.PUSH:
@@ -99,7 +99,10 @@ def _malformed(host_event: str, reader: MemberReader) -> BadRequest:
     return BadRequest(f"the {host_event} event has missing or invalid members: {fields}")
 
 
-def _full_name(spec: RepositorySpec) -> str:
-    """Return ``owner/name`` from the repository's URL in lower case, because hosts ignore letter case."""
+def _path(spec: RepositorySpec) -> str:
+    """Return the path of the repository's URL in lower case, because hosts ignore letter case.
+
+    It is ``owner/name``, after the path of the host if the host is below one.
+    """
     url = (spec.remote.url if spec.remote is not None else "") or ""
     return unquote(urlsplit(url.rstrip("/").removesuffix(".git")).path).strip("/").lower()

@@ -81,7 +81,9 @@ def api_at(host: Host, address: str, url: str, token: str, namespace: str = "") 
             f"pull requests and webhooks are available for {host.title}, but not for the API of {parts.netloc.lower()}; "
             f"if that is another kind of host, an operator can name it in {APIS_SETTING}"
         )
-    names = [unquote(name) for name in parts.path.strip("/").split("/")]
+    # The pages of a host below a path are below the same path.
+    prefix = urlsplit(address.removesuffix(host.rest.version)).path if urlsplit(address).netloc.lower() == parts.netloc.lower() else ""
+    names = [unquote(name) for name in parts.path.removeprefix(f"{prefix}/").strip("/").split("/")]
     if len(names) < _MIN_NAMES or (len(names) > _MIN_NAMES and not host.rest.is_nested) or not all(names):
         form = "owner[/group…]/name" if host.rest.is_nested else "owner/name"
         raise BadRequest(f"pull requests and webhooks need a url of the form https://{parts.netloc.lower()}/{form}")

@@ -29,7 +29,8 @@ _MAX_CONNECTIONS: Final = 20
 _MAX_CONNECTIONS_PER_HOST: Final = 4
 _FIRST_ERROR_STATUS: Final = 300
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_MAX_REDIRECTS: Final = 3
+_MAX_HOPS: Final = 3
+"""Limit on the requests of a chain of redirects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class HostClient:
             headers["Authorization"] = api.authorization
         if body is not None:
             headers["Content-Type"] = "application/json"
-        for _ in range(_MAX_REDIRECTS):
+        for _ in range(_MAX_HOPS):
             await self._charge(url, api.namespace)
             try:
                 return await self._send(_ApiRequest(method, url, headers, body))
