@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import aiohttp
 import orjson
@@ -21,7 +21,6 @@ from aiohttp import web
 from tests.servers import git_host_responses as responses
 from tests.servers.git import GitServer, Work, git, listening
 
-_API = "/api/v3/"
 _NO_COMMIT = "0" * 40
 Thing = TypeVar("Thing")
 
@@ -43,6 +42,14 @@ class NotFound(Exception):
 
 
 @dataclass
+class Refused(Exception):
+    """A request that the API does not accept."""
+
+    status: int
+    message: str
+
+
+@dataclass
 class Pull:
     base: str
     head: str
@@ -61,6 +68,7 @@ class Delivery:
     payload: dict[str, Any]
     status: int
     answer: str
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -77,8 +85,14 @@ class HostRepository:
 
 @dataclass
 class GitHost(GitServer):
-    """A git server with the REST API of a git host."""
+    """A git server with the REST API of GitHub. Subclasses have the APIs of other hosts."""
 
+    #: Path of the API.
+    api_path: ClassVar[str] = "/api/v3/"
+    #: Value of ``GIT_HOST_APIS`` for this host, in which the origin is inserted; empty if a worker recognizes it.
+    setting: ClassVar[str] = ""
+    #: Git reference of the newest commit of a pull request.
+    pull_reference: ClassVar[str] = "refs/pull/{}/head"
     #: Function that returns a response to send in place of the API's, or None.
     api_fault: Callable[[web.Request], Awaitable[web.StreamResponse | None]] | None = None
     #: Description of the API; requests that it does not allow are refused.
@@ -88,6 +102,8 @@ class GitHost(GitServer):
     repositories: dict[str, HostRepository] = field(default_factory=dict)
     #: Requests to the API, as ``METHOD path``.
     calls: list[str] = field(default_factory=list)
+    #: Requests for the version of a host: the path, and whether there was a token.
+    probes: list[tuple[str, bool]] = field(default_factory=list)
     #: Calls of hooks, in order.
     deliveries: list[Delivery] = field(default_factory=list)
     _numbers: int = 0
@@ -96,6 +112,11 @@ class GitHost(GitServer):
     @property
     def origin(self) -> str:
         return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    @property
+    def apis(self) -> dict[str, str]:
+        """The setting GIT_HOST_APIS of a worker that uses this host."""
+        return {f"127.0.0.1:{self.port}": self.setting.format(self.origin)} if self.setting else {}
 
     def make(self, name: str) -> Work:
         self.repositories[name] = HostRepository(name)
@@ -106,7 +127,7 @@ class GitHost(GitServer):
         repository = self.repositories[name]
         number = self._next()
         repository.pulls[number] = Pull(base, head, title)
-        self._call_hooks(repository, "pull_request", {"action": "opened", "number": number, "pull_request": self._pull(repository, number)})
+        self._announce_pull(repository, number, "opened")
         return number
 
     def move_to_fork(self, name: str, number: int, fork: str) -> None:
@@ -123,7 +144,7 @@ class GitHost(GitServer):
         head = self._head(name, number)
         git(self.root / name, "update-ref", f"refs/heads/{pull.base}", head)
         pull.state, pull.merged = "closed", True
-        self._call_hooks(repository, "pull_request", {"action": "closed", "number": number, "pull_request": self._pull(repository, number)})
+        self._announce_pull(repository, number, "closed")
         self.call_push_hooks(name)
 
     def call_push_hooks(self, name: str) -> None:
@@ -134,12 +155,19 @@ class GitHost(GitServer):
             old, new = before.get(branch, _NO_COMMIT), now.get(branch, _NO_COMMIT)
             if old == new:
                 continue
-            content = {"ref": f"refs/heads/{branch}", "before": old, "after": new, "forced": False, "commits": []}
-            self._call_hooks(repository, "push", {**content, "created": old == _NO_COMMIT, "deleted": new == _NO_COMMIT})
+            self._announce_push(repository, branch, old, new)
             for number, pull in repository.pulls.items():
                 if pull.head == branch and pull.state == "open" and new != _NO_COMMIT:
-                    change = {"action": "synchronize", "number": number, "pull_request": self._pull(repository, number)}
-                    self._call_hooks(repository, "pull_request", change)
+                    self._announce_pull(repository, number, "synchronize")
+
+    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+        """Call hooks after a change of a pull request: ``opened``, ``synchronize`` or ``closed``."""
+        content = {"action": action, "number": number, "pull_request": self._pull(repository, number)}
+        self._call_hooks(repository, "pull_request", content)
+
+    def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
+        content = {"ref": f"refs/heads/{branch}", "before": old, "after": new, "forced": False, "commits": []}
+        self._call_hooks(repository, "push", {**content, "created": old == _NO_COMMIT, "deleted": new == _NO_COMMIT})
 
     async def wait_for_hooks(self) -> None:
         """Wait until every running delivery has ended."""
@@ -147,28 +175,36 @@ class GitHost(GitServer):
             await asyncio.gather(*self._running_hooks)
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
-        if request.path.startswith(_API):
+        if request.path.endswith("/version"):
+            self.probes.append((request.path, "Authorization" in request.headers))
+            return self._version(request)
+        if request.path.startswith(self.api_path):
             return await self._api_response(request)
         response = await super().respond(request)
         if request.method == "POST" and request.path.endswith("/git-receive-pack"):
             self.call_push_hooks(request.path.removesuffix("/git-receive-pack").strip("/").removesuffix(".git"))
         return response
 
+    def _version(self, request: web.Request) -> web.Response:
+        return self._refused(HTTPStatus.NOT_FOUND, "Not Found")
+
     async def _api_response(self, request: web.Request) -> web.StreamResponse:
-        path = request.rel_url.raw_path.removeprefix(_API.rstrip("/"))
+        path = request.rel_url.raw_path.removeprefix(self.api_path.rstrip("/"))
         self.calls.append(f"{request.method} {path}")
         if self.api_fault is not None and (response := await self.api_fault(request)) is not None:
             return response
-        if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
-            return _refused(HTTPStatus.UNAUTHORIZED, "Bad credentials")
+        if self.token and not self._may_call(request):
+            return self._refused(HTTPStatus.UNAUTHORIZED, "Bad credentials")
         body = await request.read()
         sent = orjson.loads(body) if body else None
         if self.description is not None and (fault := self.description.fault_of_request(request.method, path, request.query, sent)):
-            return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, fault)
+            return self._refused(HTTPStatus.UNPROCESSABLE_ENTITY, fault)
         try:
             status, content = self._call(request.method, path, sent)
+        except Refused as refusal:
+            return self._refused(HTTPStatus(refusal.status), refusal.message)
         except NotFound:
-            return _refused(HTTPStatus.NOT_FOUND, "Not Found")
+            return self._refused(HTTPStatus.NOT_FOUND, "Not Found")
         headers: dict[str, str] = {}
         if isinstance(content, list):
             content, headers = self._paged(request, content)
@@ -178,7 +214,14 @@ class GitHost(GitServer):
             status=status, body=b"" if content is None else orjson.dumps(content), headers=headers, content_type="application/json"
         )
 
-    def _paged(self, request: web.Request, items: list[Any]) -> tuple[list[Any], dict[str, str]]:
+    def _may_call(self, request: web.Request) -> bool:
+        return request.headers.get("Authorization") == f"Bearer {self.token}"
+
+    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+        body = {"message": message, "documentation_url": "https://docs.example.org/rest", "status": str(int(status))}
+        return web.json_response(body, status=int(status))
+
+    def _paged(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
         size = min(self.page, int(request.query.get("per_page", 30)))
         page = int(request.query.get("page", 1))
         following = str(request.url.update_query(page=page + 1))
@@ -212,11 +255,11 @@ class GitHost(GitServer):
     def _comments(self, method: str, repository: HostRepository, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
         match method, rest:
             case "GET", [issue, "comments"]:
-                comments = _found(repository.pulls, issue).comments
+                comments = found(repository.pulls, issue).comments
                 return 200, [responses.comment(self.origin, of, int(issue), number, body) for number, body in comments.items()]
             case "POST", [issue, "comments"]:
                 created = self._next()
-                _found(repository.pulls, issue).comments[created] = sent["body"]
+                found(repository.pulls, issue).comments[created] = sent["body"]
                 return 201, responses.comment(self.origin, of, int(issue), created, sent["body"])
             case "PATCH", ["comments", number]:
                 for of_pull, pull in repository.pulls.items():
@@ -236,7 +279,7 @@ class GitHost(GitServer):
                 repository, repository.hooks[number], "ping", {"zen": "Keep it simple.", "hook_id": number, "hook": {"id": number}}
             )
             return 201, responses.hook(of, number, repository.hooks[number])
-        hook = _found(repository.hooks, rest[0])
+        hook = found(repository.hooks, rest[0])
         if method == "DELETE":
             del repository.hooks[int(rest[0])]
             return 204, None
@@ -246,13 +289,13 @@ class GitHost(GitServer):
 
     def _head(self, name: str, number: int) -> str:
         """Return the head commit of a pull request, kept under its own reference: the branch may be deleted, or belong to a fork."""
-        place, reference = self.root / name, f"refs/pull/{number}/head"
+        place, reference = self.root / name, self.pull_reference.format(number)
         if head := self._refs(name).get(self.repositories[name].pulls[number].head):
             git(place, "update-ref", reference, head)
         return git(place, "rev-parse", reference)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
-        pull, refs = _found(repository.pulls, str(number)), self._refs(repository.name)
+        pull, refs = found(repository.pulls, str(number)), self._refs(repository.name)
         of = responses.repository(self.origin, repository.name, repository.default_branch)
         content = {
             "title": pull.title,
@@ -266,15 +309,20 @@ class GitHost(GitServer):
         return responses.pull_request(self.origin, of, number, content)
 
     def _files(self, repository: HostRepository, number: int, of: dict[str, Any]) -> list[dict[str, Any]]:
-        pull = _found(repository.pulls, str(number))
+        changes = self._changes(repository, number)
+        return [responses.changed_file(of, path, _STATUSES[letter], previous) for letter, path, previous in changes]
+
+    def _changes(self, repository: HostRepository, number: int) -> list[tuple[str, str, str]]:
+        """Return git's letter for the change, the path and the former path of each changed file of a pull request."""
+        pull = found(repository.pulls, str(number))
         output = git(
             self.root / repository.name, "diff", "--name-status", "-z", "-M", f"{pull.base}...{self._head(repository.name, number)}"
         ).split("\0")
-        found, words = [], iter(output[:-1])
+        changes, words = [], iter(output[:-1])
         for word in words:
             previous = next(words) if word[0] in "RC" else ""
-            found.append(responses.changed_file(of, next(words), _STATUSES[word[0]], previous))
-        return found
+            changes.append((word[0], next(words), previous))
+        return changes
 
     def _log(self, name: str) -> list[str]:
         return git(self.root / name, "log", "--format=%H%x09%an%x09%cn", "main").splitlines()
@@ -285,26 +333,40 @@ class GitHost(GitServer):
 
     def _call_hooks(self, repository: HostRepository, event: str, payload: dict[str, Any]) -> None:
         for hook in repository.hooks.values():
-            if hook["active"] and event in hook["events"]:
+            if self._subscribes(hook, event):
                 self._call_hook(repository, hook, event, payload)
 
+    def _subscribes(self, hook: dict[str, Any], event: str) -> bool:
+        return bool(hook["active"]) and event in hook["events"]
+
     def _call_hook(self, repository: HostRepository, hook: dict[str, Any], event: str, payload: dict[str, Any]) -> None:
-        complete = {**payload, "repository": responses.repository(self.origin, repository.name, repository.default_branch)}
-        task = asyncio.create_task(self._deliver(dict(hook["config"]), event, complete))
+        body = orjson.dumps({**payload, **self._origin_of_delivery(repository)})
+        url, headers = self._address_of_hook(hook), self._delivery_headers(hook, event, body)
+        task = asyncio.create_task(self._deliver(url, headers, event, body))
         self._running_hooks.add(task)
         task.add_done_callback(self._running_hooks.discard)
 
-    async def _deliver(self, config: dict[str, str], event: str, payload: dict[str, Any]) -> None:
-        body = orjson.dumps(payload)
-        headers = {"X-GitHub-Event": event, "X-GitHub-Delivery": str(uuid.uuid4()), "Content-Type": "application/json"}
-        if secret := config.get("secret"):
+    def _origin_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
+        """Return the members of a payload that describe the repository."""
+        return {"repository": responses.repository(self.origin, repository.name, repository.default_branch)}
+
+    def _address_of_hook(self, hook: dict[str, Any]) -> str:
+        return str(hook["config"]["url"])
+
+    def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
+        headers = {"X-GitHub-Event": event, "X-GitHub-Delivery": str(uuid.uuid4())}
+        if secret := hook["config"].get("secret"):
             headers["X-Hub-Signature-256"] = signature(secret, body)
+        return headers
+
+    async def _deliver(self, url: str, headers: dict[str, str], event: str, body: bytes) -> None:
+        headers = {**headers, "Content-Type": "application/json"}
         try:
-            async with aiohttp.ClientSession() as session, session.post(config["url"], data=body, headers=headers, ssl=False) as response:
+            async with aiohttp.ClientSession() as session, session.post(url, data=body, headers=headers, ssl=False) as response:
                 status, text = response.status, await response.text()
         except aiohttp.ClientError as error:
             status, text = 0, str(error)
-        self.deliveries.append(Delivery(event, payload, status, text))
+        self.deliveries.append(Delivery(event, orjson.loads(body), status, text, headers))
 
     def _next(self) -> int:
         self._numbers += 1
@@ -316,21 +378,16 @@ def signature(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def _found(things: dict[int, Thing], number: str) -> Thing:
+def found(things: dict[int, Thing], number: str) -> Thing:
     if not number.isdigit() or int(number) not in things:
         raise NotFound
     return things[int(number)]
 
 
-def _refused(status: HTTPStatus, message: str) -> web.Response:
-    body = {"message": message, "documentation_url": "https://docs.example.org/rest", "status": str(int(status))}
-    return web.json_response(body, status=int(status))
-
-
 @asynccontextmanager
-async def serving(root: Path, *, pair: Path | None = None, token: str = "") -> AsyncIterator[GitHost]:
-    """Run a host on a free loopback port while the block runs; over TLS with a ``pair``."""
-    host = GitHost(root, token=token, scheme="https" if pair else "http")
+async def serving(root: Path, *, pair: Path | None = None, token: str = "", kind: type[GitHost] | None = None) -> AsyncIterator[GitHost]:
+    """Run a host on a free loopback port while the block runs; over TLS with a ``pair``. The usual ``kind`` is GitHub."""
+    host = (kind or GitHost)(root, token=token, scheme="https" if pair else "http")
     async with listening(host, pair=pair):
         try:
             yield host

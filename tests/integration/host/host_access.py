@@ -46,21 +46,23 @@ class HostAccess:
 
 
 @asynccontextmanager
-async def open_host_access(folder: Path, description: ApiDescription | None = None) -> AsyncIterator[HostAccess]:
-    """Yield the repository ``team/boards`` with one pull request, as a worker sees it; ``description`` is the API that the host allows."""
+async def open_host_access(
+    folder: Path, description: ApiDescription | None = None, kind: type[GitHost] = GitHost, name: str = "team/boards"
+) -> AsyncIterator[HostAccess]:
+    """Yield a repository with one pull request, as a worker sees it; ``description`` is the API that the host allows."""
     root = folder / "server"
     root.mkdir()
-    async with git_host.serving(root, token=TOKEN) as server:
+    async with git_host.serving(root, token=TOKEN, kind=kind) as server:
         server.description = description
-        work = server.make("team/boards")
+        work = server.make(name)
         work.commit({"kept.json": "{}", "gone.json": "what goes", "old/moved.json": '{"title": "moved"}\n' * 9})
         moved = {"old/moved.json": None, "new/moved.json": '{"title": "moved"}\n' * 9}
         head = work.commit({"new.json": "what comes", "kept.json": '{"a": 1}', "gone.json": None, **moved}, branch="change")
         cipher = SecretCipher.from_keys("a key of the test's own")
         client = HostClient(HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's"), seconds=5)
         sealed = base64.b64encode(cipher.encrypt(TOKEN, token_owner("default", "boards"))).decode()
-        number = server.open_pull("team/boards", "change")
+        number = server.open_pull(name, "change")
         try:
-            yield HostAccess(server, RestHost(client, cipher, {}), client, server.url("team/boards"), sealed, number, head)
+            yield HostAccess(server, RestHost(client, cipher, server.apis), client, server.url(name), sealed, number, head)
         finally:
             await client.close()

@@ -8,6 +8,7 @@ from tests.contract.api.deliveries import create_hooked_repository, deliver
 from tests.oracles.git_host.packages import package
 
 from dashwright.api.repositories.domain.deliveries import decide
+from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
 
 pytestmark = pytest.mark.oracles
@@ -28,7 +29,7 @@ def _decided(event: str, payload: Any) -> tuple[int, str | None]:
     githost = GitHostRepositoryConfig(url=f"https://git.example.org/{full_name}")
     sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
     spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
-    decision = decide(event, payload, "boards", spec)
+    decision = decide(GITHUB.deliveries, event, payload, "boards", spec)
     return decision.code, decision.job.action.value if decision.job is not None else None
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from dashwright.api.repositories.domain.deliveries import Decision, decide
 from dashwright.common.errors import BadRequest
+from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, JobSpec, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
 
 OWN = {"full_name": "Team/Boards", "default_branch": "trunk"}
@@ -19,7 +20,7 @@ def spec(*, branch: str = "main", enabled: bool = True) -> RepositorySpec:
 
 
 def decided(event: str, payload: Any, **options: Any) -> Decision:
-    return decide(event, payload, "boards", spec(**options))
+    return decide(GITHUB.deliveries, event, payload, "boards", spec(**options))
 
 
 def pull(action: str, *, base: str = "main") -> dict[str, Any]:

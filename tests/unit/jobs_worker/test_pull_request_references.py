@@ -1,5 +1,7 @@
 """The reference of a job to a pull request."""
 
+from dataclasses import replace
+
 import pytest
 
 from dashwright.common.errors import BadRequest, NotFound
@@ -13,7 +15,7 @@ PAGE = "https://git.example/team/boards/pull/7"
 
 def pull(number: int = 7, head: str = "change", base: str = "main", commit: str = COMMIT) -> PullRequest:
     url = f"https://git.example/team/boards/pull/{number}"
-    return PullRequest(number, "T", url, True, False, base, "b" * 40, head, commit, False, 1)
+    return PullRequest(number, "T", url, True, False, base, head, commit, False, 1, f"refs/pull/{number}/head")
 
 
 @pytest.mark.parametrize(
@@ -83,3 +85,19 @@ def test_an_older_commit_is_ignored() -> None:
     reference = PullRequestReference(7, "change", "d" * 40, PAGE).without_commit()
     assert reference == PullRequestReference(7, "change", "", PAGE)
     reference.check(pull())
+
+
+def test_a_host_may_abbreviate_the_newest_commit() -> None:
+    """A complete hash matches its beginning; another one does not."""
+    reference = PullRequestReference(number=7, commit=COMMIT)
+    reference.check(pull(commit=COMMIT[:12]))
+    with pytest.raises(BadRequest, match="newest commit"):
+        reference.check(pull(commit="0" * 12))
+
+
+def test_a_reference_of_the_host_names_a_pull_request() -> None:
+    """GitLab has other references than GitHub."""
+    merge_request = replace(pull(), reference="refs/merge-requests/7/head")
+    PullRequestReference(ref="refs/merge-requests/7/head").check(merge_request)
+    with pytest.raises(BadRequest, match="branch"):
+        PullRequestReference(ref="refs/pull/7/head").check(merge_request)

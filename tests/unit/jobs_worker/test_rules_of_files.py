@@ -122,6 +122,37 @@ def test_entries_after_a_change() -> None:
     assert list(files_below(there, "a/")) == ["a/1.json", "a/b/2.json"]
 
 
+@pytest.mark.parametrize(
+    ("url", "source", "commit_source", "compare", "new"),
+    [
+        (
+            *("https://gitlab.com/a/b/c", "/-/blob/x/y/a.json", "/-/blob/{}/a.json", "/-/compare/main...x/y"),
+            "/-/merge_requests/new?merge_request[source_branch]=x/y&merge_request[target_branch]=main",
+        ),
+        (
+            *("https://codeberg.org/a/b", "/src/branch/x/y/a.json", "/src/commit/{}/a.json", "/compare/main...x/y"),
+            "/compare/main...x/y",
+        ),
+        (
+            *("https://bitbucket.org/a/b", "/src/x/y/a.json", "/src/{}/a.json", "/branches/compare/x/y..main"),
+            "/pull-requests/new?source=x/y&dest=main",
+        ),
+    ],
+)
+def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: str, compare: str, new: str) -> None:
+    """The kind is known by the name of the host."""
+    own = spec()
+    assert own.remote is not None
+    own.remote.url = url
+    links = urls_of(own, FileView("a.json", "x/y", "c0"))
+    assert links is not None
+    assert (links.source_url, links.compare_url, links.new_pull_request_url) == (url + source, url + compare, url + new)
+    commit = "ab" * 20
+    links = urls_of(own, FileView("a.json", commit, commit))
+    assert links is not None
+    assert links.source_url == url + commit_source.format(commit)
+
+
 def test_links_to_a_file() -> None:
     """The link leads to its branch; another branch has links to compare it and to open a pull request."""
     host = "https://git.example.org/team/boards"

@@ -5,7 +5,8 @@ import base64
 import orjson
 import pytest
 
-from dashwright.jobs_worker.adapters.host.addresses import api_of
+from dashwright.common.git_hosts.github import GITHUB
+from dashwright.jobs_worker.adapters.host.addresses import api_at
 from dashwright.jobs_worker.adapters.host.error_responses import ErrorResponse, error_for
 
 PAIR = "anna:a-password"
@@ -23,7 +24,7 @@ PAIR = "anna:a-password"
 )
 def test_an_echoed_secret_is_removed(token: str, secret: str) -> None:
     """A secret is removed whether it is echoed completely, in part, as a header, or with invisible characters in it."""
-    api = api_of("https://git.example.org/team/boards", token, {})
+    api = api_at(GITHUB, "", "https://git.example.org/team/boards", token)
     for said in (secret, f"{secret[:4]}\0{secret[4:]}"):
         created = error_for(ErrorResponse(422, {}, orjson.dumps({"message": f"no: {said}!"})), api.secrets)
         assert created.message.endswith("(no: ***!)")

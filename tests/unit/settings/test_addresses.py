@@ -35,7 +35,17 @@ def test_apis_are_named_by_their_hosts() -> None:
     }
 
 
-@pytest.mark.parametrize("value", ["git.example.com", "=https://a", "a=b"])
+def test_an_api_may_have_a_kind() -> None:
+    """The kind, the address, or both are kept as written."""
+    assert Settings(git_host_apis="a.example.com=gitlab,b.example.com=gitea+https://b.example.com/git/api/v1/").git_host_apis == {
+        "a.example.com": "gitlab",
+        "b.example.com": "gitea+https://b.example.com/git/api/v1",
+    }
+
+
+@pytest.mark.parametrize(
+    "value", ["git.example.com", "=https://a", "a=b", "a=gitlab+", "a=gitlab+x", "a=other+https://a", "a=Gitlab", "a=+https://a"]
+)
 def test_an_api_without_host_or_address_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="host=https://address"):
         Settings(git_host_apis=value)

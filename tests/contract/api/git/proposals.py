@@ -2,14 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import Api, StartApi
+from tests.servers import git_host
 from tests.servers.git import Work, git
 from tests.servers.git_host import GitHost
 
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
 from dashwright.jobs_worker.main import JobsWorker
 
 REPOSITORIES: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
@@ -83,6 +90,36 @@ class Proposals:
                 _, found = await self.api("GET", f"{REPOSITORIES}/{repository}/jobs/{job}")
                 if found["status"]["state"] in ("success", "error"):
                     return dict(found["status"])
+
+
+@asynccontextmanager
+async def open_proposals(
+    start_api: StartApi, database: Database, broker: MemoryBroker, folder: Path, kind: type[GitHost] = GitHost, **settings: Any
+) -> AsyncIterator[Proposals]:
+    """Run the environment, with two dashboards synced from main, while the block runs."""
+    root = folder / "server"
+    root.mkdir()
+    api = await start_api()
+    settings.setdefault("public_url", str(api.address).rstrip("/"))
+    async with git_host.serving(root, kind=kind) as host:
+        loaded = load(
+            data_dir=folder / "data",
+            secret_key="of tests only",
+            allowed_hosts="127.0.0.0/8",
+            scheduling=False,
+            job_slots=8,
+            git_host_apis=host.apis,
+            **settings,
+        )
+        loaded.data_dir.mkdir()
+        worker = JobsWorker(loaded, database, broker, Clock())
+        await worker.start()
+        proposals = Proposals(api, host, host.make(NAME), worker)
+        proposals.work.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta"), "README.md": "#"})
+        await proposals.create_repository()
+        assert (await proposals.sync())["state"] == "success"
+        yield proposals
+        await worker.stop()
 
 
 def dashboard(name: str, title: str, expr: str = "up", **settings: Any) -> str:

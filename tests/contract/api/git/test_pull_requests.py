@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.proposals import NAME, REPOSITORIES, Proposals, dashboard
-from tests.servers import git_host
+from tests.contract.api.git.proposals import NAME, REPOSITORIES, Proposals, dashboard, open_proposals
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -19,32 +18,13 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.adapters import picture_renderer
-from dashwright.jobs_worker.main import JobsWorker
 
 
 @pytest.fixture
 async def proposals(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Proposals]:
     """Start the environment with two dashboards synced from main."""
-    root = tmp_path / "server"
-    root.mkdir()
-    settings = load(
-        data_dir=tmp_path / "data",
-        secret_key="of tests only",
-        allowed_hosts="127.0.0.0/8",
-        scheduling=False,
-        public_url="https://dash.example",
-        job_slots=8,
-    )
-    settings.data_dir.mkdir()
-    async with git_host.serving(root) as host:
-        worker = JobsWorker(settings, database, broker, Clock())
-        await worker.start()
-        proposals = Proposals(await start_api(), host, host.make(NAME), worker)
-        proposals.work.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta"), "README.md": "#"})
-        await proposals.create_repository()
-        assert (await proposals.sync())["state"] == "success"
+    async with open_proposals(start_api, database, broker, tmp_path, public_url="https://dash.example") as proposals:
         yield proposals
-        await worker.stop()
 
 
 async def test_a_review_comments_on_the_changes(proposals: Proposals) -> None:

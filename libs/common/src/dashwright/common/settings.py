@@ -19,6 +19,7 @@ from pydantic_settings import SettingsConfigDict
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.dashboard_settings import DashboardSettingsFields
+from dashwright.common.git_hosts.registry import HOSTS, parse_choice
 from dashwright.common.models.quotas import QuotaRules, read_defaults
 from dashwright.common.password_policy import PasswordPolicy
 from dashwright.common.provisioning_settings import ProvisioningSettingsFields
@@ -114,8 +115,11 @@ class Settings(
             return value
         pairs = [item.partition("=") for item in _comma_separated(value)]
         for host, separator, address in pairs:
-            if not host or not separator or (address and not _is_url(address)):
-                message = f"{host[:80]!r}: give host=https://address, separated by commas; host= alone for a host without an API"
+            if not host or not separator or not _is_api(address):
+                message = (
+                    f"{host[:80]!r}: give host=https://address, host=gitlab or host=gitlab+https://address, separated by commas; the kinds "
+                    f"are {', '.join(sorted(kind.name for kind in HOSTS))}, and host= alone is for a host without an API"
+                )
                 raise ValueError(message)
         return {host.lower(): address.rstrip("/") for host, _, address in pairs}
 
@@ -254,6 +258,15 @@ class Settings(
 def _comma_separated(value: str) -> list[str]:
     """Return the items of a comma list, without surrounding white space and without empty items."""
     return [item.strip() for item in value.split(",") if item.strip()]
+
+
+def _is_api(value: str) -> bool:
+    """Return whether a value of GIT_HOST_APIS is empty, a kind of host, an address, or both."""
+    try:
+        choice = parse_choice(value) if value else None
+    except ValueError:
+        return False
+    return choice is None or not choice.address or _is_url(choice.address)
 
 
 def _is_url(value: str) -> bool:

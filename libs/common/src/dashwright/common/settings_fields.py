@@ -371,9 +371,10 @@ class SettingsFields(BaseSettings):
     )
     git_host_apis: Annotated[Mapping[str, str], NoDecode] = setting(
         None,
-        "comma-separated list of `host=address` (or `host:port=address`): the address of the REST API of a git host. It is needed only if "
-        "the address is not `https://host/api/v3` (or for `github.com` not `https://api.github.com`). `host=` without an address means "
-        "that the host has no API",
+        "comma-separated list of `host=kind`, `host=address` or `host=kind+address` (or `host:port=…`): the kind of a git host (`github`, "
+        "`gitlab`, `gitea` or `bitbucket`) and the address of its REST API. It is needed only if the host is not recognized or the "
+        "address is not the usual one ([git hosts](pull-requests.md#git-hosts)). An address that ends in `/api/v3`, `/api/v4`, `/api/v1` "
+        "or `/2.0` implies the kind. `host=` alone means that the host has no API",
         "jobs-worker",
         displayed_default="empty",
         default_factory=dict,

@@ -151,10 +151,11 @@ class SyncedCommits(Protocol):
 class PullRequestCheckouts(Protocol):
     """The files that pull requests propose."""
 
-    async def at_pull_request(self, repository: Repository, number: int) -> Checkout:
+    async def at_pull_request(self, repository: Repository, pull_request: PullRequest) -> Checkout:
         """Return the checkout of the newest commit of a pull request, which may come from a fork. Nothing is committed to it.
 
-        Raises NotFound if the host has no such commit, BadRequest for a local directory, and the errors of the host.
+        Raises NotFound if the host has no such commit, BadRequest for a local directory or a fork whose commits the host does not offer,
+        and the errors of the host.
         """
         ...
 

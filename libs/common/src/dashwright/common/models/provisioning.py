@@ -17,7 +17,8 @@ Integer32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 class RepositoryType(StrEnum):
     """Type of a repository.
 
-    ``githost`` is any git host. The other types, except ``local``, are synonyms of it for clients that use one of these names.
+    ``githost`` is any git host. The other types, except ``local``, are synonyms of it for clients that use one of these names. They also
+    name the kind of the host, except ``git``.
     """
 
     GITHOST = "githost"

@@ -25,10 +25,11 @@ from dashwright.api.evaluation_submissions import Idempotency
 from dashwright.api.http.routing import MEBIBYTE
 from dashwright.api.http.upload_budget import UploadBudget
 from dashwright.api.jobs import Jobs
-from dashwright.api.repositories.domain.deliveries import PING, Decision, decide
+from dashwright.api.repositories.domain.deliveries import Decision, decide
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound, Unauthorized, Unhealthy
+from dashwright.common.git_hosts.deliveries import Deliveries, Event, Proof
 from dashwright.common.identity import org_of
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import webhook_secret_owner
@@ -41,7 +42,8 @@ from dashwright.common.stores.resources import StoredObject
 log = structlog.get_logger()
 
 _FORM_MEDIA_TYPE: Final = "application/x-www-form-urlencoded"
-_SIGNATURE_PATTERN: Final = re.compile(r"sha256=([0-9a-f]{64})")
+_SIGNATURE_PATTERN: Final = re.compile(r"[0-9a-f]{64}")
+_MAX_SECRET_LENGTH: Final = 200
 _MAX_DELIVERY_ID_LENGTH: Final = 100
 
 #: The largest payload that git hosts send.
@@ -62,9 +64,13 @@ _MAX_BUFFERED_REPOSITORIES: Final = 10_000
 class Delivery:
     """A request of a git host."""
 
+    #: The description of deliveries of this kind of host.
+    deliveries: Deliveries
+    #: The event by the host's name.
     event: str
     id: str
-    signature: str
+    #: The header with the signature or the secret.
+    proof: str
     media_type: str
     #: The client's address, for the budget of unverified bodies.
     address: str
@@ -167,13 +173,13 @@ class Webhooks:
         signed_body = await self._verified_body(secrets.token_hex() if target is None else target.secret, delivery)
         assert target is not None, "a random secret has no valid signature"
         if not delivery.id or len(delivery.id) > _MAX_DELIVERY_ID_LENGTH or not delivery.id.isprintable():
-            raise BadRequest("the delivery has no valid id; send X-GitHub-Delivery")
+            raise BadRequest(f"the delivery has no valid id; send {delivery.deliveries.id_headers[0]}")
         repository, health = target.repository, target.status.health
         payload, spec = _parse_payload(delivery.media_type, signed_body.body), RepositorySpec.model_validate_json(repository.spec)
-        decision = decide(delivery.event, payload, repository.name, spec)
+        decision = decide(delivery.deliveries, delivery.event, payload, repository.name, spec)
         if not dry_run:
             self._delivery_times.record(repository.namespace, repository.name, self._clock.milliseconds())
-        if delivery.event == PING:
+        if delivery.deliveries.events.get(delivery.event) is Event.PING:
             return decision
         if health.checked is not None and not health.healthy:
             raise Unhealthy("The repository configuration is not healthy", details={"name": repository.name})
@@ -189,12 +195,17 @@ class Webhooks:
         return decision
 
     async def _verified_body(self, secret: str, delivery: Delivery) -> SignedBody:
-        """Return the body. Raises Unauthorized if its signature is wrong; a malformed signature is rejected before the body is read.
+        """Return the body. Raises Unauthorized if its signature is wrong.
 
-        The signatures are compared in constant time.
+        A malformed signature, or a wrong secret in place of it, is rejected before the body is read. Both are compared in constant time.
         """
-        signature_match = _SIGNATURE_PATTERN.fullmatch(delivery.signature)
-        if signature_match is None:
+        deliveries = delivery.deliveries
+        signature = delivery.proof.removeprefix(deliveries.proof_prefix)
+        is_secret = deliveries.proof is Proof.KEY
+        if is_secret and not _is_secret(delivery.proof, secret):
+            raise _invalid_signature()
+        has_prefix = delivery.proof.startswith(deliveries.proof_prefix)
+        if not is_secret and not (has_prefix and _SIGNATURE_PATTERN.fullmatch(signature)):
             raise _invalid_signature()
         body, body_hash, body_hmac = bytearray(), hashlib.sha256(), hmac.new(secret.encode(), digestmod=hashlib.sha256)
         with self._upload_budget.reserve(delivery.address) as reserve:
@@ -208,9 +219,14 @@ class Webhooks:
                         body_hmac.update(chunk)
             except TimeoutError as error:
                 raise BadRequest(f"the delivery was not complete within {_BODY_TIMEOUT_SECONDS:g} seconds; send it again") from error
-        if not hmac.compare_digest(body_hmac.hexdigest(), signature_match[1]):
+        if not is_secret and not hmac.compare_digest(body_hmac.hexdigest(), signature):
             raise _invalid_signature()
         return SignedBody(body, body_hash.digest())
+
+
+def _is_secret(value: str, secret: str) -> bool:
+    """Return whether a header has the secret. The time does not depend on how much of it is right."""
+    return len(value) <= _MAX_SECRET_LENGTH and hmac.compare_digest(value.encode(errors="replace"), secret.encode())
 
 
 def _invalid_signature() -> Unauthorized:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import structlog
 
-from dashwright.common.errors import Conflict, DashwrightError, TooManyRequests, Unavailable
+from dashwright.common.errors import Conflict, DashwrightError, Forbidden, NotFound, TooManyRequests, Unavailable
 from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.json_documents import read_json
@@ -58,7 +58,8 @@ async def review(repository: Repository, reference: PullRequestReference, tools:
     """Comment on the pull request at the host, set the status of its commit and return the progress.
 
     A closed pull request, or one into another branch, ends without a comment. Raises what the ports raise, and BadRequest or NotFound if
-    the host knows no such pull request. After an error the commit status is ``error`` if the host still accepts it.
+    the host knows no such pull request. After an error the commit status is ``error`` if the host still accepts it. A status that the token
+    may not set is omitted with a warning.
     """
     progress = JobProgress(message=job_messages.REVIEWING)
     await reporter.report(progress)
@@ -71,18 +72,19 @@ async def review(repository: Repository, reference: PullRequestReference, tools:
     if _target_branch(repository) not in ("", pull_request.base):
         progress.final_message = job_messages.OTHER_TARGET_BRANCH
         return progress
-    checkout = await tools.pull_request_checkouts.at_pull_request(repository, number)
-    await host.set_commit_status(repository, CommitStatus(checkout.commit, CommitState.PENDING, "reviewing the changes", ""))
+    checkout = await tools.pull_request_checkouts.at_pull_request(repository, pull_request)
+    statuses = _Statuses(repository, host, checkout.commit, pull_request.url, progress)
+    await statuses.set(CommitState.PENDING, "reviewing the changes")
     try:
         report = await _report(repository, pull_request, checkout, tools, reporter)
         comment_url = await host.comment(repository, number, await asyncio.to_thread(comment_text, report), may_create=_has_changes(report))
     except (TooManyRequests, Unavailable):
         raise
     except DashwrightError as error:
-        await _set_error_status(repository, checkout.commit, host, error)
+        await statuses.set_error(error)
         raise
     state = CommitState.FAILURE if report.is_broken else CommitState.SUCCESS
-    await host.set_commit_status(repository, CommitStatus(checkout.commit, state, status_text(report), comment_url))
+    await statuses.set(state, status_text(report), comment_url)
     _record(progress, report)
     return progress
 
@@ -97,11 +99,36 @@ async def _find_pull_request(repository: Repository, reference: PullRequestRefer
     return pull_request
 
 
-async def _set_error_status(repository: Repository, commit: str, host: Host, error: DashwrightError) -> None:
-    try:
-        await host.set_commit_status(repository, CommitStatus(commit, CommitState.ERROR, f"the review failed: {error.message}", ""))
-    except DashwrightError as failure:
-        log.warning("commit_status_not_set", repository=repository.name, reason=failure.message)
+@dataclass(slots=True)
+class _Statuses:
+    """The statuses of the reviewed commit. After the first one that the host refuses, the others are omitted."""
+
+    repository: Repository
+    host: Host
+    commit: str
+    #: Address of the pull request, for statuses without an address of their own.
+    page: str
+    progress: JobProgress
+    is_refused: bool = False
+
+    async def set(self, state: CommitState, text: str, url: str = "") -> None:
+        """Set the status. A refusal is recorded as a warning, because the comment has the result as well."""
+        if self.is_refused:
+            return
+        try:
+            await self.host.set_commit_status(self.repository, CommitStatus(self.commit, state, text, url or self.page))
+        except (Forbidden, NotFound) as error:
+            self.is_refused = True
+            log.info("commit_status_refused", repository=self.repository.name, reason=error.message)
+            warning = f"commit {self.commit[:10]} has no status; give the token the right to set commit statuses: {error.message}"
+            self.progress.record(Result(Effect.UNCOUNTED, DASHBOARD.group, DASHBOARD.plural, "", warning=warning), times=0)
+
+    async def set_error(self, error: DashwrightError) -> None:
+        """Set the status of a failed review, if the host accepts it."""
+        try:
+            await self.set(CommitState.ERROR, f"the review failed: {error.message}")
+        except DashwrightError as failure:
+            log.warning("commit_status_not_set", repository=self.repository.name, reason=failure.message)
 
 
 async def _report(

@@ -26,6 +26,7 @@ from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote, RequestBudget
 from dashwright.jobs_worker.adapters.host.addresses import token_of
 from dashwright.jobs_worker.domain.edits import check_edits
+from dashwright.jobs_worker.domain.hosting import PullRequest
 from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
@@ -132,12 +133,19 @@ class RepositoryCheckouts:
         """Keep exactly these commits for ``at_synced``."""
         await self.mirrors.keep_synced(repository.uid, commits)
 
-    async def at_pull_request(self, repository: Repository, number: int) -> Checkout:
+    async def at_pull_request(self, repository: Repository, pull_request: PullRequest) -> Checkout:
         """Return the checkout of a pull request; see ``PullRequestCheckouts.at_pull_request``."""
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("a local directory has no pull requests")
+        if not pull_request.reference:
+            raise BadRequest(
+                f"pull request {pull_request.number} comes from a fork, whose commits this git host offers only there; "
+                "push its branch to the repository, and open the pull request from it"
+            )
+        if not is_branch(pull_request.reference.removeprefix("refs/")):
+            raise BadRequest(f"pull request {pull_request.number} has a branch with an invalid name; rename it")
         commit_in_mirror = await self.mirrors.fetch_pull_request(
-            repository.uid, self._remote(repository, self._settings.git_seconds), number
+            repository.uid, self._remote(repository, self._settings.git_seconds), pull_request.number, pull_request.reference
         )
         return self._git_checkout(repository, commit_in_mirror)
 

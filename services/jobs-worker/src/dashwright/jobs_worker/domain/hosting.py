@@ -39,13 +39,15 @@ class PullRequest:
     is_merged: bool
     #: Name of the target branch.
     base: str
-    base_commit: str
     #: Name of the branch with the changes.
     head: str
+    #: Hash of the newest commit, or the beginning of it.
     head_commit: str
     #: ``True`` if the head is a branch of another repository, which cannot be fetched by name.
     is_from_fork: bool
     changed_file_count: int
+    #: Git reference of the newest commit; empty if the repository has none.
+    reference: str
 
 
 @dataclass(frozen=True, slots=True)

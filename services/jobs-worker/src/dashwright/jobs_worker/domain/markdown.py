@@ -9,7 +9,7 @@ _ZERO_WIDTH_SPACE: Final = "\u200b"
 """Inside a word, this character prevents hosts from reading the word as a reference or link."""
 
 _SPECIAL_CHARACTERS: Final = re.compile(r"([\\`*_{}\[\]()|~!$^])")
-_REFERENCES: Final = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\bwww(?=\.)|\bgh(?=-\d))", re.IGNORECASE)
+_REFERENCES: Final = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\bwww(?=\.)|\bgh(?=-\d)|%(?=[\w\"]))", re.IGNORECASE)
 _UNSAFE_IN_ADDRESSES: Final = re.compile(r"[\x00-\x20\x7f\"'()<>\[\]\\^`{|}]|[^\x00-\x7f]")
 _CONTEXT_CHARACTERS: Final = 80
 """Characters of a long text that are shown before its first difference."""

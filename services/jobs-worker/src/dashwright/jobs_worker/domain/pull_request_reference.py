@@ -78,12 +78,14 @@ class PullRequestReference:
 
 
 def _matches_ref(ref: str, pull_request: PullRequest) -> bool:
-    names_of_head = (pull_request.head, f"refs/heads/{pull_request.head}", f"refs/pull/{pull_request.number}/head")
+    names_of_head = (pull_request.head, f"refs/heads/{pull_request.head}", pull_request.reference)
     return ref in names_of_head or _matches_newest_commit(ref, pull_request)
 
 
 def _matches_newest_commit(value: str, pull_request: PullRequest) -> bool:
-    return _COMMIT.fullmatch(value) is not None and pull_request.head_commit.startswith(value.lower())
+    commit, newest_commit = value.lower(), pull_request.head_commit
+    # Some hosts abbreviate hashes, so the shorter one is compared.
+    return _COMMIT.fullmatch(value) is not None and (newest_commit.startswith(commit) or commit.startswith(newest_commit))
 
 
 def _is_page(url: str, page: str) -> bool:

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ValidationError
-
 from dashwright.common.errors import BadRequest
-from dashwright.common.models.provisioning import Action, Integer32, JobSpec, PullRequestJobOptions, RepositorySpec, SyncJobOptions
+from dashwright.common.git_hosts.deliveries import Deliveries, Event
+from dashwright.common.git_hosts.members import MAX_SHORT_NUMBER, MemberReader, member_of
+from dashwright.common.models.provisioning import Action, JobSpec, PullRequestJobOptions, RepositorySpec, SyncJobOptions
 
-PING: Final = "ping"
-_BRANCH_PREFIX: Final = "refs/heads/"
-_RELEVANT_PULL_REQUEST_ACTIONS: Final = frozenset({"opened", "reopened", "synchronize"})
+_MAX_CHANGES: Final = 1000
+"""Limit on the branches of one push that are examined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,80 +24,85 @@ class Decision:
     job: JobSpec | None = None
 
 
-class _Repository(BaseModel):
-    full_name: str
-    default_branch: str = ""
-
-
-class _PullRequestBranch(BaseModel):
-    ref: str
-    sha: str = ""
-
-
-class _PullRequest(BaseModel):
-    number: Integer32
-    html_url: str
-    base: _PullRequestBranch
-    head: _PullRequestBranch
-
-
-class _Payload(BaseModel):
-    repository: _Repository | None = None
-    ref: str = ""
-    after: str = ""
-    action: str = ""
-    pull_request: _PullRequest | None = None
-
-
-def decide(event: str, payload: Any, name: str, spec: RepositorySpec) -> Decision:
-    """Return the decision on a delivery to the repository ``name``.
+def decide(deliveries: Deliveries, host_event: str, payload: Any, name: str, spec: RepositorySpec) -> Decision:
+    """Return the decision on a delivery to the repository ``name``. ``host_event`` is the event by the host's name.
 
     Raises BadRequest for a malformed event, or an event of another repository.
     """
-    if event == PING:
+    event = deliveries.events.get(host_event)
+    if event is Event.PING:
         return Decision(200, "ping received")
-    if event not in ("push", "pull_request"):
-        return Decision(501, f"unsupported messageType: {event[:80]}")
-    try:
-        parsed_payload = _Payload.model_validate(payload)
-    except ValidationError as error:
-        fields = ", ".join(sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)}))
-        raise BadRequest(f"the {event} event has missing or invalid members: {fields or 'the payload is not an object'}") from error
-    if parsed_payload.repository is None:
-        raise BadRequest(f"missing repository in {event} event")
-    if parsed_payload.repository.full_name.lower() != _full_name(spec):
+    if event is None:
+        return Decision(501 if deliveries.rejects_other_events else 200, f"unsupported messageType: {host_event[:80]}")
+    reader = MemberReader(payload)
+    full_name = reader.optional_text(deliveries.repository)
+    default_branch = reader.optional_text(deliveries.default_branch)
+    if not isinstance(payload, dict) or reader.faults:
+        raise _malformed(host_event, reader)
+    if not full_name:
+        raise BadRequest(f"missing repository in {host_event} event")
+    if not f"/{_path(spec)}".endswith(f"/{full_name.lower()}"):
         raise BadRequest("repository mismatch")
-    branch = (spec.remote.branch if spec.remote is not None else "") or parsed_payload.repository.default_branch
-    return _decide_push(parsed_payload, branch, name, spec) if event == "push" else _decide_pull_request(parsed_payload, branch, name)
+    branch = (spec.remote.branch if spec.remote is not None else "") or default_branch
+    if event is Event.PUSH:
+        return _decide_push(deliveries, host_event, payload, branch, name, spec)
+    return _decide_pull_request(deliveries, host_event, payload, branch, name)
 
 
-def _decide_push(payload: _Payload, branch: str, name: str, spec: RepositorySpec) -> Decision:
-    if payload.ref != f"{_BRANCH_PREFIX}{branch}":
-        return Decision(200, f"ignoring push to {payload.ref[:200]}")
-    is_deletion = bool(payload.after) and set(payload.after) == {"0"}
-    if is_deletion:
-        return Decision(200, "ignoring push as the branch was deleted")
-    if not spec.sync.enabled:
-        return Decision(200, "ignoring push as sync is not enabled")
-    return Decision(202, "push received", JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(incremental=True)))
+def _decide_push(deliveries: Deliveries, host_event: str, payload: Any, branch: str, name: str, spec: RepositorySpec) -> Decision:
+    """Return the decision on a push. If neither the repository nor the payload names the branch, each branch may be the one."""
+    pushes = deliveries.pushes
+    changes = member_of(payload, pushes.changes)
+    if pushes.changes and not isinstance(changes, list):
+        raise BadRequest(f"the {host_event} event has missing or invalid members: {pushes.changes}")
+    decision = Decision(200, "ignoring push without changes")
+    for change in changes[:_MAX_CHANGES] if isinstance(changes, list) else [changes]:
+        reader = MemberReader(change)
+        ref, commit = reader.optional_text(pushes.ref), reader.optional_text(pushes.commit)
+        if reader.faults:
+            raise _malformed(host_event, reader)
+        is_branch = pushes.branch is None or member_of(change, pushes.branch[0]) == pushes.branch[1]
+        if not is_branch or not ref.startswith(pushes.ref_prefix) or (branch and ref != f"{pushes.ref_prefix}{branch}"):
+            decision = Decision(200, f"ignoring push to {ref[:200]}")
+        elif commit and set(commit) == {"0"}:
+            decision = Decision(200, "ignoring push as the branch was deleted")
+        elif not spec.sync.enabled:
+            return Decision(200, "ignoring push as sync is not enabled")
+        else:
+            return Decision(202, "push received", JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(incremental=True)))
+    return decision
 
 
-def _decide_pull_request(payload: _Payload, branch: str, name: str) -> Decision:
-    pull_request = payload.pull_request
-    if pull_request is None:
+def _decide_pull_request(deliveries: Deliveries, host_event: str, payload: Any, branch: str, name: str) -> Decision:
+    described, reader = deliveries.pull_requests, MemberReader(payload)
+    if member_of(payload, described.member) is None:
         raise BadRequest("expected PR in event")
-    if pull_request.base.ref != branch:
+    action = reader.optional_text(described.action) if described.action else host_event
+    base, head = reader.text(described.base), reader.text(described.head)
+    commit, page = reader.optional_text(described.head_commit), reader.text(described.page)
+    number = reader.number(described.number, MAX_SHORT_NUMBER)
+    if reader.faults:
+        raise _malformed(host_event, reader)
+    if branch and base != branch:
         # Grafana's message has the same two spaces.
-        return Decision(200, f"ignoring pull request event as {pull_request.base.ref[:200]} is not  the configured branch")
-    if payload.action not in _RELEVANT_PULL_REQUEST_ACTIONS:
-        return Decision(200, f"ignore pull request event: {payload.action[:80]}")
-    job_options = PullRequestJobOptions(
-        ref=pull_request.head.ref, hash=pull_request.head.sha, pr=pull_request.number, url=pull_request.html_url
-    )
-    return Decision(202, f"pull request: {payload.action}", JobSpec(action=Action.PR, repository=name, pr=job_options))
+        return Decision(200, f"ignoring pull request event as {base[:200]} is not  the configured branch")
+    may_be_changed = described.changed is not None and action == described.changed[0]
+    is_changed = may_be_changed and described.changed is not None and bool(member_of(payload, described.changed[1]))
+    if action not in described.actions and not is_changed:
+        return Decision(200, f"ignore pull request event: {action[:80]}")
+    job_options = PullRequestJobOptions(ref=head, hash=commit, pr=number, url=page)
+    return Decision(202, f"pull request: {action}", JobSpec(action=Action.PR, repository=name, pr=job_options))
 
 
-def _full_name(spec: RepositorySpec) -> str:
-    """Return ``owner/name`` from the repository's URL in lower case, because hosts ignore letter case."""
+def _malformed(host_event: str, reader: MemberReader) -> BadRequest:
+    fields = ", ".join(sorted(set(reader.faults))) or "the payload is not an object"
+    return BadRequest(f"the {host_event} event has missing or invalid members: {fields}")
+
+
+def _path(spec: RepositorySpec) -> str:
+    """Return the path of the repository's URL in lower case, because hosts ignore letter case.
+
+    It is ``owner/name``, after the path of the host if the host is below one.
+    """
     url = (spec.remote.url if spec.remote is not None else "") or ""
     return unquote(urlsplit(url.rstrip("/").removesuffix(".git")).path).strip("/").lower()

@@ -1,5 +1,6 @@
 """The endpoint that git hosts call after a push or a change of a pull request."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dashwright.api.domain.events import event_of
@@ -10,10 +11,9 @@ from dashwright.api.repositories.routes.repository_path import REPOSITORY_PATH
 from dashwright.api.repositories.webhooks import MAX_PAYLOAD_BYTES, Delivery, Webhooks
 from dashwright.api.resources import descriptions, options
 from dashwright.common.errors import Unauthorized
+from dashwright.common.git_hosts.registry import host_of_delivery
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.repository_views import WebhookResponse
-
-_SIGNATURE_HEADER: Final = "X-Hub-Signature-256"
 
 
 def routes(webhooks: Webhooks) -> list[Route]:
@@ -22,12 +22,14 @@ def routes(webhooks: Webhooks) -> list[Route]:
     async def receive_delivery(call: Call) -> Response:
         dry_run = options.is_dry_run(call)
         headers = call.headers
-        if _SIGNATURE_HEADER not in headers:
+        deliveries = host_of_delivery(headers).deliveries
+        proof = _first(headers, deliveries.proof_headers)
+        if proof is None:
             raise Unauthorized("missing signature")
         target = await webhooks.find_target(call.parameters["namespace"], call.parameters["name"])
         media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        event, delivery_id = headers.get("X-GitHub-Event", ""), headers.get("X-GitHub-Delivery", "")
-        delivery = Delivery(event, delivery_id, headers[_SIGNATURE_HEADER], media_type, call.address, call.chunks())
+        event, delivery_id = _first(headers, deliveries.event_headers) or "", _first(headers, deliveries.id_headers) or ""
+        delivery = Delivery(deliveries, event, delivery_id, proof, media_type, call.address, call.chunks())
         decision = await webhooks.accept(target, delivery, call.actor, dry_run=dry_run)
         response = WebhookResponse(api_version=REPOSITORY.api_version(), code=decision.code, message=decision.message, job=decision.job)
         return json_response(response, decision.code)
@@ -45,6 +47,11 @@ def routes(webhooks: Webhooks) -> list[Route]:
     ]
 
 
+def _first(headers: Mapping[str, str], names: Sequence[str]) -> str | None:
+    """Return the first header of these names that is present."""
+    return next((headers[name] for name in names if name in headers), None)
+
+
 _WEBHOOK_OPERATION: Final = Operation(
     "callRepositoryWebhook",
     "receive the delivery of a git host after a push or a change of a pull request",
@@ -53,6 +60,7 @@ _WEBHOOK_OPERATION: Final = Operation(
     query=descriptions.DRY_RUN_PARAMETER,
     parameters=descriptions.parameter_types(descriptions.DRY_RUN_PARAMETER),
     errors=(401, 409, 413, 422, 424),
-    description="Signed by X-Hub-Signature-256 with the secret shared with the git host. JSON, or a form with a JSON payload. "
+    description="Signed with the secret shared with the git host, by the header of the host: X-Hub-Signature-256, X-Gitea-Signature, "
+    "X-Forgejo-Signature, X-Hub-Signature or X-Gitlab-Token. JSON, or a form with a JSON payload. "
     "Only queues a job: sync after a push to the repository's branch, pr after a pull request against it was opened or changed.",
 )

@@ -107,10 +107,10 @@ class Mirrors:
                     raise
             is_new = True
 
-    async def fetch_pull_request(self, uid: str, remote: Remote, number: int) -> "Commit":
-        """Return the newest commit of a pull request, which may come from a fork. Raises what ``fetch`` raises."""
+    async def fetch_pull_request(self, uid: str, remote: Remote, number: int, reference: str) -> "Commit":
+        """Return the newest commit of a pull request, which has this reference at the host. Raises what ``fetch`` raises."""
         async with self.locked(uid) as mirror_path:
-            return await self.with_repair(mirror_path, lambda: self._fetch_pull_request(mirror_path, remote, number))
+            return await self.with_repair(mirror_path, lambda: self._fetch_pull_request(mirror_path, remote, number, reference))
 
     async def fetch_synced(self, uid: str, remote: Remote, sha: str) -> "Commit":
         """Return a commit that was synced before, even if no branch contains it now.
@@ -160,10 +160,10 @@ class Mirrors:
                 return None
             raise branch_error from error
 
-    async def _fetch_pull_request(self, mirror_path: Path, remote: Remote, number: int) -> "Commit":
+    async def _fetch_pull_request(self, mirror_path: Path, remote: Remote, number: int, reference: str) -> "Commit":
         try:
             # All pull requests share one reference, so the commits of one are kept only until the next is fetched.
-            return await self._fetch_reference(mirror_path, remote, f"refs/pull/{number}/head", reference_key="refs/pull")
+            return await self._fetch_reference(mirror_path, remote, reference, reference_key="refs/pull")
         except NotFound as error:
             if error.message != BRANCH_NOT_FOUND:
                 raise

@@ -1,12 +1,15 @@
 """The address of a git host's API, and the credentials for it."""
 
 import base64
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
+from yarl import URL
+
 from dashwright.common.errors import BadRequest
+from dashwright.common.git_hosts.description import Host
+from dashwright.common.git_hosts.registry import usual_address
 from dashwright.common.kinds.repository import token_owner
 from dashwright.common.models.provisioning import GitHostRepositoryConfig
 from dashwright.common.secrets import SecretCipher
@@ -15,30 +18,38 @@ from dashwright.jobs_worker.domain.objects import Repository
 APIS_SETTING: Final = "DASHWRIGHT_GIT_HOST_APIS"
 """Setting with the addresses of APIs, which errors name."""
 
-_KNOWN_APIS: Final[Mapping[str, str]] = {"github.com": "https://api.github.com"}
-_ENTERPRISE_PATH: Final = "api/v3"
-_NAMES_IN_PATH: Final = 2
-"""The path of a repository consists of the names of its owner and of itself."""
+_MIN_NAMES: Final = 2
+"""The path of a repository consists at least of the names of its owner and of itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
     """The REST API of a git host for one repository, with the token to call it."""
 
+    host: Host
     #: Without a slash at the end.
     address: str
-    #: ``repos/owner/name``.
+    #: Path of the repository below the address, such as ``repos/owner/name``.
     repository: str
+    #: Address of the repository's page.
+    page: str
     token: str = field(repr=False)
     #: Namespace of the organization that the requests count for.
     namespace: str = ""
 
     @property
+    def root(self) -> str:
+        """The address of the repository, which all requests begin with."""
+        return f"{self.address}/{self.repository}"
+
+    @property
     def authorization(self) -> str:
         """The value of the Authorization header; empty without a token."""
-        if ":" in self.token:
+        rest, (user, separator, password) = self.host.rest, self.token.partition(":")
+        if separator and rest.accepts_passwords and user not in rest.token_users:
             return f"Basic {base64.b64encode(self.token.encode()).decode()}"
-        return f"Bearer {self.token}" if self.token else ""
+        token = password if separator else self.token
+        return f"{rest.scheme} {token}" if token else ""
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -46,24 +57,38 @@ class Api:
         credentials = self.authorization.partition(" ")[2]
         return tuple(secret for secret in (credentials, self.token, self.token.partition(":")[2]) if secret)
 
+    def inner_url(self, link: str) -> URL | None:
+        """Return the URL of a link, which may be relative to the root; None if it leaves the repository."""
+        root = URL(self.root, encoded=True)
+        try:
+            url = root.join(URL(link))
+            is_inside = url.origin() == root.origin() and url.raw_path.startswith(f"{root.raw_path}/")
+        except ValueError:
+            return None
+        return url if link and is_inside else None
 
-def api_of(url: str, token: str, apis: Mapping[str, str], namespace: str = "") -> Api:
-    """Return the API of a repository.
 
-    ``apis`` maps a host (``name`` or ``name:port``) to the address of its API; an empty address means that the host has no API.
-    A host that ``apis`` does not contain has the API path of a GitHub Enterprise Server.
+def api_at(host: Host, address: str, url: str, token: str, namespace: str = "") -> Api:
+    """Return the API of a repository. An empty ``address`` is the usual one of this kind of host.
 
-    Raises BadRequest if the host has no API, or the url has no owner and name.
+    Raises BadRequest if the host has no API, or the url does not name a repository.
     """
-    parts = urlsplit(url.rstrip("/").removesuffix(".git"))
-    host = parts.netloc.lower()
-    address = {**_KNOWN_APIS, **apis}.get(host, f"{parts.scheme}://{host}/{_ENTERPRISE_PATH}")
+    page = url.rstrip("/").removesuffix(".git")
+    parts = urlsplit(page)
+    address = address or usual_address(host, parts)
     if not address:
-        raise BadRequest(f"the git host {host} has no API according to {APIS_SETTING}: pull requests and webhooks are not available")
-    names = [unquote(name) for name in parts.path.strip("/").split("/")]
-    if len(names) != _NAMES_IN_PATH or not all(names):
-        raise BadRequest(f"pull requests and webhooks need a url of the form https://{host}/owner/name")
-    return Api(address, "repos/" + "/".join(quote(name, safe="") for name in names), token, namespace)
+        raise BadRequest(
+            f"pull requests and webhooks are available for {host.title}, but not for the API of {parts.netloc.lower()}; "
+            f"if that is another kind of host, an operator can name it in {APIS_SETTING}"
+        )
+    # The pages of a host below a path are below the same path.
+    prefix = urlsplit(address.removesuffix(host.rest.version)).path if urlsplit(address).netloc.lower() == parts.netloc.lower() else ""
+    names = [unquote(name) for name in parts.path.removeprefix(f"{prefix}/").strip("/").split("/")]
+    if len(names) < _MIN_NAMES or (len(names) > _MIN_NAMES and not host.rest.is_nested) or not all(names):
+        form = "owner[/group…]/name" if host.rest.is_nested else "owner/name"
+        raise BadRequest(f"pull requests and webhooks need a url of the form https://{parts.netloc.lower()}/{form}")
+    path, segment = "/".join(quote(name, safe="") for name in names), quote("/".join(names), safe="")
+    return Api(host, address, host.rest.repository.format(path=path, segment=segment), page, token, namespace)
 
 
 def token_of(repository: Repository, githost: GitHostRepositoryConfig, cipher: SecretCipher) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import structlog
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dashwright.common.errors import DashwrightError
 from dashwright.common.jobs import paths
@@ -61,6 +61,8 @@ class CommitPayload(BaseModel):
         }
 
 
+_COMMITS: Final = TypeAdapter(list[CommitPayload])
+
 _Accounts = Mapping[str, Mapping[str, AccountPayload]]
 """For each commit hash, the accounts by the name in the signature."""
 
@@ -91,13 +93,16 @@ class CommitAuthors:
         return accounts
 
     async def _fetch_accounts(self, repository: Repository, newest_sha: str, path: str) -> _Accounts:
-        assert repository.spec.githost is not None, "a local directory has no history"
-        path_in_repository = paths.join(repository.spec.githost.path or "", path.strip("/"))
+        assert repository.spec.remote is not None, "a local directory has no history"
+        path_in_repository = paths.join(repository.spec.remote.path or "", path.strip("/"))
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                commits = await self._host.commits(repository, newest_sha, path_in_repository, CommitPayload)
+                commits = _COMMITS.validate_python(await self._host.commits(repository, newest_sha, path_in_repository))
         except (DashwrightError, TimeoutError) as error:
             log.info("authors_unknown", repository=repository.name, error=str(error))
+            return {}
+        except ValidationError:
+            log.info("authors_unknown", repository=repository.name, error="the git host's API responds without required members")
             return {}
         return {commit.sha: commit.accounts() for commit in commits}
 

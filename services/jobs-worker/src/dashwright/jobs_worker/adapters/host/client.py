@@ -5,8 +5,9 @@ and fails unpredictably on unexpected JSON. Without these parts, it would provid
 """
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,9 @@ _MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
 _MAX_CONNECTIONS: Final = 20
 _MAX_CONNECTIONS_PER_HOST: Final = 4
 _FIRST_ERROR_STATUS: Final = 300
-_API_VERSION: Final = "2022-11-28"
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_MAX_HOPS: Final = 3
+"""Limit on the requests of a chain of redirects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,7 @@ class ApiResponse:
 
     #: The parsed JSON, None without a body.
     data: Any
-    #: ``True`` if there is a next page.
-    has_more: bool
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,10 @@ class _ApiRequest:
     url: URL
     headers: Mapping[str, str]
     body: bytes | None
+
+
+class NotJson(SourceFailed):
+    """A successful response that is not JSON."""
 
 
 class HostClient:
@@ -82,26 +88,62 @@ class HostClient:
     ) -> ApiResponse:
         """Send a request and return the response. ``path`` is relative to the repository, and ``body`` is sent as JSON.
 
+        A GET follows redirects to other paths of the same repository.
+
         Raises BadRequest if the host may not be reached or rejects the request, Forbidden, NotFound, Conflict, TooManyRequests while the
         host may not be called, SourceFailed if it fails, does not respond in time or does not send JSON.
         """
-        url = URL(f"{api.address}/{api.repository}/{path}".rstrip("/"), encoded=True).with_query(query or {})
-        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _API_VERSION}
+        url = URL(f"{api.root}/{path}".rstrip("/"), encoded=True).with_query(query or {})
+        return await self._request(method, api, url, None if body is None else orjson.dumps(body))
+
+    async def follow(self, api: Api, link: str) -> ApiResponse:
+        """Send a GET to a link of an earlier response. Raises SourceFailed for a link that leaves the repository, and as ``request``."""
+        url = api.inner_url(link)
+        if url is None:
+            raise SourceFailed("the git host's API names a next page at another address")
+        return await self._request("GET", api, url, None)
+
+    async def probe(self, url: URL, namespace: str) -> tuple[int, Any]:
+        """Send a GET without a token, and return the status and the parsed JSON of the response; None for other content.
+
+        Raises BadRequest if the host may not be reached, TooManyRequests while it may not be called, and SourceFailed if it fails.
+        """
+        await self._charge(url, namespace)
+        try:
+            response = await self._send(_ApiRequest("GET", url, {"Accept": "application/json"}, None))
+        except NotJson:
+            return HTTPStatus.OK, None
+        except ErrorResponse as error:
+            if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or is_throttled(error):
+                raise await self._error(error, url, namespace, ()) from error
+            return error.status, error.json()
+        return HTTPStatus.OK, response.data
+
+    async def _request(self, method: str, api: Api, url: URL, body: bytes | None) -> ApiResponse:
+        headers = dict(api.host.rest.headers)
         if api.authorization:
             headers["Authorization"] = api.authorization
         if body is not None:
             headers["Content-Type"] = "application/json"
-        request = _ApiRequest(method, url, headers, None if body is None else orjson.dumps(body))
-        host_and_port = f"{url.host}:{url.port}"
+        for _ in range(_MAX_HOPS):
+            await self._charge(url, api.namespace)
+            try:
+                return await self._send(_ApiRequest(method, url, headers, body))
+            except ErrorResponse as response:
+                target = api.inner_url(response.headers.get("Location", "")) if response.status in _REDIRECTS else None
+                if method != "GET" or target is None:
+                    raise await self._error(response, url, api.namespace, api.secrets) from response
+                url = target.update_query({name: value for name, value in url.query.items() if name not in target.query})
+        raise _failure(url, "redirects too often")
+
+    async def _charge(self, url: URL, namespace: str) -> None:
         if self._budget is not None:
-            await self._budget.charge(host_and_port, api.namespace, 1)
-        try:
-            return await self._send(request)
-        except ErrorResponse as response:
-            if is_throttled(response) and self._budget is not None:
-                error = await self._budget.pause(host_and_port, api.namespace, retry_after(response))
-                raise error from response
-            raise error_for(response, api.secrets) from response
+            await self._budget.charge(_host_and_port(url), namespace, 1)
+
+    async def _error(self, response: ErrorResponse, url: URL, namespace: str, secrets: Sequence[str]) -> DashwrightError:
+        if is_throttled(response) and self._budget is not None:
+            return await self._budget.pause(_host_and_port(url), namespace, retry_after(response))
+        return error_for(response, secrets)
 
     async def _send(self, request: _ApiRequest) -> ApiResponse:
         """Send a request to the first address of the host that accepts a connection, and return the response."""
@@ -138,7 +180,7 @@ class HostClient:
             body = await _read_body(response, url)
             if response.status >= _FIRST_ERROR_STATUS:
                 raise ErrorResponse(response.status, response.headers.copy(), body)
-            return ApiResponse(_json(body, url), 'rel="next"' in response.headers.get("Link", ""))
+            return ApiResponse(_json(body, url), response.headers.copy())
 
     @property
     def _session(self) -> aiohttp.ClientSession:
@@ -179,7 +221,11 @@ def _json(body: bytes, url: URL) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise _failure(url, "does not respond with JSON") from error
+        raise NotJson(f"the API of the git host at {url.host} does not respond with JSON") from error
+
+
+def _host_and_port(url: URL) -> str:
+    return f"{url.host}:{url.port}"
 
 
 def _failure(url: URL, problem: str) -> DashwrightError:

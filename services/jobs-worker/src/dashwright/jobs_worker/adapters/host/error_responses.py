@@ -24,6 +24,13 @@ class ErrorResponse(Exception):
     headers: Mapping[str, str]
     body: bytes
 
+    def json(self) -> Any:
+        """Return the parsed body, or None if it is not JSON."""
+        try:
+            return orjson.loads(self.body)
+        except orjson.JSONDecodeError:
+            return None
+
 
 def is_throttled(response: ErrorResponse) -> bool:
     """Return whether the host limits requests, or is unavailable and sends a Retry-After header: the request may succeed later."""
@@ -71,16 +78,29 @@ def error_for(response: ErrorResponse, secrets: Sequence[str] = ()) -> Dashwrigh
 
 
 def _message(response: ErrorResponse) -> str:
-    """Return the message of the response and the messages of its ``errors`` in one string; empty without messages."""
-    try:
-        body: Any = orjson.loads(response.body)
-    except orjson.JSONDecodeError:
-        return ""
+    """Return the messages of the response in one string; empty without messages.
+
+    They are texts in ``message`` or ``error``, or in objects there, or in the objects of the list ``errors``.
+    """
+    body = response.json()
     if not isinstance(body, dict):
         return ""
     errors = body.get("errors")
     faults = [fault.get("message") for fault in errors if isinstance(fault, dict)] if isinstance(errors, list) else []
-    return "; ".join(message for message in (body.get("message"), *faults) if isinstance(message, str))
+    return "; ".join([*_texts(body.get("message")), *_texts(body.get("error")), *_texts(faults)])
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts in a value, which may be in lists or objects."""
+    if isinstance(value, str):
+        return [value]
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [
+        text
+        for item in inner
+        for text in ([item] if isinstance(item, str) else item if isinstance(item, list) else [])
+        if isinstance(text, str)
+    ]
 
 
 def _redacted(text: str, secrets: Sequence[str]) -> str:

@@ -1,140 +1,212 @@
-"""The interface ``ports.Host``, implemented with the REST API that git hosts have in common."""
+"""The interface ``ports.Host``, implemented with the REST APIs of git hosts by their descriptions."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import Any, Final
+from urllib.parse import quote
 
 from dashwright.common.errors import BadRequest, Forbidden, NotFound, SourceFailed
+from dashwright.common.git_hosts.description import Pagination
+from dashwright.common.git_hosts.members import document_of, member_of
 from dashwright.common.secrets import SecretCipher
-from dashwright.jobs_worker.adapters.host.addresses import Api, api_of, token_of
-from dashwright.jobs_worker.adapters.host.client import HostClient
-from dashwright.jobs_worker.adapters.host.payloads import CommentPayload, FilePayload, HookPayload, PullRequestPayload
+from dashwright.jobs_worker.adapters.host.addresses import Api, token_of
+from dashwright.jobs_worker.adapters.host.client import ApiResponse, HostClient
+from dashwright.jobs_worker.adapters.host.kinds import HostKinds
+from dashwright.jobs_worker.adapters.host.payloads import (
+    Comment,
+    changed_file_of,
+    comment_of,
+    hook_body,
+    hook_of,
+    pull_request_of,
+    status_body,
+)
 from dashwright.jobs_worker.domain.hosting import MAX_CHANGED_FILES, ChangedFile, CommitStatus, Hook, HookSpec, PullRequest
 from dashwright.jobs_worker.domain.objects import Repository
 
-Payload = TypeVar("Payload", bound=BaseModel)
-
-_PAGE_SIZE: Final = 100
 _MAX_PULL_REQUESTS: Final = 1000
 _MAX_COMMENTS: Final = 1000
 _MAX_HOOKS: Final = 300
-_MAX_STATUS_CHARACTERS: Final = 140
+_MAX_COMMITS: Final = 100
+_MAX_PAGES: Final = 100
+"""Limit on the pages of a list, because a host may send short ones."""
+
+_CUT_NOTE: Final = "\n\nThe rest is left out, because comments of this git host are shorter.\n"
 
 
 class RestHost:
-    """All git hosts, called by their REST API. ``apis`` maps a host to the address of its API, if that is not the usual one."""
+    """All git hosts, called by their REST APIs. ``apis`` maps a host to its kind or the address of its API, if it is not recognized."""
 
     def __init__(self, client: HostClient, cipher: SecretCipher, apis: Mapping[str, str]) -> None:
         self._client = client
         self._cipher = cipher
-        self._apis = apis
+        self._kinds = HostKinds(client, apis)
 
     async def pull_request(self, repository: Repository, number: int) -> PullRequest:
         """Return a pull request by number."""
+        api = await self._api(repository)
         try:
-            response = await self._client.request("GET", self._api(repository), f"pulls/{number}")
+            response = await self._client.request("GET", api, api.host.pull_requests.path.format(number=number))
         except NotFound as error:
-            possible_causes = "it is deleted, the token may not see it, or the API is elsewhere (DASHWRIGHT_GIT_HOST_APIS)"
+            possible_causes = (
+                "it is deleted, the token may not see it, the API is elsewhere, or the host is not "
+                f"{api.host.title} (DASHWRIGHT_GIT_HOST_APIS)"
+            )
             raise NotFound(f"the git host's API knows no pull request {number} of this repository: {possible_causes}") from error
-        return _parse(PullRequestPayload, response.data).to_domain()
+        return pull_request_of(api.host, response.data)
 
     async def open_pull_requests(self, repository: Repository) -> Sequence[PullRequest]:
         """Return the first 1,000 open pull requests."""
-        pages = self._pages(self._api(repository), "pulls", PullRequestPayload, limit=_MAX_PULL_REQUESTS, state="open")
-        return [payload.to_domain() async for payload in pages]
+        api = await self._api(repository)
+        described = api.host.pull_requests
+        items = self._items(api, described.list_path, limit=_MAX_PULL_REQUESTS, query=described.open_query)
+        return [pull_request_of(api.host, item) async for item in items]
 
     async def changed_files(self, repository: Repository, number: int) -> Sequence[ChangedFile]:
         """Return the first 1,000 changed files of a pull request."""
-        pages = self._pages(self._api(repository), f"pulls/{number}/files", FilePayload, limit=MAX_CHANGED_FILES)
-        return [file.to_domain() async for file in pages]
+        api = await self._api(repository)
+        items = self._items(api, api.host.changed_files.path.format(number=number), limit=MAX_CHANGED_FILES)
+        return [changed_file_of(api.host, item) async for item in items]
 
-    async def commits(self, repository: Repository, newest: str, path: str, model: type[Payload]) -> Sequence[Payload]:
-        """Return at most 100 commits that touch a path (empty: any), from ``newest`` backwards, with one request."""
-        query: dict[str, int | str] = {"sha": newest, "per_page": _PAGE_SIZE, **({"path": path} if path else {})}
-        response = await self._client.request("GET", self._api(repository), "commits", query=query)
-        if not isinstance(response.data, list):
-            raise SourceFailed("the git host's API does not respond with the requested list")
-        return [_parse(model, item) for item in response.data[:_PAGE_SIZE]]
+    async def commits(self, repository: Repository, newest: str, path: str) -> Sequence[Any]:
+        """Return at most 100 commits that touch a path (empty: any), from ``newest`` backwards, with one request.
+
+        The host's JSON of each commit has the accounts of its authors. A host that does not report accounts has no commits.
+        """
+        api = await self._api(repository)
+        accounts, rest = api.host.accounts, api.host.rest
+        if accounts is None:
+            return []
+        query: dict[str, int | str] = {accounts.ref_parameter: newest, rest.page_size_parameter: rest.page_size}
+        if path:
+            query[accounts.path_parameter] = path
+        response = await self._client.request("GET", api, accounts.path, query=query)
+        return _page_items(api, response)[:_MAX_COMMITS]
 
     async def comment(self, repository: Repository, number: int, text: str, *, may_create: bool = True) -> str:
         """Write this repository's comment on a pull request and return its address; see ``Host.comment``."""
-        api, mark = self._api(repository), _comment_mark(repository)
-        body = {"body": f"{mark}\n{text}"}
-        async for comment in self._pages(api, f"issues/{number}/comments", CommentPayload, limit=_MAX_COMMENTS):
-            if not (comment.body or "").startswith(mark):
+        api = await self._api(repository)
+        described = api.host.comments
+        mark = described.mark.format(mark=f"dashwright:{repository.uid}")
+        body = _comment_body(api, f"{mark}\n{text}")
+        list_path = described.list_path.format(number=number)
+        async for item in self._items(api, list_path, limit=_MAX_COMMENTS, query=described.list_query):
+            comment = comment_of(api.host, item)
+            if not comment.text.startswith(mark.rstrip("\n")):
                 continue
+            path = described.path.format(number=number, id=comment.id)
             try:
-                response = await self._client.request("PATCH", api, f"issues/comments/{comment.id}", body=body)
+                response = await self._client.request(described.update_method, api, path, body=body)
             except (Forbidden, NotFound):
                 # Another account copied the mark, or the comment was just deleted.
                 continue
-            return _parse(CommentPayload, response.data).html_url
+            return _comment_page(api, number, comment_of(api.host, response.data))
         if not may_create:
             return ""
-        response = await self._client.request("POST", api, f"issues/{number}/comments", body=body)
-        return _parse(CommentPayload, response.data).html_url
+        response = await self._client.request("POST", api, list_path, body=body)
+        return _comment_page(api, number, comment_of(api.host, response.data))
 
     async def set_commit_status(self, repository: Repository, status: CommitStatus) -> None:
         """Set this repository's status on a commit."""
-        body = {
-            "state": status.state.value,
-            "description": status.text[:_MAX_STATUS_CHARACTERS],
-            "context": f"dashwright/{repository.name}",
-            **({"target_url": status.url} if status.url else {}),
-        }
-        await self._client.request("POST", self._api(repository), f"statuses/{status.commit}", body=body)
+        api = await self._api(repository)
+        described = api.host.statuses
+        try:
+            await self._client.request(
+                "POST", api, described.path.format(commit=status.commit), body=status_body(api.host, repository.name, status)
+            )
+        except BadRequest as error:
+            if not described.unchanged or described.unchanged not in error.message:
+                raise
 
     async def hooks(self, repository: Repository) -> Sequence[Hook]:
         """Return the webhooks of the repository."""
-        return [hook.to_domain() async for hook in self._pages(self._api(repository), "hooks", HookPayload, limit=_MAX_HOOKS)]
+        api = await self._api(repository)
+        return [hook_of(api.host, item) async for item in self._items(api, api.host.hooks.path, limit=_MAX_HOOKS)]
 
     async def create_hook(self, repository: Repository, spec: HookSpec) -> Hook:
         """Create a webhook."""
-        response = await self._client.request("POST", self._api(repository), "hooks", body={"name": "web", **_hook_body(spec)})
-        return _parse(HookPayload, response.data).to_domain()
+        api = await self._api(repository)
+        response = await self._client.request("POST", api, api.host.hooks.path, body=hook_body(api.host, spec, is_new=True))
+        return hook_of(api.host, response.data)
 
     async def update_hook(self, repository: Repository, hook_id: int, spec: HookSpec) -> Hook:
         """Replace the address, events and secret of a webhook."""
-        response = await self._client.request("PATCH", self._api(repository), f"hooks/{hook_id}", body=_hook_body(spec))
-        return _parse(HookPayload, response.data).to_domain()
+        api = await self._api(repository)
+        path, body = await self._hook_path(api, hook_id), hook_body(api.host, spec, is_new=False)
+        response = await self._client.request(api.host.hooks.update_method, api, path, body=body)
+        return hook_of(api.host, response.data)
 
     async def delete_hook(self, repository: Repository, hook_id: int) -> None:
         """Delete a webhook."""
-        await self._client.request("DELETE", self._api(repository), f"hooks/{hook_id}")
+        api = await self._api(repository)
+        await self._client.request("DELETE", api, await self._hook_path(api, hook_id))
 
-    async def _pages(self, api: Api, path: str, model: type[Payload], *, limit: int, **query: str) -> AsyncIterator[Payload]:
-        """Yield the items of all pages by page number: a host's own link to the next page must not be followed with a token."""
-        for page in range(1, -(-limit // _PAGE_SIZE) + 1):
-            page_query: dict[str, str | int] = {**query, "per_page": _PAGE_SIZE, "page": page}
-            response = await self._client.request("GET", api, path, query=page_query)
-            if not isinstance(response.data, list):
-                raise SourceFailed("the git host's API does not respond with the requested list")
-            for item in response.data[:_PAGE_SIZE]:
-                yield _parse(model, item)
-            if not response.has_more:
+    async def _hook_path(self, api: Api, hook_id: int) -> str:
+        """Return the path of a webhook. Raises NotFound if the host has UUIDs, and none with this number."""
+        described = api.host.hooks
+        if not described.has_uuids:
+            return described.hook_path.format(id=hook_id)
+        async for item in self._items(api, described.path, limit=_MAX_HOOKS):
+            if hook_of(api.host, item).id == hook_id:
+                return described.hook_path.format(id=quote(str(member_of(item, described.id)), safe=""))
+        raise NotFound("the git host's API finds no webhook with this number: it is deleted, or the token may not see it")
+
+    async def _items(self, api: Api, path: str, *, limit: int, query: Mapping[str, str] | None = None) -> AsyncIterator[Any]:
+        """Yield the first ``limit`` items of a list, page by page."""
+        rest, count, page = api.host.rest, 0, 1
+        first_query: dict[str, str | int] = {**(query or {}), rest.page_size_parameter: rest.page_size}
+        response = await self._client.request("GET", api, path, query={**first_query, **_page_number(api, page)})
+        while True:
+            items = _page_items(api, response)
+            for item in items[: limit - count]:
+                yield item
+            count, page = count + len(items), page + 1
+            if not items or count >= limit or page > _MAX_PAGES or not _has_more(api, response, count):
                 return
+            if rest.pagination is Pagination.NEXT_MEMBER:
+                response = await self._client.follow(api, str(member_of(response.data, rest.pagination.value)))
+            else:
+                # A link to the next page must not be followed with a token, so pages are requested by number.
+                response = await self._client.request("GET", api, path, query={**first_query, **_page_number(api, page)})
 
-    def _api(self, repository: Repository) -> Api:
+    async def _api(self, repository: Repository) -> Api:
         githost = repository.spec.remote
         if githost is None or not githost.url:
             raise BadRequest("a local directory has no pull requests and no webhooks")
-        return api_of(githost.url, token_of(repository, githost, self._cipher), self._apis, repository.namespace)
+        token = token_of(repository, githost, self._cipher)
+        return await self._kinds.api_of(githost.url, repository.spec.type.value, token, repository.namespace)
 
 
-def _hook_body(spec: HookSpec) -> dict[str, Any]:
-    config = {"url": spec.url, "content_type": "json", "secret": spec.secret, "insecure_ssl": "0"}
-    return {"active": True, "events": sorted(spec.events), "config": config}
+def _comment_page(api: Api, number: int, comment: Comment) -> str:
+    """Return the address of a comment, which some hosts do not name."""
+    return comment.page or api.page + api.host.comments.page_path.format(number=number, id=comment.id)
 
 
-def _comment_mark(repository: Repository) -> str:
-    """Return the invisible mark by which the comment of this repository is found again."""
-    return f"<!-- dashwright:{repository.uid} -->"
+def _comment_body(api: Api, text: str) -> dict[str, Any]:
+    described = api.host.comments
+    if len(text) > described.max_characters:
+        # A cut inside a code block would hide the note in it, so whole blocks are omitted.
+        text = text[: described.max_characters - len(_CUT_NOTE)].rpartition("\n\n#")[0] + _CUT_NOTE
+    return document_of({described.text: text})
 
 
-def _parse(model: type[Payload], data: Any) -> Payload:
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        fields = ", ".join(sorted({str(fault["loc"][0]) for fault in error.errors(include_input=False) if fault["loc"]}))
-        raise SourceFailed(f"the git host's API responds without required members: {fields or 'an object'}") from error
+def _page_number(api: Api, page: int) -> dict[str, int]:
+    return {} if api.host.rest.pagination is Pagination.NEXT_MEMBER else {"page": page}
+
+
+def _page_items(api: Api, response: ApiResponse) -> list[Any]:
+    items = member_of(response.data, api.host.rest.items)
+    if not isinstance(items, list):
+        raise SourceFailed("the git host's API does not respond with the requested list")
+    return items
+
+
+def _has_more(api: Api, response: ApiResponse, count: int) -> bool:
+    """Return whether a list has items after the first ``count``."""
+    match api.host.rest.pagination:
+        case Pagination.LINK_HEADER:
+            return 'rel="next"' in response.headers.get("Link", "")
+        case Pagination.TOTAL_HEADER:
+            total = response.headers.get(Pagination.TOTAL_HEADER.value, "")
+            return total.isascii() and total.isdigit() and count < int(total)
+        case Pagination.NEXT_MEMBER:
+            return isinstance(member_of(response.data, Pagination.NEXT_MEMBER.value), str)

@@ -1,95 +1,137 @@
-"""Payloads of a git host's API, with the members that this project uses."""
+"""Payloads of a git host's API, read and written by the description of the host."""
 
-from pydantic import BaseModel, Field
+import hashlib
+import uuid
+from dataclasses import dataclass
+from typing import Any
 
-from dashwright.jobs_worker.domain.hosting import ChangedFile, FileStatus, Hook, PullRequest
+from dashwright.common.errors import SourceFailed
+from dashwright.common.git_hosts.description import Host
+from dashwright.common.git_hosts.members import MAX_SHORT_NUMBER, MemberReader, document_of, member_of
+from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitStatus, FileStatus, Hook, HookSpec, PullRequest
 
-
-class RepositoryPayload(BaseModel):
-    """A repository."""
-
-    full_name: str
-
-
-class BranchPayload(BaseModel):
-    """One side of a pull request."""
-
-    ref: str
-    sha: str
-    #: None if the repository is deleted.
-    repo: RepositoryPayload | None = None
+_HOOK_NUMBER_DIGITS = 13
+"""Hexadecimal digits of a hook's UUID that form its number, which JSON can represent exactly."""
 
 
-class PullRequestPayload(BaseModel):
-    """A pull request."""
-
-    number: int
-    title: str
-    html_url: str
-    state: str
-    merged: bool = False
-    base: BranchPayload
-    head: BranchPayload
-    changed_files: int = 0
-
-    def to_domain(self) -> PullRequest:
-        """Return the pull request in the terms of the domain."""
-        base_repository, head_repository = self.base.repo, self.head.repo
-        return PullRequest(
-            number=self.number,
-            title=self.title,
-            url=self.html_url,
-            is_open=self.state == "open",
-            is_merged=self.merged,
-            base=self.base.ref,
-            base_commit=self.base.sha,
-            head=self.head.ref,
-            head_commit=self.head.sha,
-            is_from_fork=base_repository is None or head_repository is None or base_repository.full_name != head_repository.full_name,
-            changed_file_count=self.changed_files,
-        )
-
-
-_STATUS_ALIASES = {"deleted": FileStatus.REMOVED, "copied": FileStatus.ADDED}
-"""Other names that hosts use for a status."""
-
-
-class FilePayload(BaseModel):
-    """A changed file of a pull request."""
-
-    filename: str
-    status: str
-    previous_filename: str | None = None
-
-    def to_domain(self) -> ChangedFile:
-        """Return the file in the terms of the domain."""
-        statuses = {str(status): status for status in FileStatus} | _STATUS_ALIASES
-        status = statuses.get(self.status, FileStatus.MODIFIED)
-        return ChangedFile(self.filename, status, (self.previous_filename or "") if status is FileStatus.RENAMED else "")
-
-
-class CommentPayload(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Comment:
     """A comment on a pull request."""
 
     id: int
-    html_url: str
-    body: str | None = None
+    #: Address of the comment; empty if the host does not name it.
+    page: str
+    text: str
 
 
-class HookConfig(BaseModel):
-    """The delivery settings of a webhook."""
+def pull_request_of(host: Host, data: Any) -> PullRequest:
+    """Return a pull request. Raises SourceFailed if members are missing."""
+    described, reader = host.pull_requests, MemberReader(data)
+    number, head = reader.number(described.number, MAX_SHORT_NUMBER), reader.text(described.head)
+    base_repository, head_repository = member_of(data, described.base_repository), member_of(data, described.head_repository)
+    is_from_fork = base_repository is None or base_repository != head_repository
+    reference = described.fork_reference if is_from_fork else described.reference
+    pull_request = PullRequest(
+        number=number,
+        title=reader.text(described.title),
+        url=reader.text(described.page),
+        is_open=member_of(data, described.open[0]) == described.open[1],
+        is_merged=member_of(data, described.merged[0]) == described.merged[1],
+        base=reader.text(described.base),
+        head=head,
+        head_commit=reader.text(described.head_commit),
+        is_from_fork=is_from_fork,
+        changed_file_count=_count(member_of(data, described.changed_files) if described.changed_files else 0),
+        reference=reference.format(number=number, head=head),
+    )
+    _check(reader)
+    return pull_request
 
-    url: str = ""
+
+def changed_file_of(host: Host, data: Any) -> ChangedFile:
+    """Return a changed file. Raises SourceFailed if its name is missing."""
+    described, reader = host.changed_files, MemberReader(data)
+    statuses = (FileStatus(status) for path, value, status in described.statuses if member_of(data, path) == value)
+    status = next(statuses, FileStatus.MODIFIED)
+    previous_name = reader.optional_text(described.previous_name) if status is FileStatus.RENAMED else ""
+    file = ChangedFile(reader.text(*described.names), status, previous_name)
+    _check(reader)
+    return file
 
 
-class HookPayload(BaseModel):
-    """A webhook."""
+def comment_of(host: Host, data: Any) -> Comment:
+    """Return a comment. Raises SourceFailed if its id or address is missing."""
+    described, reader = host.comments, MemberReader(data)
+    page = reader.text(described.page) if described.page else ""
+    comment = Comment(reader.number("id"), page, reader.optional_text(described.text))
+    _check(reader)
+    return comment
 
-    id: int
-    active: bool = True
-    events: list[str]
-    config: HookConfig = Field(default_factory=HookConfig)
 
-    def to_domain(self) -> Hook:
-        """Return the webhook in the terms of the domain."""
-        return Hook(self.id, self.config.url, frozenset(self.events), self.active)
+def status_body(host: Host, repository: str, status: CommitStatus) -> dict[str, Any]:
+    """Return the body of a request that sets the status of ``repository``. Empty values are omitted."""
+    described, name = host.statuses, f"dashwright/{repository}"
+    is_long = len(name) > described.max_key_characters
+    values = {
+        "state": described.states[status.state.value],
+        "text": status.text[: described.max_text_characters],
+        "name": name,
+        "key": hashlib.sha256(name.encode()).hexdigest()[: described.max_key_characters] if is_long else name,
+        "url": status.url,
+    }
+    return document_of({member: values[source] for member, source in described.members.items() if values[source]})
+
+
+def hook_of(host: Host, data: Any) -> Hook:
+    """Return a webhook. An event is subscribed if all of the host's events for it are. Raises SourceFailed if members are missing."""
+    described, reader = host.hooks, MemberReader(data)
+    names = member_of(data, described.event_list) if described.event_list else None
+    if described.event_list and not isinstance(names, list):
+        reader.faults.append(described.event_list)
+        names = []
+    hook = Hook(
+        id=_hook_number(reader, described.id) if described.has_uuids else reader.number(described.id),
+        url=reader.optional_text(described.url),
+        events=frozenset(
+            event
+            for event, host_events in described.events.items()
+            if all(name in names if isinstance(names, list) else member_of(data, name) is True for name in host_events)
+        ),
+        is_active=not described.active or member_of(data, described.active) is not False,
+    )
+    _check(reader)
+    return hook
+
+
+def hook_body(host: Host, spec: HookSpec, *, is_new: bool) -> dict[str, Any]:
+    """Return the body of a request that creates or replaces a webhook."""
+    described = host.hooks
+    values: dict[str, Any] = {described.url: spec.url, described.key: spec.secret, **described.settings}
+    if described.active:
+        values[described.active] = True
+    if described.event_list:
+        values[described.event_list] = sorted({name for event in spec.events for name in described.events[event]})
+    else:
+        values |= {name: event in spec.events for event, names in described.events.items() for name in names}
+    return document_of({**values, **(described.creation_settings if is_new else {})})
+
+
+def _hook_number(reader: MemberReader, path: str) -> int:
+    """Return the beginning of the UUID of a webhook as its number."""
+    try:
+        return int(uuid.UUID(reader.text(path)).hex[:_HOOK_NUMBER_DIGITS], 16)
+    except ValueError:
+        reader.faults.append(path)
+        return 0
+
+
+def _count(value: Any) -> int:
+    """Return a number, which a host may send as a text such as ``1000+``; 0 for other values."""
+    digits = str(value).rstrip("+")
+    return int(digits) if digits.isascii() and digits.isdigit() else 0
+
+
+def _check(reader: MemberReader) -> None:
+    if reader.faults:
+        fields = ", ".join(sorted(set(reader.faults)))
+        raise SourceFailed(f"the git host's API responds without required members: {fields}")

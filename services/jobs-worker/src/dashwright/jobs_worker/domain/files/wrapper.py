@@ -1,11 +1,14 @@
 """The wrapper that describes a file to clients: its object, the stored object, the result of a dry run, and links."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
+from dashwright.common.git_hosts.github import GITHUB
+from dashwright.common.git_hosts.registry import known_host
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
@@ -23,7 +26,7 @@ from dashwright.jobs_worker.domain.files.content import object_tree
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.objects import Repository, Write
 
-_NEW_PULL_REQUEST_QUERY = "?quick_pull=1&labels=grafana"
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +77,18 @@ def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
         return None
     url, branch = spec.remote.url.rstrip("/").removesuffix(".git"), spec.remote.branch
     ref = view.ref or branch or view.commit
-    source = f"{url}/blob/{quote(ref)}/{quote(paths.join(spec.remote.path or '', view.path))}"
+    pages = (known_host(spec.type.value, urlsplit(url).netloc) or GITHUB).pages
+    file_page = pages.commit_file if _COMMIT.fullmatch(ref) else pages.file
+    source = url + file_page.format(ref=quote(ref), path=quote(paths.join(spec.remote.path or "", view.path)))
     if not view.ref or not branch or view.ref == branch:
         return ResourceUrls(source_url=source, repository_url=url)
-    compare = f"{url}/compare/{quote(branch)}...{quote(ref)}"
-    return ResourceUrls(source_url=source, repository_url=url, compare_url=compare, new_pull_request_url=compare + _NEW_PULL_REQUEST_QUERY)
+    branches = {"base": quote(branch), "ref": quote(ref)}
+    return ResourceUrls(
+        source_url=source,
+        repository_url=url,
+        compare_url=url + pages.compare.format_map(branches),
+        new_pull_request_url=url + pages.new_pull_request.format_map(branches),
+    )
 
 
 def _objects(repository: Repository, view: FileView) -> ResourceObjects:

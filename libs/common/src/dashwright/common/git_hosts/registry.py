@@ -1,0 +1,64 @@
+"""The kinds of git hosts, and the recognition of one by a setting, a type of repository, a host name or headers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import SplitResult
+
+from dashwright.common.git_hosts.bitbucket import BITBUCKET
+from dashwright.common.git_hosts.description import Host
+from dashwright.common.git_hosts.gitea import GITEA
+from dashwright.common.git_hosts.github import GITHUB
+from dashwright.common.git_hosts.gitlab import GITLAB
+
+HOSTS: Final = (GITLAB, GITEA, BITBUCKET, GITHUB)
+"""All kinds of hosts. GitHub comes last, because deliveries of other hosts also have its headers."""
+
+_SEPARATOR: Final = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A kind of host and the address of its API, as far as they are known without a request."""
+
+    host: Host | None
+    #: Empty for the usual address of the kind.
+    address: str = ""
+
+
+def parse_choice(value: str) -> Choice:
+    """Return the choice of a setting: the name of a kind, the address of an API, or both as ``gitlab+https://…``.
+
+    An address without a name is recognized by its end. Raises ValueError for an unknown name.
+    """
+    name, separator, address = value.partition(_SEPARATOR)
+    if "://" in name:
+        address = value
+        return Choice(next((host for host in HOSTS if address.rstrip("/").endswith(host.rest.version)), None), address)
+    by_name = {host.name: host for host in HOSTS}
+    if name not in by_name or (separator and not address):
+        raise ValueError(f"{value[:80]!r} is neither an address nor one of {', '.join(sorted(by_name))}")
+    return Choice(by_name[name], address)
+
+
+def known_host(repository_type: str, netloc: str) -> Host | None:
+    """Return the kind of a host by the type of a repository on it, or else by its name (``name`` or ``name:port``)."""
+    name = netloc.lower().partition(":")[0]
+    for host in HOSTS:
+        if repository_type in host.repository_types:
+            return host
+    for host in HOSTS:
+        if name in host.rest.addresses or name.startswith(host.rest.name_prefixes or ("\0",)):
+            return host
+    return None
+
+
+def usual_address(host: Host, parts: SplitResult) -> str:
+    """Return the address of the API of a host at its url; empty if only public hosts have this API, and this is none of them."""
+    netloc = parts.netloc.lower()
+    return host.rest.addresses.get(netloc) or (f"{parts.scheme}://{netloc}{host.rest.path}" if host.rest.path else "")
+
+
+def host_of_delivery(headers: Mapping[str, str]) -> Host:
+    """Return the kind of host that sent a delivery with these headers. Without a known header it is GitHub."""
+    return next((host for host in HOSTS if any(name in headers for name in host.deliveries.event_headers)), GITHUB)

@@ -1,0 +1,199 @@
+"""Webhooks and reviews with a git host of every kind, whose git is real: from its deliveries to its comments and statuses."""
+
+from collections.abc import AsyncIterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
+from tests.contract.api.conftest import StartApi
+from tests.contract.api.git.proposals import NAME, REPOSITORIES, Proposals, dashboard, open_proposals
+from tests.servers.bitbucket_host import BitbucketHost
+from tests.servers.git_host import Delivery, GitHost
+from tests.servers.gitea_host import GiteaHost
+from tests.servers.gitlab_host import GitLabHost
+
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+
+KINDS: dict[str, type[GitHost]] = {"github": GitHost, "gitlab": GitLabHost, "gitea": GiteaHost, "bitbucket": BitbucketHost}
+EVENT_HEADERS = {"github": "X-GitHub-Event", "gitlab": "X-Gitlab-Event", "gitea": "X-Gitea-Event", "bitbucket": "X-Event-Key"}
+PROOF_HEADERS = {
+    "github": "X-Hub-Signature-256",
+    "gitlab": "X-Gitlab-Token",
+    "gitea": "X-Gitea-Signature",
+    "bitbucket": "X-Hub-Signature",
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def proposals(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path, kind: str) -> AsyncIterator[Proposals]:
+    """Start the environment with a webhook at the host."""
+    async with open_proposals(start_api, database, broker, tmp_path, KINDS[kind]) as proposals:
+        await proposals.worker.hooks.refresh()
+        await proposals.host.wait_for_hooks()
+        proposals.host.deliveries.clear()
+        yield proposals
+
+
+async def jobs(proposals: Proposals, action: str) -> list[dict[str, Any]]:
+    _, found = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
+    return [job for job in found["items"] if job["spec"]["action"] == action]
+
+
+async def deliver(proposals: Proposals, delivery: Delivery, payload: Any = None, headers: Mapping[str, str | None] | None = None) -> Any:
+    """Repeat a delivery, with changes, and return the status and the message of the response."""
+    body = orjson.dumps(delivery.payload if payload is None else payload)
+    sent = {name: value for name, value in {**delivery.headers, **(headers or {})}.items() if value is not None}
+    async with proposals.api.session.post(f"{REPOSITORIES}/team/webhook", data=BytesIO(body), headers=sent) as response:
+        return response.status, (await response.json())["message"]
+
+
+async def open_pull_request(proposals: Proposals) -> tuple[int, Delivery]:
+    """Open a pull request, and return its number and the delivery that reports it."""
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    await proposals.host.wait_for_hooks()
+    return number, proposals.host.deliveries[-1]
+
+
+async def test_a_push_delivery_starts_a_sync(proposals: Proposals) -> None:
+    """A push to the branch is synced; a push to another branch and a deletion are not."""
+    proposals.push({"a.json": dashboard("a", "Pushed")}, "main")
+    await proposals.host.wait_for_hooks()
+    assert [(delivery.status, delivery.answer.count("push received")) for delivery in proposals.host.deliveries] == [(202, 1)]
+    newest = max(await jobs(proposals, "sync"), key=lambda job: str(job["metadata"]["creationTimestamp"]))
+    (status,) = await proposals.wait_for_jobs(newest["metadata"]["uid"])
+    assert (status["state"], (await proposals.titles())["a"]) == ("success", "Pushed")
+    proposals.push({"a.json": dashboard("a", "Elsewhere")}, "other")
+    await proposals.host.wait_for_hooks()
+    assert (proposals.host.deliveries[-1].status, "ignoring push" in proposals.host.deliveries[-1].answer) == (200, True)
+
+
+async def test_a_pull_request_is_reviewed_and_reviewed_again(proposals: Proposals, kind: str) -> None:
+    """The deliveries start jobs for both commits, which write one comment and one status each, pending first."""
+    number, delivery = await open_pull_request(proposals)
+    assert delivery.status == 202, delivery
+    (job,) = await jobs(proposals, "pr")
+    options = job["spec"]["pr"]
+    page = {"gitlab": "-/merge_requests", "bitbucket": "pull-requests"}.get(kind, "pull")
+    assert (options["pr"], options["ref"], options["url"]) == (number, "change", f"{proposals.host.origin}/{NAME}/{page}/{number}")
+    await proposals.wait_for_jobs(job["metadata"]["uid"])
+    proposals.push({"a.json": dashboard("a", "Third")}, "change", after="change")
+    await proposals.host.wait_for_hooks()
+    (again,) = [other for other in await jobs(proposals, "pr") if other["metadata"]["uid"] != job["metadata"]["uid"]]
+    (status,) = await proposals.wait_for_jobs(again["metadata"]["uid"])
+    assert (status["state"], status["message"]) == ("success", "1 updated")
+    (text,) = proposals.comments(number)
+    assert ("Third" in text, "Other" in text) == (True, False)
+    pending, success = ("INPROGRESS", "SUCCESSFUL") if kind == "bitbucket" else ("pending", "success")
+    assert [state for state, _ in proposals.statuses()] == [pending, success] * 2
+    sent = proposals.host.repositories[NAME].statuses
+    links = [status.get("target_url") or status["url"] for _, status in sent]
+    assert links[2] == options["url"]
+    assert links[3].startswith(options["url"])
+    assert len(links[3]) > len(links[2])
+
+
+async def test_a_fork_is_reviewed_if_the_host_offers_its_commits(proposals: Proposals, kind: str) -> None:
+    number = proposals.propose({"a.json": dashboard("a", "Forked")}, "fork")
+    proposals.host.move_to_fork(NAME, number, "stranger/boards")
+    status = await proposals.review(number)
+    if kind == "bitbucket":
+        assert (status["state"], "comes from a fork" in status["message"]) == ("error", True)
+    else:
+        assert (status["state"], status["message"], len(proposals.comments(number))) == ("success", "1 updated", 1)
+
+
+async def test_a_refused_status_is_a_warning(proposals: Proposals) -> None:
+    """A token without the right to statuses is enough for comments."""
+
+    async def refuse(request: web.Request) -> web.Response | None:
+        return web.json_response({"message": "no"}, status=403) if "/statuses/" in request.path else None
+
+    proposals.host.api_fault = refuse
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    status = await proposals.review(number)
+    assert (status["state"], status["message"], len(proposals.comments(number))) == ("success", "1 updated", 1)
+    (summary,) = status["summary"]
+    assert (summary["total"], summary["warning"]) == (1, 1)
+    assert "give the token the right to set commit statuses" in summary["warnings"][0]
+
+
+async def test_a_wrong_proof_is_refused(proposals: Proposals, kind: str) -> None:
+    """A missing, empty, truncated or foreign signature or token is refused, and so is that of another body."""
+    _, delivery = await open_pull_request(proposals)
+    header, before = PROOF_HEADERS[kind], len(await jobs(proposals, "pr"))
+    proof = delivery.headers[header]
+    for wrong in (None, "", proof[:-1], f"{proof}0", "0" * len(proof), "é" * 9, "x" * 4000, proof.upper()):
+        status, message = await deliver(proposals, delivery, headers={header: wrong})
+        assert (status, message) == (401, "missing signature" if wrong is None else "invalid signature"), wrong
+    if kind != "gitlab":
+        assert (await deliver(proposals, delivery, {**delivery.payload, "more": 1}))[0] == 401
+    assert len(await jobs(proposals, "pr")) == before
+
+
+async def test_a_delivery_is_accepted_once(proposals: Proposals) -> None:
+    """A repeated delivery starts no second job."""
+    _, delivery = await open_pull_request(proposals)
+    assert await deliver(proposals, delivery) == (200, "delivery was received before")
+    assert len(await jobs(proposals, "pr")) == 1
+
+
+async def test_other_events_are_ignored(proposals: Proposals, kind: str) -> None:
+    """GitHub gets 501, as from Grafana. Other hosts disable webhooks after such responses."""
+    _, delivery = await open_pull_request(proposals)
+    header = EVENT_HEADERS[kind]
+    expected = 501 if kind == "github" else 200
+    assert await deliver(proposals, delivery, headers={header: "Other"}) == (expected, "unsupported messageType: Other")
+
+
+@pytest.mark.parametrize("kind", ["gitlab"])
+async def test_a_malformed_delivery_is_refused(proposals: Proposals) -> None:
+    """A missing member or id, another repository and a huge body are errors that say so. The proof of GitLab allows any body."""
+    _, delivery = await open_pull_request(proposals)
+    attributes = {name: value for name, value in delivery.payload["object_attributes"].items() if name != "iid"}
+    status, message = await deliver(proposals, delivery, {**delivery.payload, "object_attributes": attributes})
+    assert (status, message) == (400, "the Merge Request Hook event has missing or invalid members: object_attributes.iid")
+    other = {"project": {"path_with_namespace": "some/body"}}
+    assert await deliver(proposals, delivery, {**delivery.payload, **other}) == (400, "repository mismatch")
+    no_id = {"Idempotency-Key": None, "X-Gitlab-Event-UUID": None}
+    assert await deliver(proposals, delivery, headers=no_id) == (400, "the delivery has no valid id; send Idempotency-Key")
+    async with proposals.api.session.post(
+        f"{REPOSITORIES}/team/webhook", data=BytesIO(b"x" * (26 << 20)), headers=delivery.headers
+    ) as response:
+        assert response.status == 413
+
+
+async def test_a_changed_hook_is_repaired_and_removed(proposals: Proposals) -> None:
+    """A webhook that lost its address is repaired with a new secret, and deleted with the repository."""
+    remaining = proposals.host.repositories[NAME].hooks
+    ((number, hook),) = remaining.items()
+    before = orjson.dumps(hook)
+    place = hook if "url" in hook else hook["config"]
+    address, place["url"] = place["url"], "https://elsewhere.example.org"
+    await proposals.api.sql("update repository_hook set due = now()")
+    await proposals.worker.hooks.refresh()
+    ((again, mended),) = remaining.items()
+    assert (again, (mended if "url" in mended else mended["config"])["url"]) == (number, address)
+    assert orjson.dumps(mended) != before
+    await proposals.worker.hooks.refresh()
+    number, delivery = await open_pull_request(proposals)
+    assert delivery.status == 202, delivery
+    assert (await proposals.api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
+    await proposals.worker.hooks.remove()
+    assert remaining == {}
+
+
+async def test_a_correct_hook_is_not_written_again(proposals: Proposals) -> None:
+    """The check of a webhook finds what it wrote, although hosts list events in other ways."""
+    await proposals.api.sql("update repository_hook set due = now()")
+    proposals.host.calls.clear()
+    await proposals.worker.hooks.refresh()
+    assert [call.partition(" ")[0] for call in proposals.host.calls] == ["GET"]

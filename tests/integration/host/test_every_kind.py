@@ -1,0 +1,278 @@
+"""The port ``Host`` over the API of every kind of git host, each with a server that speaks it."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.integration.host.host_access import HostAccess, open_host_access
+from tests.servers.bitbucket_host import BitbucketHost
+from tests.servers.git_host import GitHost
+from tests.servers.gitea_host import GiteaHost
+from tests.servers.gitlab_host import GitLabHost
+
+from dashwright.common.errors import BadRequest, NotFound, SourceFailed
+from dashwright.common.models.provisioning import RepositoryType
+from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitState, CommitStatus, FileStatus, HookSpec
+
+KINDS: dict[str, type[GitHost]] = {"github": GitHost, "gitlab": GitLabHost, "gitea": GiteaHost, "bitbucket": BitbucketHost}
+HOOK = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_request"}), "a secret")
+PAGE = "https://boards.example.org/p"
+
+
+@pytest.fixture(params=KINDS)
+async def access(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[HostAccess]:
+    """Yield the repository ``team/boards`` with one pull request on a host of each kind."""
+    async with open_host_access(tmp_path, kind=KINDS[request.param]) as access:
+        yield access
+
+
+def kind_of(access: HostAccess) -> str:
+    return next(name for name, kind in KINDS.items() if type(access.server) is kind)
+
+
+async def test_a_pull_request_has_its_branches_and_commits(access: HostAccess) -> None:
+    """The state changes when the host merges the pull request."""
+    told = await access.host.pull_request(access.repository, access.number)
+    assert (told.number, told.title, told.base, told.head) == (access.number, "Change", "main", "change")
+    assert access.head.startswith(told.head_commit)
+    assert (told.is_open, told.is_merged, told.is_from_fork) == (True, False, False)
+    assert told.changed_file_count == (0 if kind_of(access) == "bitbucket" else 4)
+    assert told.url.startswith(f"{access.server.origin}/team/boards/")
+    assert told.reference == {
+        "gitlab": f"refs/merge-requests/{access.number}/head",
+        "bitbucket": "refs/heads/change",
+    }.get(kind_of(access), f"refs/pull/{access.number}/head")
+    access.server.merge("team/boards", access.number)
+    merged = await access.host.pull_request(access.repository, access.number)
+    assert (merged.is_open, merged.is_merged) == (False, True)
+
+
+async def test_a_pull_request_from_a_fork_is_recognized(access: HostAccess) -> None:
+    """The commits of a fork have a reference, except at Bitbucket."""
+    access.server.move_to_fork("team/boards", access.number, "stranger/boards")
+    told = await access.host.pull_request(access.repository, access.number)
+    assert told.is_from_fork
+    assert bool(told.reference) == (kind_of(access) != "bitbucket")
+
+
+async def test_open_pull_requests_are_listed_page_by_page(access: HostAccess) -> None:
+    """A merged pull request is not among them."""
+    access.server.page = 2
+    numbers = [access.number, *(access.server.open_pull("team/boards", "change") for _ in range(4))]
+    access.server.merge("team/boards", numbers[1])
+    told = await access.host.open_pull_requests(access.repository)
+    assert [pull_request.number for pull_request in told] == [numbers[0], *numbers[2:]]
+
+
+@pytest.mark.parametrize("page", [100, 3, 1])
+async def test_changed_files_are_read_page_by_page(access: HostAccess, page: int) -> None:
+    """A renamed file has its former path."""
+    access.server.page = page
+    assert set(await access.host.changed_files(access.repository, access.number)) == {
+        ChangedFile("new.json", FileStatus.ADDED),
+        ChangedFile("kept.json", FileStatus.MODIFIED),
+        ChangedFile("gone.json", FileStatus.REMOVED),
+        ChangedFile("new/moved.json", FileStatus.RENAMED, "old/moved.json"),
+    }
+
+
+async def test_at_most_a_thousand_files_are_read(access: HostAccess) -> None:
+    work = access.server.make("team/many")
+    work.commit({"one.json": "{}"})
+    work.commit({f"{number:04}.json": "{}" for number in range(1100)}, branch="many")
+    number = access.server.open_pull("team/many", "many")
+    many = await access.host.changed_files(access.at(access.server.url("team/many.git")), number)
+    assert [file.path for file in many] == [f"{number:04}.json" for number in range(1000)]
+
+
+async def test_a_comment_is_created_once_and_then_changed(access: HostAccess) -> None:
+    """Comments of others on several pages are kept, and the comment of this repository is found after them."""
+    access.server.page = 2
+    comments = access.server.repositories["team/boards"].pulls[access.number].comments
+    comments.update({number: f"said {number}" for number in range(1000, 1005)})
+    assert await access.host.comment(access.repository, access.number, "nothing", may_create=False) == ""
+    first = await access.host.comment(access.repository, access.number, "## one")
+    assert await access.host.comment(access.repository, access.number, "## two") == first
+    await access.host.comment(replace(access.repository, uid="another"), access.number, "## three")
+    said = list(comments.values())
+    assert said[:5] == [f"said {number}" for number in range(1000, 1005)]
+    assert [text.partition("## ")[2] for text in said[5:]] == ["two", "three"]
+    pull_request = await access.host.pull_request(access.repository, access.number)
+    assert first.startswith(pull_request.url)
+    assert first.endswith(str(next(number for number, text in comments.items() if "two" in text)))
+
+
+async def test_a_long_comment_fits(access: HostAccess) -> None:
+    """The last sections are omitted from a comment that is too long for the host."""
+    sections = [f"## Part {number}\n\n" + "x" * 9000 for number in range(6)]
+    await access.host.comment(access.repository, access.number, "\n\n".join(sections))
+    (text,) = access.server.repositories["team/boards"].pulls[access.number].comments.values()
+    is_cut = kind_of(access) == "bitbucket"
+    assert (len(text) <= 32_768, "Part 5" in text, "left out" in text) == (is_cut, not is_cut, is_cut)
+    assert "Part 2" in text
+
+
+@pytest.mark.parametrize("state", CommitState)
+async def test_a_commit_status_has_the_repositorys_name(access: HostAccess, state: CommitState) -> None:
+    """The text is cut to the length that the host accepts."""
+    await access.host.set_commit_status(access.repository, CommitStatus(access.head, state, "x" * 300, PAGE))
+    ((commit, sent),) = access.server.repositories["team/boards"].statuses
+    failed = {CommitState.FAILURE: "failed", CommitState.ERROR: "failed"}
+    upper = {CommitState.PENDING: "INPROGRESS", CommitState.SUCCESS: "SUCCESSFUL"}
+    expected: dict[str, Any] = {
+        "github": {"state": state.value, "description": "x" * 140, "context": "dashwright/boards", "target_url": PAGE},
+        "gitea": {"state": state.value, "description": "x" * 255, "context": "dashwright/boards", "target_url": PAGE},
+        "gitlab": {"state": failed.get(state, state.value), "description": "x" * 255, "name": "dashwright/boards", "target_url": PAGE},
+        "bitbucket": {
+            "state": upper.get(state, "FAILED"),
+            "description": "x" * 255,
+            "name": "dashwright/boards",
+            "key": "dashwright/boards",
+            "url": PAGE,
+        },
+    }
+    assert (commit, sent) == (access.head, expected[kind_of(access)])
+
+
+async def test_a_status_may_be_set_twice(access: HostAccess) -> None:
+    """GitLab rejects a state that the commit has already, which is not an error."""
+    for state in (CommitState.PENDING, CommitState.PENDING, CommitState.SUCCESS, CommitState.PENDING):
+        await access.host.set_commit_status(access.repository, CommitStatus(access.head, state, "", PAGE))
+    assert len(access.server.repositories["team/boards"].statuses) == (3 if kind_of(access) == "gitlab" else 4)
+
+
+async def test_a_long_name_has_a_short_key(access: HostAccess) -> None:
+    access.server.token = ""
+    repository = replace(replace(access, sealed="").repository, name="n" * 60)
+    await access.host.set_commit_status(repository, CommitStatus(access.head, CommitState.SUCCESS, "", PAGE))
+    ((_, sent),) = access.server.repositories["team/boards"].statuses
+    assert f"dashwright/{'n' * 60}" in sent.values()
+    assert len(sent.get("key", "")) <= 40
+
+
+async def test_hooks_are_created_changed_listed_and_removed(access: HostAccess) -> None:
+    """A hook has one number in all responses. It has both events and the secret."""
+    access.server.page = 2
+    for number in range(3):
+        await access.host.create_hook(access.repository, replace(HOOK, url=f"{HOOK.url}/{number}"))
+    hook = await access.host.create_hook(access.repository, HOOK)
+    assert (hook.url, hook.events, hook.is_active) == (HOOK.url, HOOK.events, True)
+    changed = await access.host.update_hook(access.repository, hook.id, replace(HOOK, events=frozenset({"push"}), secret="another"))
+    assert (changed.id, changed.events) == (hook.id, frozenset({"push"}))
+    assert (await access.host.hooks(access.repository))[3:] == [changed]
+    stored = list(access.server.repositories["team/boards"].hooks.values())[3]
+    assert "another" in (stored.get("secret"), stored.get("token"), stored.get("config", {}).get("secret"))
+    await access.host.delete_hook(access.repository, hook.id)
+    assert len(await access.host.hooks(access.repository)) == 3
+    with pytest.raises(NotFound):
+        await access.host.delete_hook(access.repository, hook.id)
+
+
+async def test_commits_have_accounts_if_the_host_reports_them(access: HostAccess) -> None:
+    """GitLab and Bitbucket are not requested, because their commits name no accounts."""
+    commits = await access.host.commits(access.repository, access.head, "a b.json")
+    assert bool(commits) == (kind_of(access) in ("github", "gitea"))
+    assert any("commits" in call for call in access.server.calls) == bool(commits)
+
+
+async def test_links_to_other_addresses_are_not_followed(access: HostAccess) -> None:
+    """Neither a redirect nor a next page leads the token to another host, another repository or a parent of it."""
+    root = f"{access.server.origin}{access.server.api_path}"
+    own = {"gitlab": "projects/team%2Fboards", "bitbucket": "repositories/team/boards"}.get(kind_of(access), "repos/team/boards")
+    places = [
+        f"http://127.0.0.1:1{access.server.api_path}{own}/x",
+        f"{root}user",
+        f"{root}{own}/../../x",
+        f"{root}{own}/%2e%2e/x",
+        "//127.0.0.1:1/x",
+        "",
+        "http://[",
+    ]
+    for place in places:
+
+        async def redirect(request: web.Request, place: str = place) -> web.Response:
+            return web.json_response({"values": [], "next": place}, status=302, headers={"Location": place})
+
+        access.server.api_fault = redirect
+        access.server.calls.clear()
+        with pytest.raises(BadRequest, match="redirects"):
+            await access.host.pull_request(access.repository, access.number)
+        assert len(access.server.calls) == 1
+
+
+async def test_a_next_page_elsewhere_is_an_error(tmp_path: Path) -> None:
+    """Bitbucket names the next page by its address."""
+
+    async def point_elsewhere(_: web.Request) -> web.Response:
+        return web.json_response({"values": [HOOK_OF_BITBUCKET], "next": "http://127.0.0.1:1/x"})
+
+    async with open_host_access(tmp_path, kind=BitbucketHost) as access:
+        access.server.api_fault = point_elsewhere
+        with pytest.raises(SourceFailed, match="next page at another address"):
+            await access.host.hooks(access.repository)
+
+
+async def test_a_redirect_within_the_repository_is_followed_a_few_times(access: HostAccess) -> None:
+    """A host that redirects in a circle is an error."""
+
+    async def circle(request: web.Request) -> web.Response:
+        return web.Response(status=307, headers={"Location": str(request.url)})
+
+    access.server.api_fault = circle
+    access.server.calls.clear()
+    with pytest.raises(SourceFailed, match="redirects too often"):
+        await access.host.hooks(access.repository)
+    assert len(access.server.calls) == 3
+    with pytest.raises(BadRequest, match="redirects"):
+        await access.host.create_hook(access.repository, HOOK)
+
+
+async def test_missing_members_are_named(access: HostAccess) -> None:
+    """The error names the members by their paths in the host's JSON."""
+
+    async def say_little(_: web.Request) -> web.Response:
+        return web.json_response({"title": "T", "id": 1, "iid": 1, "number": 1})
+
+    access.server.api_fault = say_little
+    member = {"gitlab": "source_branch", "bitbucket": "source.branch.name"}.get(kind_of(access), "head.ref")
+    with pytest.raises(SourceFailed, match=f"without required members: .*{member}"):
+        await access.host.pull_request(access.repository, 1)
+
+
+async def test_a_repository_in_nested_groups(tmp_path: Path) -> None:
+    """Only GitLab has groups in groups."""
+    async with open_host_access(tmp_path, kind=GitLabHost, name="team/web/boards") as access:
+        told = await access.host.pull_request(access.repository, access.number)
+        assert told.url == f"{access.server.origin}/team/web/boards/-/merge_requests/{access.number}"
+        assert access.server.calls[-1] == f"GET /projects/team%2Fweb%2Fboards/merge_requests/{access.number}"
+    (tmp_path / "other").mkdir()
+    async with open_host_access(tmp_path / "other", kind=GiteaHost, name="team/web/boards") as access:
+        with pytest.raises(BadRequest, match="owner/name"):
+            await access.host.pull_request(access.repository, access.number)
+
+
+@pytest.mark.parametrize("kind", [GitHost, GitLabHost, GiteaHost])
+async def test_a_host_is_recognized_once_without_the_token(tmp_path: Path, kind: type[GitHost]) -> None:
+    """The probes of well-known paths have no token, and are sent once for all repositories of the host."""
+    async with open_host_access(tmp_path, kind=kind) as access:
+        for _ in range(2):
+            assert await access.host.hooks(access.repository) == []
+        assert access.server.probes == [("/api/v4/version", False), ("/api/v1/version", False)][: 1 if kind is GitLabHost else 2]
+
+
+async def test_the_type_of_a_repository_names_the_kind(tmp_path: Path) -> None:
+    """A repository of the type gitlab needs no probe, and one of the type bitbucket on another host has no API."""
+    async with open_host_access(tmp_path, kind=GitLabHost) as access:
+        spec = access.repository.spec
+        gitlab = spec.model_copy(update={"type": RepositoryType.GITLAB, "githost": None, "gitlab": spec.githost})
+        assert await access.host.hooks(replace(access.repository, spec=gitlab)) == []
+        assert access.server.calls == ["GET /projects/team%2Fboards/hooks"]
+        bitbucket = spec.model_copy(update={"type": RepositoryType.BITBUCKET, "githost": None, "bitbucket": spec.githost})
+        with pytest.raises(BadRequest, match=r"available for Bitbucket Cloud, but not for .*DASHWRIGHT_GIT_HOST_APIS"):
+            await access.host.hooks(replace(access.repository, spec=bitbucket))
+
+
+HOOK_OF_BITBUCKET = {"uuid": "{4f2c8a10-0000-4000-8000-000000000000}", "url": "https://x.example", "active": True, "events": []}

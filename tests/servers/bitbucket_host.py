@@ -1,0 +1,170 @@
+"""Bitbucket Cloud over HTTP on the loopback, with the parts of its API that the product uses, in the form of its documentation."""
+
+import re
+import uuid
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, ClassVar
+from urllib.parse import quote, unquote
+
+from aiohttp import web
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, found, signature
+
+_STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed"}
+_EVENTS = {"opened": "pullrequest:created", "synchronize": "pullrequest:updated", "closed": "pullrequest:fulfilled"}
+_STATES = ("SUCCESSFUL", "FAILED", "INPROGRESS", "STOPPED")
+_MAX_KEY = 40
+
+
+@dataclass
+class BitbucketHost(GitHost):
+    api_path: ClassVar[str] = "/2.0/"
+    setting: ClassVar[str] = "bitbucket+{}/2.0"
+
+    def _may_call(self, request: web.Request) -> bool:
+        return request.headers.get("Authorization") == f"Bearer {self.token.removeprefix('x-token-auth:')}"
+
+    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+        return web.json_response({"type": "error", "error": {"message": message}}, status=int(status))
+
+    async def _api_response(self, request: web.Request) -> web.StreamResponse:
+        if match := re.fullmatch(r"(.*/repositories/([^/]+)/([^/]+))/pullrequests/(\d+)/diffstat", request.path):
+            repository, (root, space, slug, number) = self.repositories[f"{match[2]}/{match[3]}"], match.groups()
+            head = self._head(repository.name, int(number))
+            spec = quote(f"{space}/{slug}:{head[:12]}\r{self._refs(repository.name)['main'][:12]}", safe=":/")
+            location = f"{self.origin}{root}/diffstat/{spec}?from_pullrequest_id={number}&topic=true"
+            return web.Response(status=302, headers={"Location": location})
+        if "from_pullrequest_id" in request.query:
+            assert request.query["topic"] == "true"
+        return await super()._api_response(request)
+
+    def _paged(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
+        size = min(self.page, int(request.query.get("pagelen", 10)))
+        # The number of a page is opaque to clients.
+        start = int(request.query.get("page", "c0")[1:])
+        page = {"pagelen": size, "values": items[start : start + size], "size": len(items)}
+        following = str(request.url.update_query(page=f"c{start + size}"))
+        return {**page, **({"next": following} if start + size < len(items) else {})}, {}
+
+    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+        match = re.fullmatch(r"/repositories/([^/]+/[^/]+)/(.+)", path)
+        if match is None or match[1] not in self.repositories:
+            raise NotFound
+        repository = self.repositories[match[1]]
+        match method, match[2].split("/"):
+            case "GET", ["pullrequests"]:
+                return 200, [self._pull(repository, number) for number, pull in repository.pulls.items() if pull.state == "open"]
+            case "GET", ["pullrequests", number]:
+                return 200, self._pull(repository, int(number))
+            case "GET", ["diffstat", *spec]:
+                return 200, [_change(*change) for change in self._changes(repository, self._number_of(repository, "/".join(spec)))]
+            case _, ["pullrequests", number, "comments", *rest]:
+                return self._pull_comments(method, repository, int(number), rest, sent)
+            case "POST", ["commit", commit, "statuses", "build"]:
+                return 201, self._set_status(repository, commit, sent)
+            case _, ["hooks", *rest]:
+                return self._repository_hooks(method, repository, [unquote(name) for name in rest], sent)
+        raise NotFound
+
+    def _number_of(self, repository: HostRepository, spec: str) -> int:
+        commit = spec.partition(":")[2][:12]
+        return next(number for number in repository.pulls if self._head(repository.name, number).startswith(commit))
+
+    def _pull_comments(self, method: str, repository: HostRepository, number: int, rest: list[str], sent: Any) -> tuple[int, Any]:
+        comments = found(repository.pulls, str(number)).comments
+        page = f"{self.origin}/{repository.name}/pull-requests/{number}/_/diff#comment-"
+        if method == "GET" and not rest:
+            return 200, [_comment(page, own, text) for own, text in comments.items()]
+        if (method, bool(rest)) not in (("PUT", True), ("POST", False)):
+            raise NotFound
+        own = int(rest[0]) if rest else self._next()
+        if rest:
+            found(comments, rest[0])
+        comments[own] = sent["content"]["raw"]
+        return (200 if rest else 201), _comment(page, own, comments[own])
+
+    def _set_status(self, repository: HostRepository, commit: str, sent: Any) -> dict[str, Any]:
+        if sent["state"] not in _STATES or not sent.get("url") or not 0 < len(sent.get("key", "")) <= _MAX_KEY:
+            raise Refused(400, "Bad request: state, url and key are required")
+        repository.statuses.append((commit, sent))
+        return {"type": "build", "refname": None, **sent}
+
+    def _repository_hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any) -> tuple[int, Any]:
+        if not rest and method == "GET":
+            return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
+        if sent is not None and not (sent.get("url") and sent.get("events") and sent.get("description")):
+            raise Refused(400, "url, events and description are required")
+        if not rest and method == "POST":
+            number = self._next()
+            repository.hooks[number] = {"active": False, **sent}
+            repository.branches = self._refs(repository.name)
+            return 201, _hook(number, repository.hooks[number])
+        number = next((own for own in repository.hooks if _identity(own) == rest[0]), 0)
+        hook = found(repository.hooks, str(number))
+        if method == "DELETE":
+            del repository.hooks[number]
+            return 204, None
+        if method != "PUT":
+            raise NotFound
+        hook |= sent
+        return 200, _hook(number, hook)
+
+    def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
+        pull, refs = found(repository.pulls, str(number)), self._refs(repository.name)
+        head, base = self._head(repository.name, number), refs[pull.base]
+        return {
+            "type": "pullrequest",
+            "id": number,
+            "title": pull.title,
+            "state": "MERGED" if pull.merged else "OPEN" if pull.state == "open" else "DECLINED",
+            "links": {"html": {"href": f"{self.origin}/{repository.name}/pull-requests/{number}"}},
+            "destination": _side(pull.base, base, repository.name),
+            "source": _side(pull.head, head, pull.head_of or repository.name),
+        }
+
+    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+        self._call_hooks(repository, _EVENTS[action], {"actor": {}, "pullrequest": self._pull(repository, number)})
+
+    def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
+        sides = [None if set(commit) == {"0"} else _branch(branch, commit) for commit in (old, new)]
+        change = {"old": sides[0], "new": sides[1], "created": sides[0] is None, "closed": sides[1] is None, "forced": False}
+        self._call_hooks(repository, "repo:push", {"actor": {}, "push": {"changes": [change]}})
+
+    def _origin_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
+        return {"repository": {"type": "repository", "full_name": repository.name, "uuid": _identity(7)}}
+
+    def _address_of_hook(self, hook: dict[str, Any]) -> str:
+        return str(hook["url"])
+
+    def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
+        own = {"X-Event-Key": event, "X-Request-UUID": str(uuid.uuid4()), "X-Hook-UUID": str(uuid.uuid4()), "X-Attempt-Number": "1"}
+        return {**own, "X-Hub-Signature": signature(hook["secret"], body)}
+
+
+def _identity(number: int) -> str:
+    return "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, str(number))) + "}"
+
+
+def _side(branch: str, commit: str, name: str) -> dict[str, Any]:
+    return {"branch": {"name": branch}, "commit": {"type": "commit", "hash": commit[:12]}, "repository": {"full_name": name}}
+
+
+def _branch(name: str, commit: str) -> dict[str, Any]:
+    return {"type": "branch", "name": name, "target": {"type": "commit", "hash": commit}}
+
+
+def _change(letter: str, path: str, previous: str) -> dict[str, Any]:
+    old = None if letter == "A" else {"path": previous or path, "type": "commit_file"}
+    new = None if letter == "D" else {"path": path, "type": "commit_file"}
+    return {"type": "diffstat", "status": _STATUSES[letter], "lines_added": 1, "lines_removed": 1, "old": old, "new": new}
+
+
+def _comment(page: str, number: int, text: str) -> dict[str, Any]:
+    content = {"raw": text, "markup": "markdown", "html": ""}
+    return {"type": "pullrequest_comment", "id": number, "content": content, "links": {"html": {"href": f"{page}{number}"}}}
+
+
+def _hook(number: int, hook: dict[str, Any]) -> dict[str, Any]:
+    """Return a hook without its secret."""
+    shown = {name: value for name, value in hook.items() if name != "secret"}
+    return {"type": "webhook_subscription", "uuid": _identity(number), "secret_set": "secret" in hook, **shown}

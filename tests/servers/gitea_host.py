@@ -1,0 +1,92 @@
+"""Gitea over HTTP on the loopback, with the parts of its API that the product uses, in the form of its documentation."""
+
+import hashlib
+import hmac
+import uuid
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from aiohttp import web
+from tests.servers import git_host_responses as responses
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, found, signature
+
+#: Events that the host adds to the event ``pull_request`` of a hook.
+_VARIANTS = ("pull_request_assign", "pull_request_label", "pull_request_comment", "pull_request_review", "pull_request_sync")
+_STATUSES = {"A": "added", "D": "deleted", "M": "changed", "R": "renamed", "C": "copied", "T": "changed"}
+_STATES = ("pending", "success", "error", "failure", "warning")
+_MAX_PAGE = 50
+
+
+@dataclass
+class GiteaHost(GitHost):
+    api_path: ClassVar[str] = "/api/v1/"
+
+    def _version(self, request: web.Request) -> web.Response:
+        is_known = request.path == "/api/v1/version"
+        return web.json_response({"version": "1.24.0"}) if is_known else self._refused(HTTPStatus.NOT_FOUND, "Not Found")
+
+    def _may_call(self, request: web.Request) -> bool:
+        return request.headers.get("Authorization") in (f"token {self.token}", f"Bearer {self.token}")
+
+    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+        return web.json_response({"message": message, "url": f"{self.origin}/api/swagger"}, status=int(status))
+
+    def _paged(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
+        total = {"X-Total-Count": str(len(items))}
+        if request.path.endswith("/comments"):
+            return items, total
+        size = min(self.page, _MAX_PAGE, int(request.query.get("limit", 30)))
+        page = int(request.query.get("page", 1))
+        return items[(page - 1) * size : page * size], total
+
+    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+        if method == "POST" and "/statuses/" in path and sent["state"] not in _STATES:
+            raise Refused(422, "invalid state")
+        return super()._call(method, path, sent)
+
+    def _files(self, repository: HostRepository, number: int, of: dict[str, Any]) -> list[dict[str, Any]]:
+        return [
+            responses.changed_file(of, path, _STATUSES[letter], previous) for letter, path, previous in self._changes(repository, number)
+        ]
+
+    def _hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
+        if not rest and method == "GET":
+            return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
+        if not rest and method == "POST":
+            if sent.get("type") not in ("gitea", "forgejo", "slack"):
+                raise Refused(422, f"Invalid hook type: {sent.get('type')}")
+            if not {"url", "content_type"} <= sent["config"].keys():
+                raise Refused(422, "Missing config option: url")
+            number = self._next()
+            repository.hooks[number] = {"active": False, **sent}
+            repository.branches = self._refs(repository.name)
+            return 201, _hook(number, repository.hooks[number])
+        hook = found(repository.hooks, rest[0])
+        if method == "DELETE":
+            del repository.hooks[int(rest[0])]
+            return 204, None
+        if method != "PATCH":
+            raise NotFound
+        # Events that a request does not name are removed, except push.
+        hook |= {"events": ["push"], **sent, "config": {**hook["config"], **sent.get("config", {})}}
+        return 200, _hook(int(rest[0]), hook)
+
+    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+        name = {"synchronize": "synchronized"}.get(action, action)
+        content = {"action": name, "number": number, "pull_request": self._pull(repository, number), "commit_id": "", "review": None}
+        self._call_hooks(repository, "pull_request", content)
+
+    def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
+        number, secret = str(uuid.uuid4()), hook["config"]["secret"]
+        digits = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+        own = {f"X-{name}-{what}": value for name in ("Gitea", "Gogs") for what, value in (("Event", event), ("Delivery", number))}
+        signatures = {"X-Gitea-Signature": digits, "X-Hub-Signature-256": signature(secret, body)}
+        return {**own, "X-GitHub-Event": event, "X-GitHub-Delivery": number, **signatures}
+
+
+def _hook(number: int, hook: dict[str, Any]) -> dict[str, Any]:
+    """Return a hook without its secret, with all variants of its events."""
+    events = [*hook["events"], *(_VARIANTS if "pull_request" in hook["events"] else ())]
+    config = {name: hook["config"][name] for name in ("url", "content_type")}
+    return {"id": number, "type": "gitea", "branch_filter": "", "active": hook["active"], "events": events, "config": config}

@@ -1,0 +1,163 @@
+"""GitLab over HTTP on the loopback, with the parts of its API that the product uses, in the form of its documentation."""
+
+import hashlib
+import re
+import uuid
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, ClassVar
+from urllib.parse import quote, unquote
+
+from aiohttp import web
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, found
+
+_ACTIONS = {"opened": "open", "synchronize": "update", "closed": "merge"}
+_EVENTS = {"push": "Push Hook", "pull_request": "Merge Request Hook"}
+_SWITCHES = {"push": "push_events", "pull_request": "merge_requests_events"}
+_STATES = ("pending", "running", "success", "failed", "canceled")
+
+
+@dataclass
+class GitLabHost(GitHost):
+    api_path: ClassVar[str] = "/api/v4/"
+    pull_reference: ClassVar[str] = "refs/merge-requests/{}/head"
+    #: The state of each status, by commit and name.
+    states: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def _version(self, request: web.Request) -> web.Response:
+        return self._refused(HTTPStatus.UNAUTHORIZED if request.path == "/api/v4/version" else HTTPStatus.NOT_FOUND, "")
+
+    def _may_call(self, request: web.Request) -> bool:
+        return self.token in (request.headers.get("PRIVATE-TOKEN"), request.headers.get("Authorization", "").removeprefix("Bearer "))
+
+    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+        text = f"{int(status)} {status.phrase}" if status in (401, 403, 404) else message
+        return web.json_response({"message": text}, status=int(status))
+
+    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+        match = re.fullmatch(r"/projects/([^/]+)/(.+)", path)
+        name = unquote(match[1]) if match else ""
+        if match is None or name not in self.repositories:
+            raise NotFound
+        repository = self.repositories[name]
+        match method, match[2].split("/"):
+            case "GET", ["merge_requests"]:
+                return 200, [self._merge_request(repository, number) for number, pull in repository.pulls.items() if pull.state == "open"]
+            case "GET", ["merge_requests", number]:
+                return 200, self._merge_request(repository, int(number))
+            case "GET", ["merge_requests", number, "diffs"]:
+                return 200, [_diff(*change) for change in self._changes(repository, int(number))]
+            case _, ["merge_requests", number, "notes", *rest]:
+                return self._notes(method, found(repository.pulls, number).comments, rest, sent)
+            case "POST", ["statuses", commit]:
+                return 201, self._set_status(repository, commit, sent)
+            case _, ["hooks", *rest]:
+                return self._project_hooks(method, repository, rest, sent)
+        raise NotFound
+
+    def _notes(self, method: str, comments: dict[int, str], rest: list[str], sent: Any) -> tuple[int, Any]:
+        if method == "GET" and not rest:
+            return 200, [_note(number, text) for number, text in comments.items()]
+        number = int(rest[0]) if rest else self._next()
+        if (method, bool(rest)) == ("PUT", True):
+            found(comments, str(number))
+        elif (method, bool(rest)) != ("POST", False):
+            raise NotFound
+        comments[number] = sent["body"]
+        return (200 if rest else 201), _note(number, sent["body"])
+
+    def _set_status(self, repository: HostRepository, commit: str, sent: Any) -> dict[str, Any]:
+        if sent["state"] not in _STATES:
+            raise Refused(400, "state does not have a valid value")
+        key = commit, sent["name"]
+        if sent["state"] == "pending" == self.states.get(key):
+            raise Refused(400, 'Cannot transition status via :enqueue from :pending (Reason(s): Status cannot transition via "enqueue")')
+        self.states[key] = sent["state"]
+        repository.statuses.append((commit, sent))
+        own = {"id": self._next(), "sha": commit, "ref": "change", "status": sent["state"], "allow_failure": False}
+        return {**own, "name": sent["name"], "target_url": sent.get("target_url"), "description": sent.get("description")}
+
+    def _project_hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any) -> tuple[int, Any]:
+        if not rest and method == "GET":
+            return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
+        if sent is not None and not sent.get("url"):
+            raise Refused(400, "url is missing")
+        if not rest and method == "POST":
+            number = self._next()
+            repository.hooks[number] = {"push_events": True, "merge_requests_events": False, **sent}
+            repository.branches = self._refs(repository.name)
+            return 201, _hook(number, repository.hooks[number])
+        hook = found(repository.hooks, rest[0])
+        if method == "DELETE":
+            del repository.hooks[int(rest[0])]
+            return 204, None
+        if method != "PUT":
+            raise NotFound
+        hook |= sent
+        return 200, _hook(int(rest[0]), hook)
+
+    def _merge_request(self, repository: HostRepository, number: int) -> dict[str, Any]:
+        pull = found(repository.pulls, str(number))
+        source = pull.head_of or repository.name
+        return {
+            "id": 1000 + number,
+            "iid": number,
+            "project_id": _project_number(repository.name),
+            "title": pull.title,
+            "state": "merged" if pull.merged else "opened" if pull.state == "open" else "closed",
+            "target_branch": pull.base,
+            "source_branch": pull.head,
+            "source_project_id": _project_number(source),
+            "target_project_id": _project_number(repository.name),
+            "sha": self._head(repository.name, number),
+            "changes_count": str(len(self._changes(repository, number))),
+            "web_url": f"{self.origin}/{repository.name}/-/merge_requests/{number}",
+        }
+
+    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+        told = self._merge_request(repository, number)
+        copied = ("iid", "title", "state", "source_branch", "target_branch", "source_project_id", "target_project_id")
+        attributes = {name: told[name] for name in copied}
+        attributes |= {"url": told["web_url"], "action": _ACTIONS[action], "last_commit": {"id": told["sha"], "message": "change"}}
+        if action == "synchronize":
+            attributes["oldrev"] = "ab" * 20
+        payload = {"object_kind": "merge_request", "event_type": "merge_request", "object_attributes": attributes, "changes": {}}
+        self._call_hooks(repository, "pull_request", payload)
+
+    def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
+        gone = set(new) == {"0"}
+        payload = {"object_kind": "push", "event_name": "push", "before": old, "after": new, "ref": f"refs/heads/{branch}"}
+        self._call_hooks(repository, "push", {**payload, "checkout_sha": None if gone else new, "total_commits_count": 1})
+
+    def _subscribes(self, hook: dict[str, Any], event: str) -> bool:
+        return bool(hook[_SWITCHES[event]])
+
+    def _origin_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
+        project = {"id": _project_number(repository.name), "path_with_namespace": repository.name}
+        return {"project": {**project, "default_branch": repository.default_branch, "web_url": f"{self.origin}/{repository.name}"}}
+
+    def _address_of_hook(self, hook: dict[str, Any]) -> str:
+        return str(hook["url"])
+
+    def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
+        own = {"X-Gitlab-Event": _EVENTS[event], "X-Gitlab-Event-UUID": str(uuid.uuid4()), "X-Gitlab-Instance": self.origin}
+        return {**own, "Idempotency-Key": str(uuid.uuid4()), "X-Gitlab-Token": hook["token"]}
+
+
+def _project_number(name: str) -> int:
+    return int(hashlib.sha256(quote(name).encode()).hexdigest()[:6], 16)
+
+
+def _diff(letter: str, path: str, previous: str) -> dict[str, Any]:
+    switches = {"new_file": letter in "AC", "renamed_file": letter == "R", "deleted_file": letter == "D"}
+    return {"old_path": previous or path, "new_path": path, "a_mode": "100644", "b_mode": "100644", "diff": "", **switches}
+
+
+def _note(number: int, body: str) -> dict[str, Any]:
+    return {"id": number, "body": body, "system": False, "noteable_type": "MergeRequest", "author": {"username": "octo"}}
+
+
+def _hook(number: int, hook: dict[str, Any]) -> dict[str, Any]:
+    """Return a hook without its token."""
+    own = {"id": number, "project_id": 3, "alert_status": "executable", "disabled_until": None}
+    return {**own, **{name: value for name, value in hook.items() if name != "token"}}

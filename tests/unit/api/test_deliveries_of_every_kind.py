@@ -1,0 +1,170 @@
+"""Decisions on the deliveries of GitLab, Gitea and Bitbucket, in the form of their documentation."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.api.repositories.domain.deliveries import Decision, decide
+from dashwright.common.errors import BadRequest
+from dashwright.common.git_hosts.bitbucket import BITBUCKET
+from dashwright.common.git_hosts.deliveries import Deliveries
+from dashwright.common.git_hosts.gitea import GITEA
+from dashwright.common.git_hosts.github import GITHUB
+from dashwright.common.git_hosts.gitlab import GITLAB
+from dashwright.common.git_hosts.registry import HOSTS, host_of_delivery
+from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
+
+COMMIT = "ab" * 20
+PAGE = "https://git.example.org/team/boards/7"
+PROJECT = {"project": {"path_with_namespace": "Team/Boards", "default_branch": "main"}}
+REPOSITORY = {"repository": {"full_name": "team/boards"}}
+
+
+def decided(deliveries: Deliveries, event: str, payload: Any, *, branch: str = "main", enabled: bool = True) -> Decision:
+    githost = GitHostRepositoryConfig(url="https://git.example.org/team/boards.git", branch=branch)
+    sync = SyncOptions(enabled=enabled, target=SyncTarget.FOLDER)
+    spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
+    return decide(deliveries, event, payload, "boards", spec)
+
+
+def merge_request(action: str, *, base: str = "main", **attributes: Any) -> dict[str, Any]:
+    own = {"iid": 7, "action": action, "url": PAGE, "source_branch": "change", "target_branch": base, "last_commit": {"id": COMMIT}}
+    return {"object_kind": "merge_request", **PROJECT, "object_attributes": {**own, **attributes}}
+
+
+def pushed(*changes: dict[str, Any] | None) -> dict[str, Any]:
+    return {**REPOSITORY, "push": {"changes": [{"old": None, "new": change} for change in changes]}}
+
+
+def branch(name: str, kind: str = "branch") -> dict[str, Any]:
+    return {"type": kind, "name": name, "target": {"hash": COMMIT}}
+
+
+def proposed(**members: Any) -> dict[str, Any]:
+    sides = {"source": {"branch": {"name": "change"}, "commit": {"hash": COMMIT[:12]}}, "destination": {"branch": {"name": "main"}}}
+    return {**REPOSITORY, "pullrequest": {"id": 7, "links": {"html": {"href": PAGE}}, **sides, **members}}
+
+
+@pytest.mark.parametrize(
+    ("payload", "options", "code"),
+    [
+        ({"ref": "refs/heads/main", "after": COMMIT}, {}, 202),
+        ({"ref": "refs/heads/main", "after": COMMIT}, {"branch": ""}, 202),
+        ({"ref": "refs/heads/other", "after": COMMIT}, {}, 200),
+        ({"ref": "refs/heads/main", "after": "0" * 40, "checkout_sha": None}, {}, 200),
+        ({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}, 200),
+    ],
+)
+def test_pushes_to_gitlab(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
+    """The path of the project may have other letters."""
+    decision = decided(GITLAB.deliveries, "Push Hook", {**PROJECT, **payload}, **options)
+    assert (decision.code, decision.job is not None) == (code, code == 202)
+
+
+@pytest.mark.parametrize(
+    ("payload", "is_reviewed"),
+    [
+        (merge_request("open"), True),
+        (merge_request("reopen"), True),
+        (merge_request("update", oldrev="cd" * 20), True),
+        (merge_request("update"), False),
+        (merge_request("merge", oldrev="cd" * 20), False),
+        (merge_request("approved"), False),
+        (merge_request("open", base="develop"), False),
+    ],
+)
+def test_merge_requests_of_gitlab(payload: dict[str, Any], is_reviewed: bool) -> None:
+    """An update without an earlier commit changed only the description."""
+    decision = decided(GITLAB.deliveries, "Merge Request Hook", payload)
+    assert decision.code == (202 if is_reviewed else 200)
+    if is_reviewed:
+        assert decision.job is not None
+        assert decision.job.pr is not None
+        assert (decision.job.pr.pr, decision.job.pr.ref, decision.job.pr.hash, decision.job.pr.url) == (7, "change", COMMIT, PAGE)
+
+
+@pytest.mark.parametrize(
+    ("action", "code"), [("opened", 202), ("reopened", 202), ("synchronized", 202), ("synchronize", 200), ("edited", 200)]
+)
+def test_pull_requests_of_gitea(action: str, code: int) -> None:
+    pull_request = {"number": 7, "html_url": PAGE, "base": {"ref": "main"}, "head": {"ref": "change", "sha": COMMIT}}
+    payload = {"action": action, "repository": {"full_name": "team/boards"}, "pull_request": pull_request}
+    assert decided(GITEA.deliveries, "pull_request", payload).code == code
+
+
+@pytest.mark.parametrize(
+    ("payload", "options", "code"),
+    [
+        (pushed(branch("main")), {}, 202),
+        (pushed(branch("other"), branch("main")), {}, 202),
+        (pushed(branch("other")), {"branch": ""}, 202),
+        (pushed(branch("other")), {}, 200),
+        (pushed(branch("main", "tag")), {}, 200),
+        (pushed(branch("v1", "tag")), {"branch": ""}, 200),
+        (pushed(None), {}, 200),
+        (pushed(None), {"branch": ""}, 200),
+        (pushed(), {}, 200),
+        (pushed(branch("main")), {"enabled": False}, 200),
+    ],
+)
+def test_pushes_to_bitbucket(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
+    """One push has several branches. The host does not name the default branch, so each may be it."""
+    assert decided(BITBUCKET.deliveries, "repo:push", payload, **options).code == code
+
+
+@pytest.mark.parametrize(("event", "code"), [("pullrequest:created", 202), ("pullrequest:updated", 202), ("pullrequest:fulfilled", 200)])
+def test_pull_requests_of_bitbucket(event: str, code: int) -> None:
+    decision = decided(BITBUCKET.deliveries, event, proposed())
+    assert decision.code == code
+    if decision.job is not None and decision.job.pr is not None:
+        assert (decision.job.pr.pr, decision.job.pr.ref, decision.job.pr.hash, decision.job.pr.url) == (7, "change", COMMIT[:12], PAGE)
+
+
+@pytest.mark.parametrize(
+    ("deliveries", "event", "payload", "message"),
+    [
+        (GITLAB.deliveries, "Push Hook", {"ref": "refs/heads/main"}, "missing repository in Push Hook event"),
+        (GITLAB.deliveries, "Push Hook", [], "the payload is not an object"),
+        (GITLAB.deliveries, "Push Hook", {**PROJECT, "ref": 7}, "invalid members: ref"),
+        (GITLAB.deliveries, "Push Hook", {"project": {"path_with_namespace": 7}}, "invalid members: project.path_with_namespace"),
+        (GITLAB.deliveries, "Merge Request Hook", PROJECT, "expected PR in event"),
+        (GITLAB.deliveries, "Merge Request Hook", merge_request("open", iid=2**31), "invalid members: object_attributes.iid"),
+        (GITLAB.deliveries, "Merge Request Hook", merge_request("open", iid=True), "invalid members: object_attributes.iid"),
+        (BITBUCKET.deliveries, "repo:push", REPOSITORY, "invalid members: push.changes"),
+        (BITBUCKET.deliveries, "repo:push", {**REPOSITORY, "push": {"changes": [{"new": {"name": []}}]}}, "invalid members: new.name"),
+        (
+            BITBUCKET.deliveries,
+            "pullrequest:created",
+            proposed(id="7", source={}),
+            "members: pullrequest.id, pullrequest.source.branch.name",
+        ),
+        (BITBUCKET.deliveries, "repo:push", {"repository": {"full_name": "somebody/else"}}, "repository mismatch"),
+    ],
+)
+def test_malformed_deliveries_are_rejected(deliveries: Deliveries, event: str, payload: Any, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        decided(deliveries, event, payload)
+
+
+@pytest.mark.parametrize(
+    ("full_name", "is_own"), [("team/boards", True), ("eam/boards", False), ("boards/team", False), ("a/git/team/boards", False)]
+)
+def test_a_host_may_be_below_a_path(full_name: str, is_own: bool) -> None:
+    """The URL of the repository then has the path of the host before that of the repository."""
+    githost = GitHostRepositoryConfig(url="https://git.example.org/git/team/boards", branch="main")
+    sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
+    spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
+    payload = {"repository": {"full_name": full_name}, "ref": "refs/heads/main", "after": COMMIT}
+    if is_own:
+        assert decide(GITEA.deliveries, "push", payload, "boards", spec).code == 202
+        return
+    with pytest.raises(BadRequest, match="repository mismatch"):
+        decide(GITEA.deliveries, "push", payload, "boards", spec)
+
+
+def test_a_delivery_is_recognized_by_its_headers() -> None:
+    """Gitea also sends the headers of GitHub."""
+    for host in HOSTS:
+        for name in host.deliveries.event_headers:
+            assert host_of_delivery({name: "push", "X-GitHub-Event": "push"}) is host
+    assert host_of_delivery({}) is GITHUB

@@ -1,0 +1,122 @@
+"""The recognition of a kind of git host, and what the descriptions of all kinds have in common."""
+
+from string import Formatter
+from urllib.parse import urlsplit
+
+import pytest
+
+from dashwright.common.git_hosts.bitbucket import BITBUCKET
+from dashwright.common.git_hosts.deliveries import Event
+from dashwright.common.git_hosts.description import Host
+from dashwright.common.git_hosts.gitea import GITEA
+from dashwright.common.git_hosts.github import GITHUB
+from dashwright.common.git_hosts.gitlab import GITLAB
+from dashwright.common.git_hosts.members import MemberReader, document_of, member_of
+from dashwright.common.git_hosts.registry import HOSTS, Choice, known_host, parse_choice, usual_address
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("gitlab", Choice(GITLAB)),
+        ("https://git.example.com/api/v1", Choice(GITEA, "https://git.example.com/api/v1")),
+        ("https://git.example.com/api/v3", Choice(GITHUB, "https://git.example.com/api/v3")),
+        ("https://git.example.com/gitlab/api/v4", Choice(GITLAB, "https://git.example.com/gitlab/api/v4")),
+        ("https://api.example.com/2.0", Choice(BITBUCKET, "https://api.example.com/2.0")),
+        ("https://api.example.com/a+b", Choice(None, "https://api.example.com/a+b")),
+        ("gitea+https://api.example.com/a+b", Choice(GITEA, "https://api.example.com/a+b")),
+    ],
+)
+def test_a_setting_names_the_kind_or_the_address(value: str, expected: Choice) -> None:
+    """An address implies the kind if it ends like those of the kind."""
+    assert parse_choice(value) == expected
+
+
+@pytest.mark.parametrize("value", ["gogs", "gitlab+", "+https://a.example.com", ""])
+def test_another_setting_is_an_error(value: str) -> None:
+    with pytest.raises(ValueError, match="neither an address nor one of bitbucket, gitea, github, gitlab"):
+        parse_choice(value)
+
+
+@pytest.mark.parametrize(
+    ("repository_type", "netloc", "expected"),
+    [
+        ("githost", "github.com", GITHUB),
+        ("githost", "github.example.com", GITHUB),
+        ("git", "GitLab.com", GITLAB),
+        ("githost", "gitlab.example.com:8443", GITLAB),
+        ("githost", "codeberg.org", GITEA),
+        ("githost", "forgejo.example.com", GITEA),
+        ("githost", "bitbucket.org", BITBUCKET),
+        ("githost", "bitbucket.example.com", None),
+        ("githost", "git.example.com", None),
+        ("githost", "notgithub.com", None),
+        ("gitlab", "git.example.com", GITLAB),
+        ("github", "gitlab.com", GITHUB),
+        ("bitbucket", "git.example.com", BITBUCKET),
+    ],
+)
+def test_the_type_or_else_the_name_of_a_host_names_the_kind(repository_type: str, netloc: str, expected: Host | None) -> None:
+    assert known_host(repository_type, netloc) is expected
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "expected"),
+    [
+        (GITHUB, "https://github.com/a/b", "https://api.github.com"),
+        (GITHUB, "https://git.example.com:8443/a/b", "https://git.example.com:8443/api/v3"),
+        (GITLAB, "https://gitlab.com/a/b", "https://gitlab.com/api/v4"),
+        (GITEA, "http://127.0.0.1:3000/a/b", "http://127.0.0.1:3000/api/v1"),
+        (BITBUCKET, "https://bitbucket.org/a/b", "https://api.bitbucket.org/2.0"),
+        (BITBUCKET, "https://bitbucket.example.com/a/b", ""),
+    ],
+)
+def test_each_kind_has_a_usual_address(host: Host, url: str, expected: str) -> None:
+    assert usual_address(host, urlsplit(url)) == expected
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
+def test_every_description_is_complete(host: Host) -> None:
+    """Each kind subscribes to pushes and pull requests, receives both, has all states, and fills only known names into paths."""
+    assert set(host.hooks.events) == {"push", "pull_request"}
+    assert {Event.PUSH, Event.PULL_REQUEST} <= set(host.deliveries.events.values())
+    assert set(host.statuses.states) == {"pending", "success", "failure", "error"}
+    assert {"state", "url"} <= set(host.statuses.members.values())
+    assert bool(host.comments.page) != bool(host.comments.page_path)
+    for template, names in [
+        (host.rest.repository, {"path", "segment"}),
+        (host.pull_requests.path, {"number"}),
+        (host.pull_requests.reference, {"number", "head"}),
+        (host.changed_files.path, {"number"}),
+        (host.comments.list_path, {"number"}),
+        (host.comments.path, {"number", "id"}),
+        (host.statuses.path, {"commit"}),
+        (host.hooks.hook_path, {"id"}),
+        (host.pages.compare, {"base", "ref"}),
+    ]:
+        used = {name for _, name, _, _ in Formatter().parse(template) if name}
+        assert used, template
+        assert used <= names, template
+
+
+def test_members_are_read_and_written_by_their_paths() -> None:
+    document = document_of({"a.b": 1, "a.c.d": "x", "e": None})
+    assert document == {"a": {"b": 1, "c": {"d": "x"}}, "e": None}
+    assert (member_of(document, "a.c.d"), member_of(document, "a.b.c"), member_of(document, "f"), member_of([], "a")) == (
+        "x",
+        None,
+        None,
+        None,
+    )
+    assert member_of(document, "") is document
+
+
+def test_faults_of_members_are_collected() -> None:
+    """A missing text and a wrong one are faults; a missing optional text is not."""
+    reader = MemberReader({"a": "x", "b": 7, "c": {"d": ""}, "n": 5, "t": True, "m": -1})
+    assert (reader.text("a"), reader.text("z", "a"), reader.optional_text("z"), reader.number("n")) == ("x", "x", "", 5)
+    assert reader.faults == []
+    assert [reader.text("b"), reader.text("c.d"), reader.optional_text("b")] == ["", "", ""]
+    assert [reader.number(path) for path in ("t", "m", "z")] == [0, 0, 0]
+    assert reader.number("n", 4) == 0
+    assert reader.faults == ["b", "c.d", "b", "t", "m", "z", "n"]

@@ -1,0 +1,76 @@
+"""The Authorization header and the address of a repository, by the kind of its git host."""
+
+import base64
+
+import pytest
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.git_hosts.bitbucket import BITBUCKET
+from dashwright.common.git_hosts.description import Host
+from dashwright.common.git_hosts.gitea import GITEA
+from dashwright.common.git_hosts.github import GITHUB
+from dashwright.common.git_hosts.gitlab import GITLAB
+from dashwright.jobs_worker.adapters.host.addresses import api_at
+
+PAIR = "anna:word"
+BASIC = f"Basic {base64.b64encode(PAIR.encode()).decode()}"
+
+
+@pytest.mark.parametrize(
+    ("host", "token", "expected"),
+    [
+        (GITHUB, "t", "Bearer t"),
+        (GITHUB, PAIR, BASIC),
+        (GITLAB, "t", "Bearer t"),
+        (GITLAB, "oauth2:t", "Bearer t"),
+        (GITEA, "t", "token t"),
+        (GITEA, PAIR, BASIC),
+        (BITBUCKET, "x-token-auth:t", "Bearer t"),
+        (BITBUCKET, PAIR, BASIC),
+        (BITBUCKET, "", ""),
+        (GITLAB, "oauth2:", ""),
+    ],
+)
+def test_a_token_is_sent_as_the_host_expects(host: Host, token: str, expected: str) -> None:
+    """GitLab accepts no passwords, and Bitbucket has a user for access tokens, whom git needs."""
+    api = api_at(host, "https://api.example.com", "https://git.example.com/team/boards", token)
+    assert api.authorization == expected
+    assert all(secret in f"{expected} {token}" for secret in api.secrets)
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "expected"),
+    [
+        (GITHUB, "https://git.example.com/team/boards.git", "repos/team/boards"),
+        (GITLAB, "https://git.example.com/team/web/boards/", "projects/team%2Fweb%2Fboards"),
+        (GITEA, "https://git.example.com/a%20b/c", "repos/a%20b/c"),
+        (BITBUCKET, "https://bitbucket.org/team/boards", "repositories/team/boards"),
+    ],
+)
+def test_a_repository_has_a_path_in_the_api(host: Host, url: str, expected: str) -> None:
+    assert api_at(host, "", url, "").repository == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "url", "expected"),
+    [
+        ("https://git.example.com/git/api/v1", "https://Git.example.com/git/team/boards", "repos/team/boards"),
+        ("https://git.example.com/api/v1", "https://git.example.com/team/boards", "repos/team/boards"),
+        ("https://git.example.com/gi/api/v1", "https://git.example.com/git/boards", "repos/git/boards"),
+        ("https://api.example.com/git/api/v1", "https://git.example.com/git/boards", "repos/git/boards"),
+    ],
+)
+def test_a_host_may_be_below_a_path(address: str, url: str, expected: str) -> None:
+    """The path of the API shows that of the pages, if both are on one host."""
+    assert api_at(GITEA, address, url, "").repository == expected
+
+
+@pytest.mark.parametrize("host", [GITHUB, GITLAB, GITEA])
+@pytest.mark.parametrize("path", ["", "one", "a//b", "a/b/c"])
+def test_other_paths_are_refused(host: Host, path: str) -> None:
+    """Only GitLab has more than two names."""
+    if (host, path) == (GITLAB, "a/b/c"):
+        assert api_at(host, "", f"https://git.example.com/{path}", "").repository == "projects/a%2Fb%2Fc"
+        return
+    with pytest.raises(BadRequest, match="need a url of the form"):
+        api_at(host, "", f"https://git.example.com/{path}", "")
