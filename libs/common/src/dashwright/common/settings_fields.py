@@ -362,9 +362,16 @@ class SettingsFields(BaseSettings):
         "jobs-worker",
         displayed_default="the system's",
     )
+    ssh_known_hosts: Path | None = setting(
+        None,
+        "file of the host keys, in the form of OpenSSH's `known_hosts`, that are accepted for the SSH addresses of all repositories, in "
+        "addition to those of each repository. A host with any other key is refused",
+        "jobs-worker",
+        displayed_default="none",
+    )
     host_requests: Annotated[int, Field(ge=0)] = setting(
         600,
-        "maximum number of HTTP requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
+        "maximum number of requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
         "The last quarter is reserved for requests that a caller waits for. An organization for which *n* requests were sent in the last "
         "minute leaves *n*/8 to others. A check of a branch counts as two requests, a fetch as three",
         "jobs-worker",

@@ -1,5 +1,6 @@
 """Access to repositories of every type: probes, reads and writes."""
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.host_resolver import HostResolver
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.branches import is_branch
+from dashwright.common.kinds.repository import ssh_key_owner
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositoryType
 from dashwright.common.models.repository_views import HistoryItem
 from dashwright.common.secrets import SecretCipher
@@ -24,6 +26,7 @@ from dashwright.jobs_worker.adapters.git.commits import BranchChange
 from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote, RequestBudget
+from dashwright.jobs_worker.adapters.git.ssh import SshAccess
 from dashwright.jobs_worker.adapters.host.addresses import token_of
 from dashwright.jobs_worker.domain.edits import check_edits
 from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity, Repository
@@ -36,7 +39,7 @@ _COMMIT_HASH: Final = re.compile(r"[0-9a-f]{40}")
 class RepositoryCheckouts:
     """An opener of repositories of every type.
 
-    ``cipher`` decrypts their tokens; ``budget`` counts requests to hosts, None for no limit.
+    ``cipher`` decrypts their tokens and keys; ``budget`` counts requests to hosts, None for no limit.
     """
 
     def __init__(self, settings: Settings, cipher: SecretCipher, budget: RequestBudget | None = None) -> None:
@@ -224,7 +227,15 @@ class RepositoryCheckouts:
             self._known_urls,
             self._program,
             repository.namespace,
+            self._ssh_access(repository, githost),
         )
+
+    def _ssh_access(self, repository: Repository, githost: GitHostRepositoryConfig) -> SshAccess:
+        """Return the key and known hosts of a repository. Raises SecretUnreadable if the key was encrypted under another key."""
+        sealed, shared = githost.encrypted_ssh_key, self._settings.ssh_known_hosts
+        owner = ssh_key_owner(repository.namespace, repository.name)
+        private_key = self._cipher.decrypt(base64.b64decode(sealed), owner) if sealed else ""
+        return SshAccess(private_key, githost.known_hosts or "", shared.absolute() if shared else None)
 
 
 def _require_never_synced(repository: Repository) -> None:

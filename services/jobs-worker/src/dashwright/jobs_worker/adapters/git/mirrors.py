@@ -18,7 +18,8 @@ from dashwright.jobs_worker.adapters import file_lock
 from dashwright.jobs_worker.adapters.file_lock import run_to_end
 from dashwright.jobs_worker.adapters.git import command, objects
 from dashwright.jobs_worker.adapters.git.command import GitFailed
-from dashwright.jobs_worker.adapters.git.remote import BRANCH_NOT_FOUND, COMMIT_NOT_FOUND, Remote
+from dashwright.jobs_worker.adapters.git.failures import BRANCH_NOT_FOUND, COMMIT_NOT_FOUND
+from dashwright.jobs_worker.adapters.git.remote import Remote
 from dashwright.jobs_worker.ports import MirrorDamaged
 
 log = structlog.get_logger()
