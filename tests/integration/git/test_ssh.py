@@ -146,7 +146,10 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
     old.mkdir()
     os.utime(old, (0, 0))
 
+    called = asyncio.Event()
+
     async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        called.set()
         await asyncio.sleep(3600)
         writer.close()
 
@@ -155,8 +158,7 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
     resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
     asked = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("a-secret-key\n", ""))
     task = asyncio.create_task(asked.head("main", mirrors.ensure_root()))
-    while not list(folder.glob("*/known_hosts")):
-        await asyncio.sleep(0.01)
+    await called.wait()
     (directory,) = folder.iterdir()
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}

@@ -19,6 +19,7 @@ from dashwright.common.errors import (
 from dashwright.jobs_worker.adapters.git.command import GitFailed
 
 COMMIT_NOT_FOUND: Final = "commit not found"
+COMMIT_NOT_SENT: Final = "the git host sends only the commits of branches and tags"
 BRANCH_NOT_FOUND: Final = "branch not found"
 
 _MOVED_MESSAGES: Final = ("[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value", "reference already exists")
@@ -41,7 +42,7 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
     ("could not read Username", Forbidden, "the git host asks for a token: the repository is private, or there is none at this address"),
     ("couldn't find remote ref", NotFound, BRANCH_NOT_FOUND),
     ("not our ref", NotFound, COMMIT_NOT_FOUND),
-    ("unadvertised object", NotFound, COMMIT_NOT_FOUND),
+    ("unadvertised object", NotFound, COMMIT_NOT_SENT),
     ("does not appear to be a git repository", NotFound, _NO_REPOSITORY),
     ("not found", NotFound, _NO_REPOSITORY),
     ("could not determine hash algorithm", NotFound, f"{_NO_REPOSITORY}: the server does not speak the git protocol"),

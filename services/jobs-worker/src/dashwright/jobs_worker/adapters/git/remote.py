@@ -27,6 +27,9 @@ _BASIC_AUTH_USER: Final = "x-access-token"
 """The user name for a token, which is sent as a password. Most hosts accept any name, and some require this one."""
 
 _GIT_SUFFIX: Final = ".git"
+_UNKNOWN_BRANCH: Final = "dashwright-unknown"
+"""Branch of a clone whose host does not reveal the default branch."""
+
 _MAX_KNOWN_URLS: Final = 10_000
 
 _REQUESTS_BY_COMMAND: Final[Mapping[str, int]] = {"fetch": 3}
@@ -171,11 +174,21 @@ class Remote:
     async def default_branch(self, directory: Path) -> str | None:
         """Return the branch that the host's HEAD names; None for a repository without commits.
 
-        Raises BadRequest for an invalid branch name.
+        Raises BadRequest for an invalid branch name, and if the host does not reveal which branch its HEAD is.
         """
         stdout = await self.run("ls-remote", "--symref", self.url, "HEAD", directory=directory)
         match = re.search(rb"^ref: refs/heads/(\S+)\tHEAD$", stdout, re.MULTILINE)
-        return _checked_branch(match[1].decode(errors="replace")) if match else None
+        if match:
+            return _checked_branch(match[1].decode(errors="replace"))
+        head = _commit_of(stdout, "HEAD")
+        return None if head is None else await self._branch_at(head, directory)
+
+    async def _branch_at(self, head: str, directory: Path) -> str:
+        """Return the only branch with the commit of HEAD: hosts without protocol v2 may not send the name of HEAD's branch."""
+        names = sorted(name for name, sha in (await self.branches(directory)).items() if sha == head)
+        if len(names) == 1:
+            return _checked_branch(names[0])
+        raise _hidden_branch_error(f"; it is one of {', '.join(map(repr, names[:_MAX_LISTED_BRANCHES]))}" if names else "")
 
     async def missing_branch_error(self, branch: str, directory: Path) -> NotFound | None:
         """Return the error for a branch (empty: the host's default) that was not found; None if there are no branches yet."""
@@ -192,11 +205,18 @@ class Remote:
         )
 
     async def unborn_branch(self, directory: Path) -> str:
-        """Return the default branch of a repository without commits. Only a clone reveals it."""
+        """Return the default branch of a repository without commits. Only a clone reveals it, and only with protocol v2.
+
+        Raises BadRequest if the host does not reveal it.
+        """
         with TemporaryDirectory(dir=directory) as clone_path:
-            await self.run("clone", "--quiet", "--bare", "--depth=1", self.url, clone_path, directory=directory)
+            arguments = ("clone", "--quiet", "--bare", "--depth=1", self.url, clone_path)
+            await self.run(*arguments, directory=directory, settings={"init.defaultBranch": _UNKNOWN_BRANCH})
             head = await asyncio.to_thread((Path(clone_path) / "HEAD").read_text)
-        return _checked_branch(head.strip().removeprefix("ref: refs/heads/"))
+        branch = head.strip().removeprefix("ref: refs/heads/")
+        if branch == _UNKNOWN_BRANCH:
+            raise _hidden_branch_error("")
+        return _checked_branch(branch)
 
     async def branches(self, directory: Path) -> dict[str, str]:
         """Return the commit of each branch, for at most MAX_BRANCHES."""
@@ -239,6 +259,12 @@ class Remote:
     def _secrets(self) -> Sequence[str]:
         """Return the secrets to hide in messages: a host may echo anything it was sent."""
         return [secret for secret in (self._credentials(), self.token, self.token.partition(":")[2]) if secret] if self.token else []
+
+
+def _hidden_branch_error(detail: str) -> BadRequest:
+    """Return the error for a default branch that the host does not reveal."""
+    message = f"the git host does not reveal its default branch{detail}: name it in spec.githost.branch"
+    return BadRequest(message, causes=[Cause("spec.githost.branch", "FieldValueRequired", message)])
 
 
 def _checked_branch(name: str) -> str:
