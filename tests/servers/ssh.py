@@ -65,7 +65,7 @@ class SshServer:
         return fingerprint(self.folder / "host_key.pub")
 
     def log(self) -> str:
-        """What the server logged."""
+        """Return the log of the server."""
         return (self.folder / "server.log").read_text()
 
 

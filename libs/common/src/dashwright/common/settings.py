@@ -25,6 +25,7 @@ from dashwright.common.provisioning_settings import ProvisioningSettingsFields
 from dashwright.common.result_settings import ResultSettingsFields
 from dashwright.common.settings_fields import DEFAULT_PASSWORD, SettingsFields
 from dashwright.common.small_object_settings import SmallObjectSettingsFields
+from dashwright.common.ssh_settings import SshSettingsFields
 from dashwright.common.storage_location import StorageLocation
 
 PREFIX = "DASHWRIGHT_"
@@ -45,7 +46,14 @@ class SettingsError(Exception):
     """Invalid settings. The message names each invalid setting and says what is valid."""
 
 
-class Settings(ProvisioningSettingsFields, DashboardSettingsFields, SmallObjectSettingsFields, ResultSettingsFields, SettingsFields):
+class Settings(
+    SshSettingsFields,
+    ProvisioningSettingsFields,
+    DashboardSettingsFields,
+    SmallObjectSettingsFields,
+    ResultSettingsFields,
+    SettingsFields,
+):
     """Validated settings of all services. Each service reads those that it needs."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore")

@@ -1,7 +1,7 @@
 """Declaration of the settings: type, default, meaning, unit, and programs that read them.
 
-Those of batch results, dashboards, and snapshots and the like are in ``result_settings``, ``dashboard_settings`` and
-``small_object_settings``.
+Those of batch results, dashboards, SSH, and snapshots and the like are in ``result_settings``, ``dashboard_settings``,
+``ssh_settings`` and ``small_object_settings``.
 ``make docs`` writes docs/reference/settings.md from this module.
 """
 
@@ -361,13 +361,6 @@ class SettingsFields(BaseSettings):
         "PEM file of the certificate authorities that are trusted for git hosts",
         "jobs-worker",
         displayed_default="the system's",
-    )
-    ssh_known_hosts: Path | None = setting(
-        None,
-        "file of the host keys, in the form of OpenSSH's `known_hosts`, that are accepted for the SSH addresses of all repositories, in "
-        "addition to those of each repository. A host with any other key is refused",
-        "jobs-worker",
-        displayed_default="none",
     )
     host_requests: Annotated[int, Field(ge=0)] = setting(
         600,

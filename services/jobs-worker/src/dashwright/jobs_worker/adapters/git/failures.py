@@ -129,7 +129,7 @@ def _ssh_error(stderr: str) -> DashwrightError | None:
         fingerprint = _FINGERPRINT.search(stderr)
         message = (
             f"the host key of {changed[1]} is not the known one: its fingerprint is now {fingerprint[1] if fingerprint else '?'}. "
-            "Somebody may intercept the connection. If the owner of the host confirms this fingerprint, replace the key in knownHosts, or "
+            "Another server may have its place. If the owner of the host confirms this fingerprint, replace the key in knownHosts, or "
             "let an operator replace it in the file of DASHWRIGHT_SSH_KNOWN_HOSTS"
         )
         return BadRequest(message, causes=[Cause(_KNOWN_HOSTS_FIELD, "FieldValueInvalid", message)])
