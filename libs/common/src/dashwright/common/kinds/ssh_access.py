@@ -34,7 +34,7 @@ def normalize_private_key(text: str) -> str:
         key = load_ssh_private_key(normalized.encode(), None)
     except TypeError as error:
         raise ValueError(
-            "the private key has a passphrase, which nobody could enter: remove it with ssh-keygen -p -N '' -f FILE, "
+            "the private key has a passphrase, which no user could enter: remove it with ssh-keygen -p -N '' -f FILE, "
             "or create a key without one for this repository"
         ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
