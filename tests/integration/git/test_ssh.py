@@ -128,13 +128,15 @@ async def test_a_missing_repository_is_named(ssh_server: SshServer, mirrors: Mir
     assert await remote(ssh_server, "team").head("main", mirrors.ensure_root()) == newest
 
 
-async def test_a_forbidden_host_is_not_contacted(tmp_path: Path, mirrors: Mirrors) -> None:
+async def test_a_forbidden_host_is_not_contacted(mirrors: Mirrors) -> None:
     """Private addresses need ``ALLOWED_HOSTS``, as with https."""
-    async with ssh.serving(tmp_path / "ssh") as server:
-        before = server.log()
-        error = await refusal(remote(server, allowed=()), mirrors)
-        assert "127.0.0.1, which is not public" in error.message
-        assert server.log() == before
+    connections: list[asyncio.StreamWriter] = []
+    listener = await asyncio.start_server(lambda _, writer: connections.append(writer), "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    asked = Remote(f"ssh://git@127.0.0.1:{port}/team", "", HostResolver(AllowedHosts.parse(()), "the repository's"), 20)
+    assert "127.0.0.1, which is not public" in (await refusal(asked, mirrors)).message
+    assert connections == []
+    listener.close()
 
 
 async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
