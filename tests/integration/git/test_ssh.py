@@ -14,7 +14,7 @@ from tests.servers.ssh import SshServer
 from dashwright.common.allowed_hosts import LOOPBACK, Address, AllowedHosts
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed
 from dashwright.common.host_resolver import HostResolver
-from dashwright.jobs_worker.adapters.git import ssh as ssh_program
+from dashwright.jobs_worker.adapters.git import private_files
 from dashwright.jobs_worker.adapters.git.commits import BranchChange, commit
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote
@@ -143,7 +143,7 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
     """While ssh runs only its user can read the key; afterwards there is none, even after an interruption."""
     folder = tmp_path / "memory"
     folder.mkdir()
-    monkeypatch.setattr(ssh_program, "_MEMORY_DIRECTORY", folder)
+    monkeypatch.setattr(private_files, "_MEMORY_DIRECTORY", folder)
     old = folder / "dashwright-ssh-old"
     old.mkdir()
     os.utime(old, (0, 0))

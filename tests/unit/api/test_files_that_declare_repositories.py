@@ -187,12 +187,10 @@ def test_the_desired_object_names_its_file(tmp_path: Path) -> None:
 
 
 def test_secrets_that_are_not_declared_are_removed(tmp_path: Path) -> None:
-    """A file is the complete state of the token and of the deploy key."""
-    for secure, expected in (
-        ({}, {"token": {"remove": True}, "sshKey": {"remove": True}}),
-        ({"sshKey": {"create": "a key"}}, {"sshKey": {"create": "a key"}, "token": {"remove": True}}),
-        ({"token": {"create": "a token"}}, {"token": {"create": "a token"}, "sshKey": {"remove": True}}),
-    ):
-        write(tmp_path / "a.yaml", document() | {"secure": secure})
+    """A file is the complete state of all secrets."""
+    removal = {"remove": True}
+    for name in ("token", "sshKey", "signingKey"):
+        write(tmp_path / "a.yaml", document() | {"secure": {name: {"create": "a secret"}}})
         ((declaration),) = read(tmp_path).declarations
+        expected = {"token": removal, "sshKey": removal, "signingKey": removal} | {name: {"create": "a secret"}}
         assert declaration.desired_object().secure == expected

@@ -30,6 +30,16 @@ where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' a
 order by h.uid, h.generation
 limit $3
 
+-- name: signing_keys
+-- Every generation of repositories with a signing key: the current one, and earlier ones that can be read.
+select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text,
+       h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSigningKey' as sealed
+from resource r join resource_history h using (uid)
+where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and (h.uid, h.generation) > ($1::uuid, $2::bigint)
+  and h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSigningKey' is not null
+order by h.uid, h.generation
+limit $3
+
 -- name: put_spec
 update resource_history set spec = $3 where uid = $1 and generation = $2
 

@@ -11,6 +11,7 @@ import orjson
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.selection import MAX_PATTERNS, Pattern
+from dashwright.common.kinds.allowed_signers import check_allowed_signers
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.git_addresses import is_host, is_ssh_form, parse_git_address
@@ -42,7 +43,12 @@ def render_repository(_kind: Kind, body: Body, _version: str) -> RenderedBody:
     """Return the form of a repository that the API shows, with the names of its secrets."""
     spec, status = orjson.loads(body.spec), orjson.loads(body.status or "{}")
     config, webhook_secret = git_config(spec), (status.get("webhook") or {}).get("encryptedSecret")
-    secrets = {"token": config.get("encryptedToken"), "sshKey": config.get("encryptedSshKey"), "webhookSecret": webhook_secret}
+    secrets = {
+        "token": config.get("encryptedToken"),
+        "sshKey": config.get("encryptedSshKey"),
+        "signingKey": config.get("encryptedSigningKey"),
+        "webhookSecret": webhook_secret,
+    }
     secure = {member: {"name": secret_name(sealed)} for member, sealed in secrets.items() if sealed}
     return RenderedBody(body.spec, body.status, orjson.dumps(secure).decode() if secure else None)
 
@@ -67,6 +73,11 @@ def token_owner(namespace: str, name: str) -> str:
 def ssh_key_owner(namespace: str, name: str) -> str:
     """Return the name of the record to which the sealed deploy key of a repository is bound."""
     return f"repository:{namespace}/{name}/ssh-key"
+
+
+def signing_key_owner(namespace: str, name: str) -> str:
+    """Return the name of the record to which the sealed signing key of a repository is bound."""
+    return f"repository:{namespace}/{name}/signing-key"
 
 
 def webhook_secret_owner(namespace: str, name: str) -> str:
@@ -194,6 +205,7 @@ def _check_git(draft: Draft, git_type: str) -> None:
     branch = config.get("branch") or ""
     if branch and not is_branch(branch):
         draft.invalid(f"spec.{git_type}.branch", branch, "invalid branch name")
+    _check_signatures(draft, git_type, config)
     _check_directory(draft, git_type, config)
 
 
@@ -230,6 +242,19 @@ def _check_ssh(draft: Draft, git_type: str, config: Mapping[str, Any]) -> None:
         check_known_hosts(config.get("knownHosts") or "")
     except ValueError as fault:
         draft.invalid(f"spec.{git_type}.knownHosts", "…", str(fault))
+
+
+def _check_signatures(draft: Draft, git_type: str, config: Mapping[str, Any]) -> None:
+    """Check the allowed signers, and that required signatures can be made for each permitted write."""
+    if not config.get("verify") and not config.get("allowedSigners"):
+        return
+    if config.get("verify") and draft.spec.get("workflows") and not config.get("encryptedSigningKey"):
+        message = "commits of this server must be signed, too: send a key as secure.signingKey.create, or permit no workflows"
+        draft.required("secure.signingKey", message)
+    try:
+        check_allowed_signers(config.get("allowedSigners") or "")
+    except ValueError as fault:
+        draft.invalid(f"spec.{git_type}.allowedSigners", "…", str(fault))
 
 
 def _check_directory(draft: Draft, git_type: str, config: dict[str, Any]) -> None:

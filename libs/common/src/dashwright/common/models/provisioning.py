@@ -42,6 +42,12 @@ class SyncTarget(StrEnum):
     INSTANCE = "instance"  #: The root folder; allowed for one repository of a namespace.
 
 
+class Verification(StrEnum):
+    """Verification of the signatures of commits."""
+
+    REQUIRE = "require"  #: Only commits by allowed signers are stored.
+
+
 class State(StrEnum):
     """State of a job."""
 
@@ -104,6 +110,13 @@ class GitHostRepositoryConfig(SelectedFiles):
         description="The host keys to accept for an SSH address, in the form of OpenSSH, in addition to those of the installation",
     )
     encrypted_ssh_key: str | None = Field(default=None, description="The deploy key of an SSH address, encrypted: base64")
+    verify: Annotated[Verification | None, Field(strict=False)] = Field(
+        default=None, description="require: only commits with a signature by one of the allowed signers are stored"
+    )
+    allowed_signers: str | None = Field(
+        default=None, description="The signers to accept with verify: require, in the form of OpenSSH's allowed signers"
+    )
+    encrypted_signing_key: str | None = Field(default=None, description="The key that signs commits of the server, encrypted: base64")
     generate_dashboard_previews: bool | None = Field(
         default=None, description="Whether pull requests get pictures of the dashboards that they change"
     )
@@ -166,6 +179,9 @@ class RepositorySecure(ApiModel):
     token: SecureValue | None = Field(default=None, description="The access token of the git host; without one, reading is anonymous")
     ssh_key: SecureValue | None = Field(
         default=None, description="The deploy key of an SSH address: a private key in OpenSSH form without a passphrase"
+    )
+    signing_key: SecureValue | None = Field(
+        default=None, description="The key that signs commits of the server: a private key in OpenSSH form without a passphrase"
     )
     webhook_secret: SecureValue | None = Field(
         default=None, description="The secret of the webhook's signatures, which the server generates"

@@ -12,8 +12,8 @@ from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.host_resolver import HostResolver
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.branches import is_branch
-from dashwright.common.kinds.repository import ssh_key_owner
-from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositoryType
+from dashwright.common.kinds.repository import signing_key_owner, ssh_key_owner
+from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositoryType, Verification
 from dashwright.common.models.repository_views import HistoryItem
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import Settings
@@ -26,6 +26,7 @@ from dashwright.jobs_worker.adapters.git.commits import BranchChange
 from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote, RequestBudget
+from dashwright.jobs_worker.adapters.git.signatures import Signing, check_signature
 from dashwright.jobs_worker.adapters.git.ssh import SshAccess
 from dashwright.jobs_worker.adapters.host.addresses import token_of
 from dashwright.jobs_worker.domain.edits import check_edits
@@ -64,6 +65,8 @@ class RepositoryCheckouts:
         commit = await self.mirrors.fetch(repository.uid, remote, githost.branch)
         if commit is None:
             _require_never_synced(repository)
+        else:
+            await check_signature(commit, self._signing(repository, githost))
         return self._optional_checkout(repository, commit)
 
     async def at(self, repository: Repository, ref: str) -> SizedCheckout | None:
@@ -121,7 +124,7 @@ class RepositoryCheckouts:
         githost = _githost(repository)
         if ref and not is_branch(ref):
             raise BadRequest(f"ref {ref[:80]!r} is not a valid branch name")
-        change = BranchChange(githost.branch, ref, base, drafts, githost.path or "")
+        change = BranchChange(githost.branch, ref, base, drafts, githost.path or "", self._signing(repository, githost))
         return self._git_checkout(repository, await commits.commit(self.mirrors, repository.uid, self._remote(repository, seconds), change))
 
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
@@ -129,6 +132,7 @@ class RepositoryCheckouts:
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("this repository does not support rollback")
         commit_in_mirror = await self.mirrors.fetch_synced(repository.uid, self._remote(repository, self._settings.git_seconds), commit)
+        await check_signature(commit_in_mirror, self._signing(repository, _githost(repository)))
         return self._git_checkout(repository, commit_in_mirror)
 
     async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
@@ -232,10 +236,18 @@ class RepositoryCheckouts:
 
     def _ssh_access(self, repository: Repository, githost: GitHostRepositoryConfig) -> SshAccess:
         """Return the key and known hosts of a repository. Raises SecretUnreadable if the key was encrypted under another key."""
-        sealed, shared = githost.encrypted_ssh_key, self._settings.ssh_known_hosts
-        owner = ssh_key_owner(repository.namespace, repository.name)
-        private_key = self._cipher.decrypt(base64.b64decode(sealed), owner) if sealed else ""
+        shared = self._settings.ssh_known_hosts
+        private_key = self._opened(githost.encrypted_ssh_key, ssh_key_owner(repository.namespace, repository.name))
         return SshAccess(private_key, githost.known_hosts or "", shared.absolute() if shared else None)
+
+    def _signing(self, repository: Repository, githost: GitHostRepositoryConfig) -> Signing:
+        """Return the rules for signatures. Raises SecretUnreadable if the signing key was encrypted under another key."""
+        private_key = self._opened(githost.encrypted_signing_key, signing_key_owner(repository.namespace, repository.name))
+        return Signing(private_key, githost.allowed_signers or "" if githost.verify is Verification.REQUIRE else None)
+
+    def _opened(self, sealed: str | None, owner: str) -> str:
+        """Return a sealed secret; empty if there is none."""
+        return self._cipher.decrypt(base64.b64decode(sealed), owner) if sealed else ""
 
 
 def _require_never_synced(repository: Repository) -> None:

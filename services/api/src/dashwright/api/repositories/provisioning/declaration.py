@@ -85,5 +85,5 @@ def _complete_secure(tree: Mapping[str, Any]) -> Any:
         return secure
     configs = [spec.get(name) for name in GIT_TYPES] if isinstance(spec, dict) else []
     has_token = any(isinstance(config, dict) and config.get("token") for config in configs)
-    missing = [name for name in ("token", "sshKey") if not secure.get(name) and not (name == "token" and has_token)]
+    missing = [name for name in ("token", "sshKey", "signingKey") if not secure.get(name) and not (name == "token" and has_token)]
     return {**secure, **{name: {"remove": True} for name in missing}}

@@ -14,7 +14,7 @@ from dashwright.common.errors import Cause, Invalid
 from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, secret_name, ssh_key_owner, token_owner
+from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, secret_name, signing_key_owner, ssh_key_owner, token_owner
 from dashwright.common.kinds.ssh_access import normalize_private_key
 from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.causes import causes_of
@@ -41,14 +41,21 @@ class _Credential:
     owner: Callable[[str, str], str]
     #: Returns the form to store. Raises ValueError, without the secret, if it is malformed.
     normalize: Callable[[str], str] = str
+    #: Whether the secret is used at the git host, so that it is never kept for another host.
+    is_bound_to_host: bool = True
 
 
 _TOKEN: Final = _Credential("token", "encryptedToken", "encrypted_token", "token", token_owner)
 _SSH_KEY: Final = _Credential("sshKey", "encryptedSshKey", "encrypted_ssh_key", "deploy key", ssh_key_owner, normalize_private_key)
 
+_SIGNING_KEY: Final = _Credential(
+    *("signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, normalize_private_key),
+    is_bound_to_host=False,
+)
+
 
 class TokenSealer:
-    """A sealer of tokens and deploy keys of repositories, with the key from ``SECRET_KEY``."""
+    """A sealer of tokens, deploy keys and signing keys of repositories, with the key from ``SECRET_KEY``."""
 
     def __init__(self, cipher: SecretCipher) -> None:
         self._cipher = cipher
@@ -65,7 +72,7 @@ class TokenSealer:
         current_config = {} if current is None else git_config(read_json(current.spec))
         sent_secrets = {
             credential: sent_secret(desired, RepositorySecure, credential.member, current_config.get(credential.sealed_member))
-            for credential in (_TOKEN, _SSH_KEY)
+            for credential in (_TOKEN, _SSH_KEY, _SIGNING_KEY)
         }
         sent_configs = {name: sent_config for name in GIT_TYPES if isinstance(sent_config := desired.spec.get(name), dict)}
         for credential, sent in sent_secrets.items():
@@ -106,13 +113,14 @@ class TokenSealer:
         if getattr(config, credential.attribute) not in (None, "", current_secret):
             message = f"the server sets it; send the {credential.noun} itself as secure.{credential.member}.create"
             raise forbidden_error(desired, f"spec.{name}.{credential.sealed_member}", message)
-        if sent.create and is_ssh_form(config.url or "") != (credential is _SSH_KEY):
+        if sent.create and credential is not _SIGNING_KEY and is_ssh_form(config.url or "") != (credential is _SSH_KEY):
             message = "an SSH address has no token; send its deploy key as secure.sshKey.create"
             if credential is _SSH_KEY:
                 message = "only an SSH address (ssh://git@host/path or git@host:path) has a deploy key; send a token as secure.token.create"
             raise forbidden_error(desired, f"secure.{credential.member}.create", message)
         secret = _normalized(desired, credential, sent.create) if sent.create else None
-        may_keep = host_of(current_config.get("url")) == host_of(config.url) and not sent.remove
+        is_same_host = host_of(current_config.get("url")) == host_of(config.url)
+        may_keep = (is_same_host or not credential.is_bound_to_host) and not sent.remove
         if current_secret and may_keep and (not secret or self._decrypt(current_secret, owner) == secret):
             sealed: str | None = current_secret
         else:

@@ -3,8 +3,6 @@
 import os
 import shlex
 import shutil
-import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,12 +12,8 @@ from typing import Final
 from dashwright.common.allowed_hosts import Address
 from dashwright.common.errors import SourceFailed
 from dashwright.common.kinds.git_addresses import GitAddress
+from dashwright.jobs_worker.adapters.git.private_files import private_files
 
-_DIRECTORY_PREFIX: Final = "dashwright-ssh-"
-_LEFTOVER_SECONDS: Final = 24 * 3600
-"""Age of a directory that a killed worker left: no run of git takes that long."""
-
-_MEMORY_DIRECTORY: Final = Path("/dev/shm")  # noqa: S108 - every file in it is in a private directory
 _SSH_PORT: Final = 22
 _CONNECT_SECONDS: Final = 15
 
@@ -73,20 +67,12 @@ def ssh_settings(access: SshAccess, address: GitAddress, ip_address: Address) ->
     shared = access.shared_known_hosts
     if shared is not None and not os.access(shared, os.R_OK):
         raise SourceFailed(f"the file {shared} of DASHWRIGHT_SSH_KNOWN_HOSTS cannot be read by the jobs worker")
-    try:
-        _remove_leftovers()
-        directory = tempfile.TemporaryDirectory(prefix=_DIRECTORY_PREFIX, dir=_parent_directory())
-    except OSError as error:
-        raise SourceFailed(f"the jobs worker cannot write a temporary file for ssh: {error.strerror}") from error
-    with directory as path:
-        key_path, hosts_path = Path(path) / "key", Path(path) / "known_hosts"
-        _write_private(key_path, access.private_key)
-        _write_private(hosts_path, access.known_hosts)
+    with private_files({"key": access.private_key, "known_hosts": access.known_hosts}) as directory:
         options = {
             **_OPTIONS,
             "GlobalKnownHostsFile": f'"{shared}"' if shared is not None else "/dev/null",
-            "UserKnownHostsFile": f'"{hosts_path}"',
-            "IdentityFile": f'"{key_path}"',
+            "UserKnownHostsFile": f'"{directory / "known_hosts"}"',
+            "IdentityFile": f'"{directory / "key"}"',
             # ssh connects to the checked address, and looks the host key up by the name in the repository's address.
             "HostName": str(ip_address),
             "HostKeyAlias": known_hosts_name(address),
@@ -98,25 +84,3 @@ def ssh_settings(access: SshAccess, address: GitAddress, ip_address: Address) ->
 def known_hosts_name(address: GitAddress) -> str:
     """Return the name of a host in files of known hosts, which contains the port unless it is 22."""
     return address.host if address.port == _SSH_PORT else f"[{address.host}]:{address.port}"
-
-
-def _parent_directory() -> Path:
-    """Return the directory for files with keys, which is in memory where the system has one."""
-    return _MEMORY_DIRECTORY if os.access(_MEMORY_DIRECTORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
-
-
-def _write_private(path: Path, text: str) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-
-
-def _remove_leftovers() -> None:
-    """Delete the directories with keys that killed workers of the same user left."""
-    oldest = time.time() - _LEFTOVER_SECONDS
-    for path in _parent_directory().glob(f"{_DIRECTORY_PREFIX}*"):
-        try:
-            status = path.lstat()
-        except FileNotFoundError:
-            continue
-        if status.st_uid == os.getuid() and status.st_mtime < oldest:
-            shutil.rmtree(path, ignore_errors=True)
