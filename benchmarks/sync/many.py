@@ -32,9 +32,8 @@ _VISIBLE_SECONDS, _PLANNER_CORES, _MEMORY_GROWTH = 2, 0.1, 1.2
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Return the delay of changes, the processor time at rest, and the growth of the memory of worker and gateway."""
     async with AsyncExitStack() as opened:
-        stack = Stack(database_url, amqp_url, folder, DATA_DIR=str(folder), ALLOWED_HOSTS="127.0.0.0/8")
-        for service in stack.services:
-            service.settings.update(SCHEDULING="true", QUOTAS_ENABLED="false")
+        unlimited: Any = {"QUOTAS_ENABLED": "false"}
+        stack = Stack(database_url, amqp_url, folder, DATA_DIR=str(folder), ALLOWED_HOSTS="127.0.0.0/8", SCHEDULING="true", **unlimited)
         opened.push_async_callback(stack.stop)
         host, _ = await served(opened, folder)
         await stack.start()

@@ -12,7 +12,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.notifications import signing_secret_owner
 from dashwright.common.kinds.registry import BATCH, REPOSITORY
-from dashwright.common.kinds.repository import token_owner, webhook_secret_owner
+from dashwright.common.kinds.repository import signing_key_owner, ssh_key_owner, token_owner, webhook_secret_owner
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import load
 from dashwright.common.stores import data_sources, resources
@@ -28,6 +28,8 @@ FORMER, NEXT, LOST = (
 )
 BOTH = SecretCipher.from_keys("the next key", "the former key")
 TOKEN, HOOK = token_owner("default", "r"), webhook_secret_owner("default", "r")
+SIGNING_KEY = signing_key_owner("default", "r")
+SSH_KEY = ssh_key_owner("default", "r")
 SIGNATURE = signing_secret_owner("default", "b")
 
 
@@ -36,17 +38,22 @@ def text(secret: str, place: str) -> str:
 
 
 async def fill(connection: Connection) -> None:
-    """Store a secret in each place: two generations of a repository, its webhook in three, a data source with three, and a batch in two."""
-    for number in (1, 2):
-        githost = {"url": f"https://git.example/{number}", "encryptedToken": text(f"token {number}", TOKEN)}
-        write = resources.Write(REPOSITORY, "r", json.dumps({"githost": githost, "big": 2**60}), REPOSITORY.version, extract=Extract("R"))
+    """Store a secret in each place: three generations of a repository, its webhook in three, a data source with three, a batch in two."""
+    for kind, member, sealed in (
+        ("githost", "encryptedToken", text("token 1", TOKEN)),
+        ("github", "encryptedToken", text("token 2", TOKEN)),
+        ("git", "encryptedSshKey", text("key", SSH_KEY)),
+    ):
+        block = {"url": "https://git.example/1", member: sealed, "encryptedSigningKey": text(f"signing {kind}", SIGNING_KEY)}
+        spec = json.dumps({"type": kind, kind: block, "big": 2**60})
+        write = resources.Write(REPOSITORY, "r", spec, REPOSITORY.version, extract=Extract("R"))
         await resources.put(await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now())
     status = json.dumps({"webhook": {"encryptedSecret": text("signs", HOOK)}})
     await resources.write_status(connection, REPOSITORY, "default", "r", status.encode())
-    block = json.dumps({"encryptedToken": text("token 1", TOKEN)})
+    hook_block = json.dumps({"encryptedToken": text("token 1", TOKEN)})
     uid = await connection.fetchval("select uid from resource where name = 'r'")
-    await connection.execute("insert into repository_hook (uid, generation, githost, due) values ($1, 1, $2, now())", uid, block)
-    await connection.execute("insert into hook_to_remove (namespace, name, hook, githost) values ('default', 'r', 1, $1)", block)
+    await connection.execute("insert into repository_hook (uid, generation, githost, due) values ($1, 1, $2, now())", uid, hook_block)
+    await connection.execute("insert into hook_to_remove (namespace, name, hook, githost) values ('default', 'r', 1, $1)", hook_block)
     await connection.execute("insert into org (name) values ('Main Org.')")
     source = await connection.fetchval("insert into data_source (org_id, uid, name, type) values (1, 'p', 'P', 'prometheus') returning id")
     webhook = {"url": "https://example.com/", "encryptedSecret": text("whsec", SIGNATURE)}
@@ -67,7 +74,14 @@ async def fill(connection: Connection) -> None:
 
 async def opened(connection: Connection, cipher: SecretCipher) -> list[str]:
     """Return every stored secret in clear text, in a fixed order."""
-    texts = [(row[0], TOKEN) for row in await connection.fetch("select spec::jsonb #>> '{githost,encryptedToken}' from resource_history")]
+    texts = [
+        (row[0], owner)
+        for path, owner in (
+            *(("githost,encryptedToken", TOKEN), ("github,encryptedToken", TOKEN), ("git,encryptedSshKey", SSH_KEY)),
+            *((f"{kind},encryptedSigningKey", SIGNING_KEY) for kind in ("githost", "github", "git")),
+        )
+        for row in await connection.fetch(f"select spec::jsonb #>> '{{{path}}}' from resource_history")
+    ]
     texts += [
         (row[0], SIGNATURE)
         for row in await connection.fetch("select spec::jsonb #>> '{notify,webhook,encryptedSecret}' from resource_history")
@@ -82,7 +96,12 @@ async def opened(connection: Connection, cipher: SecretCipher) -> list[str]:
     return sorted([*secrets, *record.secrets.values()])
 
 
-SECRETS = sorted(["token 1", "token 2", "signs", "token 1", "token 1", "1", "2", "3", "whsec", "whsec"])
+SECRETS = sorted(
+    [
+        *("token 1", "token 2", "key", "signing githost", "signing github", "signing git"),
+        *("signs", "token 1", "token 1", "1", "2", "3", "whsec", "whsec"),
+    ]
+)
 
 
 async def totals(database: Database, cipher: SecretCipher, *, batch: int, dry_run: bool = False) -> tuple[int, int, int]:
@@ -96,13 +115,13 @@ async def test_every_secret_is_sealed_under_the_current_key(database: Database, 
     async with database.transaction() as connection:
         await fill(connection)
         assert await opened(connection, FORMER) == SECRETS
-    assert await totals(database, BOTH, batch=batch, dry_run=True) == (10, 0, 0)
-    assert await totals(database, FORMER, batch=batch, dry_run=True) == (0, 10, 0)
-    assert await totals(database, BOTH, batch=batch) == (10, 0, 0)
+    assert await totals(database, BOTH, batch=batch, dry_run=True) == (14, 0, 0)
+    assert await totals(database, FORMER, batch=batch, dry_run=True) == (0, 14, 0)
+    assert await totals(database, BOTH, batch=batch) == (14, 0, 0)
     async with database.connection() as connection:
         assert await opened(connection, NEXT) == SECRETS
-        assert await connection.fetchval("select count(*) from resource_history where spec like '%1152921504606846976%'") == 2
-    assert await totals(database, NEXT, batch=batch) == (0, 10, 0)
+        assert await connection.fetchval("select count(*) from resource_history where spec like '%1152921504606846976%'") == 3
+    assert await totals(database, NEXT, batch=batch) == (0, 14, 0)
 
 
 async def test_an_interrupted_rotation_continues(database: Database) -> None:
@@ -115,14 +134,14 @@ async def test_an_interrupted_rotation_continues(database: Database) -> None:
     assert first.resealed == 2
     async with database.connection() as connection:
         assert await opened(connection, BOTH) == SECRETS
-    assert await totals(database, BOTH, batch=2) == (8, 2, 0)
+    assert await totals(database, BOTH, batch=2) == (12, 2, 0)
 
 
 async def test_an_unreadable_secret_is_counted_and_kept(database: Database) -> None:
     """A secret that no key opens is not changed, and can be opened once its key is available."""
     async with database.transaction() as connection:
         await fill(connection)
-    assert await totals(database, LOST, batch=3) == (0, 0, 10)
+    assert await totals(database, LOST, batch=3) == (0, 0, 14)
     async with database.connection() as connection:
         assert await opened(connection, FORMER) == SECRETS
 
@@ -135,7 +154,7 @@ async def test_the_command_uses_the_settings(database: Database, database_url: s
     counted = await _rotate(settings, batch=100, dry_run=False)
     assert {kind: counted[kind, "resealed"] for kind, outcome in counted if outcome == "resealed"} == {
         "data sources": 3,
-        "repositories": 2,
+        "repositories": 6,
         "webhooks": 3,
         "batches": 2,
     }

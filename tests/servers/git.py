@@ -35,6 +35,8 @@ class GitServer:
     requests: list[str] = field(default_factory=list)
     port: int = 0
     scheme: str = "http"
+    #: Newest version of git's protocol that the server speaks.
+    newest_protocol: int = 2
 
     def url(self, name: str) -> str:
         return f"{self.scheme}://127.0.0.1:{self.port}/{name}"
@@ -59,6 +61,12 @@ class GitServer:
     def _is_authorized(self, header: str) -> bool:
         return base64.b64decode(header.removeprefix("Basic ")).decode().endswith(f":{self.token}") if header else False
 
+    def _protocol(self, requested: str) -> str:
+        """Return the version that the back end is to speak; empty for v0."""
+        if self.newest_protocol == 1 and requested:
+            return "version=1"
+        return requested if self.newest_protocol > 1 else ""
+
     async def run_backend(self, request: web.Request) -> web.StreamResponse:
         environment = {
             **_QUIET,
@@ -74,7 +82,7 @@ class GitServer:
             "QUERY_STRING": request.query_string,
             "CONTENT_TYPE": request.headers.get("Content-Type", ""),
             "HTTP_CONTENT_ENCODING": "",
-            "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
+            "GIT_PROTOCOL": self._protocol(request.headers.get("Git-Protocol", "")),
         }
         process = await asyncio.create_subprocess_exec(
             "git", "http-backend", env=environment, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE

@@ -12,6 +12,7 @@ from tests.contract.api.repositories import REPOSITORIES
 from tests.servers import git_host
 from tests.servers.git import Work
 from tests.servers.git_host import GitHost
+from tests.servers.ssh import make_key
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -342,3 +343,21 @@ async def test_hooks_are_deleted_with_their_organization(api: Api, worker: JobsW
     assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
     await worker.hooks.remove()
     assert host.repositories["team/boards"].hooks == {}
+
+
+async def test_repositories_over_ssh_have_no_hooks(api: Api, worker: JobsWorker, host: GitHost, work: Work, tmp_path: Path) -> None:
+    """An SSH address has no API: its old webhook is deleted, and nothing is reported as missing."""
+    await create_repository(api, host)
+    await worker.hooks.refresh()
+    assert len(host.repositories["team/boards"].hooks) == 1
+    make_key(tmp_path / "key")
+    spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
+    spec |= {"githost": {"url": "git@git.example:team/boards", "branch": "main"}}
+    body = {"metadata": {"name": "boards"}, "spec": spec, "secure": {"sshKey": {"create": (tmp_path / "key").read_text()}}}
+    status, found = await api("PUT", f"{REPOSITORIES}/boards", body)
+    assert status == 200, found
+    await worker.hooks.refresh()
+    assert await webhook(api) == {}
+    await worker.hooks.remove()
+    assert host.repositories["team/boards"].hooks == {}
+    assert await api.sql("select due = 'infinity' from repository_hook")

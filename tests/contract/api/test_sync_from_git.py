@@ -34,7 +34,12 @@ async def repository(api: Api, server: GitServer, **block: Any) -> None:
 
 async def run_sync(api: Api, *, incremental: bool = False) -> dict[str, Any]:
     """Run a sync job and return its status once it has ended."""
-    status, job = await api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {"incremental": incremental}})
+    return await run_job(api, {"action": "sync", "sync": {"incremental": incremental}})
+
+
+async def run_job(api: Api, spec: dict[str, Any]) -> dict[str, Any]:
+    """Run a job and return its status once it has ended."""
+    status, job = await api("POST", f"{REPOSITORIES}/team/jobs", spec)
     assert status == 202, job
     notified = asyncio.Event()
     async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):

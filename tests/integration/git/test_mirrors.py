@@ -17,8 +17,9 @@ from dashwright.common.host_resolver import HostResolver
 from dashwright.jobs_worker.adapters.git import command
 from dashwright.jobs_worker.adapters.git import mirrors as mirrors_room
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.failures import error_for
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
-from dashwright.jobs_worker.adapters.git.remote import Remote, error_for
+from dashwright.jobs_worker.adapters.git.remote import Remote
 from dashwright.jobs_worker.ports import MirrorDamaged
 
 TOKEN = "s3cret-token"

@@ -184,3 +184,13 @@ def test_the_desired_object_names_its_file(tmp_path: Path) -> None:
         "note": "kept",
     }
     assert (tuple(desired.finalizers), desired.uid) == (FINALIZERS, "")
+
+
+def test_secrets_that_are_not_declared_are_removed(tmp_path: Path) -> None:
+    """A file is the complete state of all secrets."""
+    removal = {"remove": True}
+    for name in ("token", "sshKey", "signingKey"):
+        write(tmp_path / "a.yaml", document() | {"secure": {name: {"create": "a secret"}}})
+        ((declaration),) = read(tmp_path).declarations
+        expected = {"token": removal, "sshKey": removal, "signingKey": removal} | {name: {"create": "a secret"}}
+        assert declaration.desired_object().secure == expected

@@ -105,7 +105,7 @@ def test_reserved_names_are_refused(name: str) -> None:
         ({**githost("https://host.example/x"), "local": {}}, "spec.local", "only valid when type is local"),
         ({"type": "githost", "local": None}, "spec.githost", "a githost config is required"),
         ({"type": "githost", "local": None, "githost": {}}, "spec.githost.url", "Required value"),
-        (githost("git@host.example:team/x.git"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("git@host.example/team/x.git"), "spec.githost.url", "https://host[:port]/path"),
         (githost("file:///etc"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://h:99999/x"), "spec.githost.url", "https://host[:port]/path"),

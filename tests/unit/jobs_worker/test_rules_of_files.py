@@ -4,7 +4,7 @@ import pytest
 
 from dashwright.common.errors import BadRequest, DashwrightError, PreconditionFailed
 from dashwright.common.jobs.workflows import check_write
-from dashwright.common.models.provisioning import RepositorySpec
+from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySpec
 from dashwright.jobs_worker.domain.files.differences import checksum_of, difference_at, difference_of, files_below
 from dashwright.jobs_worker.domain.files.rules import check_extension, effective_ref
 from dashwright.jobs_worker.domain.files.wrapper import FileView, urls_of
@@ -168,3 +168,5 @@ def test_links_to_a_file() -> None:
     assert unnamed is not None
     assert unnamed.source_url == f"{host}/blob/c0/a.json"
     assert urls_of(spec(kind="local"), FileView("a.json", "", "")) is None
+    over_ssh = spec().model_copy(update={"githost": GitHostRepositoryConfig(url="git@git.example.org:team/boards", branch="main")})
+    assert urls_of(over_ssh, FileView("a.json", "", "c0")) is None

@@ -9,7 +9,7 @@ from dashwright.common.jobs.names import folder_name
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.objects import Entry, ManagedObject
 from dashwright.jobs_worker.domain.plan import PreparedFile, make_plan
-from dashwright.jobs_worker.domain.scan import Scan, scan_entries
+from dashwright.jobs_worker.domain.scan import IgnoredFile, Scan, scan_entries
 
 FOLDERS = Folders(REPOSITORY, "", has_root_folder=False)
 
@@ -142,4 +142,14 @@ def test_a_new_unreadable_directory_is_an_error() -> None:
 
 def test_refused_entry_that_is_no_resource_is_no_fault() -> None:
     """A link next to the dashboards is treated like any file that is not synced."""
-    assert scan_entries([Entry("README.md", fault="a symbolic link")], [], FOLDERS).faults == []
+    scan = scan_entries([Entry("README.md", fault="a symbolic link")], [], FOLDERS)
+    assert (scan.faults, scan.ignored) == ([], [])
+
+
+def test_a_submodule_is_named() -> None:
+    """A submodule is left out with a warning, unless objects were stored from the directory that it replaced."""
+    submodule = Entry("vendor", fault="a submodule", is_submodule=True)
+    scan = scan_entries([submodule], [], FOLDERS)
+    assert (scan.faults, scan.ignored) == ([], [IgnoredFile("vendor", "a submodule")])
+    scan = scan_entries([submodule], [stored("vendor/a.json")], FOLDERS)
+    assert ([fault.path for fault in scan.faults], scan.ignored) == (["vendor"], [])

@@ -27,6 +27,7 @@ from dashwright.common.proxy_settings import ProxySettingsFields
 from dashwright.common.result_settings import ResultSettingsFields
 from dashwright.common.settings_fields import DEFAULT_PASSWORD, SettingsFields
 from dashwright.common.small_object_settings import SmallObjectSettingsFields
+from dashwright.common.ssh_settings import SshSettingsFields
 from dashwright.common.storage_location import StorageLocation
 
 PREFIX = "DASHWRIGHT_"
@@ -49,6 +50,7 @@ class SettingsError(Exception):
 
 class Settings(
     ProxySettingsFields,
+    SshSettingsFields,
     ProvisioningSettingsFields,
     DashboardSettingsFields,
     SmallObjectSettingsFields,

@@ -1,7 +1,7 @@
 """Declaration of the settings: type, default, meaning, unit, and programs that read them.
 
-Those of batch results, dashboards, and snapshots and the like are in ``result_settings``, ``dashboard_settings`` and
-``small_object_settings``.
+Those of batch results, dashboards, SSH, and snapshots and the like are in ``result_settings``, ``dashboard_settings``,
+``ssh_settings`` and ``small_object_settings``.
 ``make docs`` writes docs/reference/settings.md from this module.
 """
 
@@ -364,7 +364,7 @@ class SettingsFields(BaseSettings):
     )
     host_requests: Annotated[int, Field(ge=0)] = setting(
         600,
-        "maximum number of HTTP requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
+        "maximum number of requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
         "The last quarter is reserved for requests that a caller waits for. An organization for which *n* requests were sent in the last "
         "minute leaves *n*/8 to others. A check of a branch counts as two requests, a fetch as three",
         "jobs-worker",

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.notifications import signing_secret_owner
-from dashwright.common.kinds.repository import token_owner, webhook_secret_owner
+from dashwright.common.kinds.repository import signing_key_owner, ssh_key_owner, token_owner, webhook_secret_owner
 from dashwright.common.secrets import SecretCipher, SecretUnreadable
 from dashwright.common.stores import resources
 from dashwright.common.stores.data_sources import owner_of
@@ -66,6 +66,10 @@ def _signing_secret_owner(row: Mapping[str, Any]) -> str:
 _SECRET_TABLES: Final = (
     _SecretTable("data sources", _sql.data_sources, _sql.put_data_source, (-1, ""), _data_source_owner, is_base64=False),
     _SecretTable("repositories", _sql.specs, _sql.put_spec, (_NO_UID, -1), _repository_token_owner),
+    _SecretTable("repositories", _sql.ssh_keys, _sql.put_spec, (_NO_UID, -1), lambda row: ssh_key_owner(row["namespace"], row["name"])),
+    _SecretTable(
+        "repositories", _sql.signing_keys, _sql.put_spec, (_NO_UID, -1), lambda row: signing_key_owner(row["namespace"], row["name"])
+    ),
     _SecretTable("webhooks", _sql.statuses, _sql.put_status, (_NO_UID, 0), lambda row: webhook_secret_owner(row["namespace"], row["name"])),
     _SecretTable("webhooks", _sql.hooks, _sql.put_hook, (_NO_UID, 0), _repository_token_owner),
     _SecretTable("webhooks", _sql.removals, _sql.put_removal, (-1, 0), _repository_token_owner),

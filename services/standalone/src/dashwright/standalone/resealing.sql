@@ -12,10 +12,31 @@ update data_source_secret set sealed = $3 where data_source_id = $1 and name = $
 
 -- name: specs
 -- Every generation of repositories with a token: the current one, and earlier ones that can be read.
-select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text, h.spec::jsonb #>> '{githost,encryptedToken}' as sealed
+select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text,
+       h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedToken' as sealed
 from resource r join resource_history h using (uid)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and (h.uid, h.generation) > ($1::uuid, $2::bigint)
-  and h.spec::jsonb #>> '{githost,encryptedToken}' is not null
+  and h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedToken' is not null
+order by h.uid, h.generation
+limit $3
+
+-- name: ssh_keys
+-- Every generation of repositories with a deploy key: the current one, and earlier ones that can be read.
+select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text,
+       h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSshKey' as sealed
+from resource r join resource_history h using (uid)
+where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and (h.uid, h.generation) > ($1::uuid, $2::bigint)
+  and h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSshKey' is not null
+order by h.uid, h.generation
+limit $3
+
+-- name: signing_keys
+-- Every generation of repositories with a signing key: the current one, and earlier ones that can be read.
+select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text,
+       h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSigningKey' as sealed
+from resource r join resource_history h using (uid)
+where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and (h.uid, h.generation) > ($1::uuid, $2::bigint)
+  and h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSigningKey' is not null
 order by h.uid, h.generation
 limit $3
 

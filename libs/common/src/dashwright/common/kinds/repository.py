@@ -1,8 +1,6 @@
 """Admission of repositories, with the rules and messages of Grafana's provisioning API."""
 
 import hashlib
-import ipaddress
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,10 +11,13 @@ import orjson
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.selection import MAX_PATTERNS, Pattern
+from dashwright.common.kinds.allowed_signers import check_allowed_signers
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.draft import Draft
+from dashwright.common.kinds.git_addresses import is_host, is_ssh_form, parse_git_address
 from dashwright.common.kinds.kind import Body, Kind, RenderedBody
 from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.kinds.ssh_access import check_known_hosts
 from dashwright.common.models.provisioning import RepositoryType
 
 RESERVED_NAMES = frozenset(
@@ -37,14 +38,17 @@ SERVER_FINALIZERS: Final = frozenset({CLEAN_UP, REMOVE_MANAGED, RELEASE_MANAGED}
 #: Types of repositories on git hosts. The spec has their configuration under the name of the type.
 GIT_TYPES: Final = tuple(repository_type for repository_type in RepositoryType if repository_type is not RepositoryType.LOCAL)
 
-_HOST: Final = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,252}", re.IGNORECASE)
-
 
 def render_repository(_kind: Kind, body: Body, _version: str) -> RenderedBody:
     """Return the form of a repository that the API shows, with the names of its secrets."""
     spec, status = orjson.loads(body.spec), orjson.loads(body.status or "{}")
-    token, webhook_secret = git_config(spec).get("encryptedToken"), (status.get("webhook") or {}).get("encryptedSecret")
-    secrets = {"token": token, "webhookSecret": webhook_secret}
+    config, webhook_secret = git_config(spec), (status.get("webhook") or {}).get("encryptedSecret")
+    secrets = {
+        "token": config.get("encryptedToken"),
+        "sshKey": config.get("encryptedSshKey"),
+        "signingKey": config.get("encryptedSigningKey"),
+        "webhookSecret": webhook_secret,
+    }
     secure = {member: {"name": secret_name(sealed)} for member, sealed in secrets.items() if sealed}
     return RenderedBody(body.spec, body.status, orjson.dumps(secure).decode() if secure else None)
 
@@ -66,18 +70,19 @@ def token_owner(namespace: str, name: str) -> str:
     return f"repository:{namespace}/{name}/token"
 
 
+def ssh_key_owner(namespace: str, name: str) -> str:
+    """Return the name of the record to which the sealed deploy key of a repository is bound."""
+    return f"repository:{namespace}/{name}/ssh-key"
+
+
+def signing_key_owner(namespace: str, name: str) -> str:
+    """Return the name of the record to which the sealed signing key of a repository is bound."""
+    return f"repository:{namespace}/{name}/signing-key"
+
+
 def webhook_secret_owner(namespace: str, name: str) -> str:
     """Return the name of the record to which the sealed webhook secret of a repository is bound."""
     return f"repository:{namespace}/{name}/webhook"
-
-
-def is_host(host: str) -> bool:
-    """Return whether ``host`` is an IP address or a name in ASCII, which all programs interpret alike."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return _HOST.fullmatch(host) is not None
-    return "%" not in host
 
 
 def normalize_url(url: str) -> str:
@@ -88,7 +93,10 @@ def normalize_url(url: str) -> str:
 
 
 def host_of(url: str | None) -> str:
-    """Return the scheme, host and port of a URL, or an empty string if the URL is invalid."""
+    """Return the scheme, host and port of a URL, for SSH also the user, or an empty string if the URL is invalid."""
+    address = parse_git_address(url or "")
+    if address is not None and address.is_ssh:
+        return address.origin
     parts = split_url(url or "")
     return f"{parts.scheme}://{parts.netloc.lower()}" if parts is not None else ""
 
@@ -120,6 +128,11 @@ def source_of(spec: Mapping[str, Any], permitted_paths: tuple[str, ...]) -> Sour
         return None if folder is None else Source('"local"', ("", ""), _path_names(folder), _patterns(spec["local"]))
     githost = git_config(spec)
     url = normalize_url(githost["url"])
+    address = parse_git_address(url)
+    if address is not None and address.is_ssh:
+        # The two forms of an SSH address have only the path in common.
+        location = (f"{address.origin}/{address.path}".lower(), githost.get("branch") or "")
+        return Source(address.path, location, _path_names(githost.get("path") or ""), _patterns(githost))
     return Source(url, (url.lower(), githost.get("branch") or ""), _path_names(githost.get("path") or ""), _patterns(githost))
 
 
@@ -182,17 +195,24 @@ def _check_git(draft: Draft, git_type: str) -> None:
         return
     if config.get("url"):
         config["url"] = normalize_url(config["url"])
-    _check_url(draft, git_type, config.get("url") or "")
+    url = config.get("url") or ""
+    if is_ssh_form(url):
+        _check_ssh(draft, git_type, config)
+    else:
+        _check_url(draft, git_type, url)
+        if config.get("knownHosts"):
+            draft.forbidden(f"spec.{git_type}.knownHosts", "only a repository with an SSH address has known hosts")
     branch = config.get("branch") or ""
     if branch and not is_branch(branch):
         draft.invalid(f"spec.{git_type}.branch", branch, "invalid branch name")
+    _check_signatures(draft, git_type, config)
     _check_directory(draft, git_type, config)
 
 
 def _check_url(draft: Draft, git_type: str, url: str) -> None:
     field = f"spec.{git_type}.url"
     if not url:
-        draft.required(field, "the address of a repository: https://host/path")
+        draft.required(field, "the address of a repository: https://host/path or ssh://git@host/path")
         return
     parts = split_url(url)
     # Errors do not repeat what precedes an @, which may be a token.
@@ -204,6 +224,37 @@ def _check_url(draft: Draft, git_type: str, url: str) -> None:
         draft.invalid(field, url[:200], "leave out what follows ? or #")
     elif not parts.path.strip("/"):
         draft.invalid(field, url[:200], "the path of the repository is missing: https://host/path")
+
+
+def _check_ssh(draft: Draft, git_type: str, config: Mapping[str, Any]) -> None:
+    """Check an SSH address, its known hosts, and that there is a key."""
+    field, url = f"spec.{git_type}.url", config["url"]
+    address = parse_git_address(url)
+    if address is None or len(url) > MAX_URL_LENGTH or " " in url:
+        # A password may precede the @.
+        message = "give the address of a repository: ssh://user@host[:port]/path or user@host:path"
+        draft.invalid(field, url.rpartition("@")[2][:200], message)
+    elif not address.path:
+        draft.invalid(field, url[:200], "the path of the repository is missing: ssh://git@host/path or git@host:path")
+    if not config.get("encryptedSshKey"):
+        draft.required("secure.sshKey", "an SSH address needs a deploy key: send it as secure.sshKey.create")
+    try:
+        check_known_hosts(config.get("knownHosts") or "")
+    except ValueError as fault:
+        draft.invalid(f"spec.{git_type}.knownHosts", "…", str(fault))
+
+
+def _check_signatures(draft: Draft, git_type: str, config: Mapping[str, Any]) -> None:
+    """Check the allowed signers, and that required signatures can be made for each permitted write."""
+    if not config.get("verify") and not config.get("allowedSigners"):
+        return
+    if config.get("verify") and draft.spec.get("workflows") and not config.get("encryptedSigningKey"):
+        message = "commits of this server must be signed, too: send a key as secure.signingKey.create, or permit no workflows"
+        draft.required("secure.signingKey", message)
+    try:
+        check_allowed_signers(config.get("allowedSigners") or "")
+    except ValueError as fault:
+        draft.invalid(f"spec.{git_type}.allowedSigners", "…", str(fault))
 
 
 def _check_directory(draft: Draft, git_type: str, config: dict[str, Any]) -> None:

@@ -43,6 +43,12 @@ class SyncTarget(StrEnum):
     INSTANCE = "instance"  #: The root folder; allowed for one repository of a namespace.
 
 
+class Verification(StrEnum):
+    """Verification of the signatures of commits."""
+
+    REQUIRE = "require"  #: Only commits by allowed signers are stored.
+
+
 class State(StrEnum):
     """State of a job."""
 
@@ -91,7 +97,7 @@ class GitHostRepositoryConfig(SelectedFiles):
     ``path`` is the directory of the branch to sync, without slashes at its ends. None selects the complete branch.
     """
 
-    url: str | None = Field(default=None, description="The address of the repository, by https")
+    url: str | None = Field(default=None, description="The address of the repository, by https or SSH")
     branch: str = Field(default="", description="The branch that is read and written; empty for the default branch of the remote")
     path: str | None = Field(
         default=None, description="The directory of the branch to sync, without slashes at its ends; if missing, the whole branch is synced"
@@ -100,6 +106,18 @@ class GitHostRepositoryConfig(SelectedFiles):
         default=None, description="The access token. It is stored encrypted and never returned; without one, reading is anonymous"
     )
     encrypted_token: str | None = Field(default=None, description="The access token, encrypted: base64")
+    known_hosts: str | None = Field(
+        default=None,
+        description="The host keys to accept for an SSH address, in the form of OpenSSH, in addition to those of the installation",
+    )
+    encrypted_ssh_key: str | None = Field(default=None, description="The deploy key of an SSH address, encrypted: base64")
+    verify: Annotated[Verification | None, Field(strict=False)] = Field(
+        default=None, description="require: only commits with a signature by one of the allowed signers are stored"
+    )
+    allowed_signers: str | None = Field(
+        default=None, description="The signers to accept with verify: require, in the form of OpenSSH's allowed signers"
+    )
+    encrypted_signing_key: str | None = Field(default=None, description="The key that signs commits of the server, encrypted: base64")
     generate_dashboard_previews: bool | None = Field(
         default=None, description="Whether pull requests get pictures of the dashboards that they change"
     )
@@ -160,6 +178,12 @@ class RepositorySecure(ApiModel):
     """Secrets of a repository. The server generates ``webhook_secret``; clients cannot set it."""
 
     token: SecureValue | None = Field(default=None, description="The access token of the git host; without one, reading is anonymous")
+    ssh_key: SecureValue | None = Field(
+        default=None, description="The deploy key of an SSH address: a private key in OpenSSH form without a passphrase"
+    )
+    signing_key: SecureValue | None = Field(
+        default=None, description="The key that signs commits of the server: a private key in OpenSSH form without a passphrase"
+    )
     webhook_secret: SecureValue | None = Field(
         default=None, description="The secret of the webhook's signatures, which the server generates"
     )

@@ -11,10 +11,11 @@ from urllib.parse import quote
 
 import structlog
 
-from dashwright.common.errors import Conflict, DashwrightError, Forbidden, NotFound, TooManyRequests, Unavailable
+from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, TooManyRequests, Unavailable
 from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.json_documents import read_json
+from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.repository_views import PlannedAction
 from dashwright.common.models.values import LintSeverity
@@ -61,6 +62,8 @@ async def review(repository: Repository, reference: PullRequestReference, tools:
     the host knows no such pull request. After an error the commit status is ``error`` if the host still accepts it. A status that the token
     may not set is omitted with a warning.
     """
+    if repository.spec.remote is not None and is_ssh_form(repository.spec.remote.url or ""):
+        raise BadRequest("pull requests need the API of the git host: give the repository an https address and a token")
     progress = JobProgress(message=job_messages.REVIEWING)
     await reporter.report(progress)
     host = tools.host

@@ -1,5 +1,6 @@
 """Access to repositories of every type: probes, reads and writes."""
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,8 @@ from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.host_resolver import HostResolver
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.branches import is_branch
-from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositoryType
+from dashwright.common.kinds.repository import signing_key_owner, ssh_key_owner
+from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositoryType, Verification
 from dashwright.common.models.repository_views import HistoryItem
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import Settings
@@ -24,6 +26,8 @@ from dashwright.jobs_worker.adapters.git.commits import BranchChange
 from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote, RequestBudget
+from dashwright.jobs_worker.adapters.git.signatures import Signing, check_signature
+from dashwright.jobs_worker.adapters.git.ssh import SshAccess
 from dashwright.jobs_worker.adapters.host.addresses import token_of
 from dashwright.jobs_worker.domain.edits import check_edits
 from dashwright.jobs_worker.domain.hosting import PullRequest
@@ -37,7 +41,7 @@ _COMMIT_HASH: Final = re.compile(r"[0-9a-f]{40}")
 class RepositoryCheckouts:
     """An opener of repositories of every type.
 
-    ``cipher`` decrypts their tokens; ``budget`` counts requests to hosts, None for no limit.
+    ``cipher`` decrypts their tokens and keys; ``budget`` counts requests to hosts, None for no limit.
     """
 
     def __init__(self, settings: Settings, cipher: SecretCipher, budget: RequestBudget | None = None) -> None:
@@ -62,6 +66,8 @@ class RepositoryCheckouts:
         commit = await self.mirrors.fetch(repository.uid, remote, githost.branch)
         if commit is None:
             _require_never_synced(repository)
+        else:
+            await check_signature(commit, self._signing(repository, githost))
         return self._optional_checkout(repository, commit)
 
     async def at(self, repository: Repository, ref: str) -> SizedCheckout | None:
@@ -119,7 +125,7 @@ class RepositoryCheckouts:
         githost = _githost(repository)
         if ref and not is_branch(ref):
             raise BadRequest(f"ref {ref[:80]!r} is not a valid branch name")
-        change = BranchChange(githost.branch, ref, base, drafts, githost.path or "")
+        change = BranchChange(githost.branch, ref, base, drafts, githost.path or "", self._signing(repository, githost))
         return self._git_checkout(repository, await commits.commit(self.mirrors, repository.uid, self._remote(repository, seconds), change))
 
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
@@ -127,6 +133,7 @@ class RepositoryCheckouts:
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("this repository does not support rollback")
         commit_in_mirror = await self.mirrors.fetch_synced(repository.uid, self._remote(repository, self._settings.git_seconds), commit)
+        await check_signature(commit_in_mirror, self._signing(repository, _githost(repository)))
         return self._git_checkout(repository, commit_in_mirror)
 
     async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
@@ -232,7 +239,23 @@ class RepositoryCheckouts:
             self._known_urls,
             self._program,
             repository.namespace,
+            self._ssh_access(repository, githost),
         )
+
+    def _ssh_access(self, repository: Repository, githost: GitHostRepositoryConfig) -> SshAccess:
+        """Return the key and known hosts of a repository. Raises SecretUnreadable if the key was encrypted under another key."""
+        shared = self._settings.ssh_known_hosts
+        private_key = self._opened(githost.encrypted_ssh_key, ssh_key_owner(repository.namespace, repository.name))
+        return SshAccess(private_key, githost.known_hosts or "", shared.absolute() if shared else None)
+
+    def _signing(self, repository: Repository, githost: GitHostRepositoryConfig) -> Signing:
+        """Return the rules for signatures. Raises SecretUnreadable if the signing key was encrypted under another key."""
+        private_key = self._opened(githost.encrypted_signing_key, signing_key_owner(repository.namespace, repository.name))
+        return Signing(private_key, githost.allowed_signers or "" if githost.verify is Verification.REQUIRE else None)
+
+    def _opened(self, sealed: str | None, owner: str) -> str:
+        """Return a sealed secret; empty if there is none."""
+        return self._cipher.decrypt(base64.b64decode(sealed), owner) if sealed else ""
 
 
 def _require_never_synced(repository: Repository) -> None:

@@ -41,6 +41,7 @@ class Entry:
     size: int = 0
     #: Reason why the entry cannot be read, such as that it is a symbolic link; empty for a readable entry. Entries below it are unknown.
     fault: str = ""
+    is_submodule: bool = False
 
 
 @dataclass(frozen=True, slots=True)

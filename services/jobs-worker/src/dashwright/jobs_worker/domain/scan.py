@@ -147,6 +147,8 @@ def _classify(
             stored_objects = (*stored_objects, *objects_by_path.get(_directory_path(entry.path), ()))
         if stored_objects or paths.is_directory(entry.path) or paths.is_resource(entry.path):
             scan.faults.append(Fault(entry.path, entry.fault, stored_objects, is_lasting=True))
+        elif entry.is_submodule:
+            scan.ignored.append(IgnoredFile(entry.path, entry.fault))
     elif entry.path == paths.FOLDER_FILE:
         scan.ignored.append(IgnoredFile(entry.path, _ROOT_FILE_REMARK))
     elif paths.is_resource(entry.path):

@@ -20,6 +20,7 @@ import structlog
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import DashwrightError, Forbidden, NotFound, TooManyRequests
+from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import webhook_secret_owner
 from dashwright.common.models.provisioning import (
@@ -118,7 +119,7 @@ class Hooks:
         githost = claim.spec.remote
         if claim.hook is not None and (githost is None or claim.config is None or claim.config.url != githost.url):
             claim = await self._abandon_old_host(claim)
-        if githost is None:
+        if githost is None or is_ssh_form(githost.url or ""):
             await self._execute(lambda connection: hooks.wait_for_change(connection, claim.uid))
             return
         repository = Repository(claim.namespace, claim.name, str(claim.uid), claim.generation, claim.spec)

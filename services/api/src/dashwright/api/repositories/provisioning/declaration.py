@@ -49,7 +49,7 @@ class Declaration:
     def desired_object(self) -> DesiredObject:
         """Return the object to store, with the file as its manager. Raises BadRequest, Invalid and TooLarge for a faulty object.
 
-        A token that is not declared is removed, because the file declares the complete state.
+        A secret that is not declared is removed, because the file declares the complete state.
         """
         tree = {**self.tree, "secure": _complete_secure(self.tree)}
         desired = objects.read_update(tree, REPOSITORY, self.namespace, self.version, self.name, FieldValidation.WARN).desired
@@ -81,8 +81,9 @@ def read_declaration(file: str, document: Any) -> Declaration:
 
 def _complete_secure(tree: Mapping[str, Any]) -> Any:
     secure, spec = tree.get("secure") or {}, tree.get("spec")
+    if not isinstance(secure, dict):
+        return secure
     configs = [spec.get(name) for name in GIT_TYPES] if isinstance(spec, dict) else []
     has_token = any(isinstance(config, dict) and config.get("token") for config in configs)
-    if has_token or not isinstance(secure, dict) or secure.get("token"):
-        return secure
-    return {**secure, "token": {"remove": True}}
+    missing = [name for name in ("token", "sshKey", "signingKey") if not secure.get(name) and not (name == "token" and has_token)]
+    return {**secure, **{name: {"remove": True} for name in missing}}

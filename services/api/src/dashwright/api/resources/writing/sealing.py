@@ -1,9 +1,9 @@
-"""Tokens of repositories: sealed before they are stored, kept as long as the git host is the same, and never returned."""
+"""Tokens and deploy keys of repositories: sealed before they are stored, kept as long as the git host is the same, and never returned."""
 
 import base64
 import binascii
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -12,88 +12,149 @@ from dashwright.api.resources.metadata import LAST_APPLIED_CONFIGURATION
 from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.common.errors import Cause, Invalid
 from dashwright.common.json_documents import read_json, write_json
+from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, secret_name, token_owner
+from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, secret_name, signing_key_owner, ssh_key_owner, token_owner
+from dashwright.common.kinds.ssh_access import normalize_private_key
 from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.causes import causes_of
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySecure, SecureValue
 from dashwright.common.secrets import SecretCipher, SecretUnreadable
 from dashwright.common.stores.resources import StoredObject
 
-_HOST_CHANGED_WARNING: Final = "the token was deleted because it belongs to another host; send secure.token.create again"
-"""Warning that a token was deleted because the host changed: a token is never sent to a host that it was not created for."""
+_HOST_CHANGED_WARNING: Final = "the {noun} was deleted because it belongs to another host; send secure.{member}.create again"
+"""Warning that a secret was deleted because the host changed: a secret is never used at a host that it was not created for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Credential:
+    """A secret of a repository on a git host."""
+
+    #: Member of ``secure``.
+    member: str
+    #: Member of the configuration of the git host that contains the sealed secret.
+    sealed_member: str
+    #: Attribute of that member in the model.
+    attribute: str
+    noun: str
+    #: Returns the record that the sealed secret is bound to, by namespace and name.
+    owner: Callable[[str, str], str]
+    #: Returns the form to store. Raises ValueError, without the secret, if it is malformed.
+    normalize: Callable[[str], str] = str
+    #: Whether the secret is used at the git host, so that it is never kept for another host.
+    is_bound_to_host: bool = True
+
+
+_TOKEN: Final = _Credential("token", "encryptedToken", "encrypted_token", "token", token_owner)
+_SSH_KEY: Final = _Credential("sshKey", "encryptedSshKey", "encrypted_ssh_key", "deploy key", ssh_key_owner, normalize_private_key)
+
+_SIGNING_KEY: Final = _Credential(
+    *("signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, normalize_private_key),
+    is_bound_to_host=False,
+)
 
 
 class TokenSealer:
-    """A sealer of tokens of repositories, with the key from ``SECRET_KEY``."""
+    """A sealer of tokens, deploy keys and signing keys of repositories, with the key from ``SECRET_KEY``."""
 
     def __init__(self, cipher: SecretCipher) -> None:
         self._cipher = cipher
 
     def seal(self, desired: DesiredObject, namespace: str, current: StoredObject | None) -> DesiredObject:
-        """Return the desired object with its token sealed.
+        """Return the desired object with its token and its deploy key sealed.
 
-        A sent token replaces the stored one, unless it is equal. Without a sent token the stored one is kept as long as the host is
-        the same and ``secure.token.remove`` is not set. Raises Invalid for an ``encryptedToken`` or ``secure.token.name`` that is not
-        the stored one, for a token sent twice, and for a token without a git host.
+        A sent secret replaces the stored one, unless it is equal. Without a sent secret the stored one is kept as long as the host is
+        the same and its ``remove`` is not set. Raises Invalid for a sealed secret or a name that is not the stored one, for a token sent
+        twice, for a malformed key, for a token of an SSH address, and for a key of another address.
         """
         if desired.kind is not REPOSITORY:
             return desired
         current_config = {} if current is None else git_config(read_json(current.spec))
-        sent_token = sent_secret(desired, RepositorySecure, "token", current_config.get("encryptedToken"))
+        sent_secrets = {
+            credential: sent_secret(desired, RepositorySecure, credential.member, current_config.get(credential.sealed_member))
+            for credential in (_TOKEN, _SSH_KEY, _SIGNING_KEY)
+        }
         sent_configs = {name: sent_config for name in GIT_TYPES if isinstance(sent_config := desired.spec.get(name), dict)}
-        if not sent_configs and (sent_token.create or sent_token.name):
-            raise forbidden_error(desired, "secure.token", "only a repository on a git host has a token")
+        for credential, sent in sent_secrets.items():
+            if not sent_configs and (sent.create or sent.name):
+                message = f"only a repository on a git host has a {credential.noun}"
+                raise forbidden_error(desired, f"secure.{credential.member}", message)
         sealed_configs: dict[str, Any] = {}
-        token_warnings: tuple[str, ...] = ()
+        warnings: tuple[str, ...] = ()
         for name, sent_config in sent_configs.items():
             try:
                 config = GitHostRepositoryConfig.model_validate_json(write_json(sent_config))
             except ValidationError:
                 return desired  # Admission raises the error with its causes.
-            current_token = current_config.get("encryptedToken")
-            self._seal_config(desired, name, config, sent_token, current_config, token_owner(namespace, desired.name))
-            if current_token and not config.encrypted_token and not sent_token.remove:
-                token_warnings = (_HOST_CHANGED_WARNING,)
+            warnings = ()
+            for credential, sent in _with_token_of(config, sent_secrets, desired, name).items():
+                self._seal_config(desired, name, config, credential, sent, current_config, credential.owner(namespace, desired.name))
+                if current_config.get(credential.sealed_member) and not getattr(config, credential.attribute) and not sent.remove:
+                    warnings = (*warnings, _HOST_CHANGED_WARNING.format(noun=credential.noun, member=credential.member))
             sealed_configs[name] = config.model_dump(mode="json", by_alias=True, exclude_none=True)
-        annotations = without_secrets(desired.annotations)
-        return replace(
-            desired, spec=desired.spec | sealed_configs, secure={}, annotations=annotations, warnings=(*desired.warnings, *token_warnings)
-        )
+        annotations, warnings = without_secrets(desired.annotations), (*desired.warnings, *warnings)
+        return replace(desired, spec=desired.spec | sealed_configs, secure={}, annotations=annotations, warnings=warnings)
 
     def _seal_config(
         self,
         desired: DesiredObject,
         name: str,
         config: GitHostRepositoryConfig,
-        sent_token: SecureValue,
+        credential: _Credential,
+        sent: SecureValue,
         current_config: Mapping[str, Any],
         owner: str,
     ) -> None:
-        """Replace the token in the configuration of a git host by the sealed token to store.
+        """Write the sealed secret to store into the configuration of a git host.
 
-        A sealed token is bound to ``owner``, the record that contains it, so that it cannot be decrypted in another record.
+        A sealed secret is bound to ``owner``, the record that contains it, so that it cannot be decrypted in another record.
         """
-        current_token = current_config.get("encryptedToken")
-        if config.encrypted_token and config.encrypted_token != current_token:
-            message = "the server sets it; send the token itself as secure.token.create"
-            raise forbidden_error(desired, f"spec.{name}.encryptedToken", message)
-        if config.token and sent_token.create:
-            raise forbidden_error(desired, f"spec.{name}.token", "secure.token.create is given as well; leave one of them out")
-        token, config.token = sent_token.create or config.token, None
+        current_secret: str | None = current_config.get(credential.sealed_member)
+        if getattr(config, credential.attribute) not in (None, "", current_secret):
+            message = f"the server sets it; send the {credential.noun} itself as secure.{credential.member}.create"
+            raise forbidden_error(desired, f"spec.{name}.{credential.sealed_member}", message)
+        if sent.create and credential is not _SIGNING_KEY and is_ssh_form(config.url or "") != (credential is _SSH_KEY):
+            message = "an SSH address has no token; send its deploy key as secure.sshKey.create"
+            if credential is _SSH_KEY:
+                message = "only an SSH address (ssh://git@host/path or git@host:path) has a deploy key; send a token as secure.token.create"
+            raise forbidden_error(desired, f"secure.{credential.member}.create", message)
+        secret = _normalized(desired, credential, sent.create) if sent.create else None
         is_same_host = host_of(current_config.get("url")) == host_of(config.url)
-        may_keep_token = is_same_host and not sent_token.remove
-        if current_token and may_keep_token and (not token or self._decrypt_token(current_token, owner) == token):
-            config.encrypted_token = current_token
+        may_keep = (is_same_host or not credential.is_bound_to_host) and not sent.remove
+        if current_secret and may_keep and (not secret or self._decrypt(current_secret, owner) == secret):
+            sealed: str | None = current_secret
         else:
-            config.encrypted_token = base64.b64encode(self._cipher.encrypt(token, owner)).decode() if token else None
+            sealed = base64.b64encode(self._cipher.encrypt(secret, owner)).decode() if secret else None
+        setattr(config, credential.attribute, sealed)
 
-    def _decrypt_token(self, sealed_token: str, owner: str) -> str | None:
-        """Return the token, or None if it cannot be decrypted with the current key. ``sealed_token`` is in base64."""
+    def _decrypt(self, sealed: str, owner: str) -> str | None:
+        """Return the secret, or None if it cannot be decrypted with the current key. ``sealed`` is in base64."""
         try:
-            return self._cipher.decrypt(base64.b64decode(sealed_token), owner)
+            return self._cipher.decrypt(base64.b64decode(sealed), owner)
         except (SecretUnreadable, binascii.Error):
             return None
+
+
+def _with_token_of(
+    config: GitHostRepositoryConfig, sent_secrets: Mapping[_Credential, SecureValue], desired: DesiredObject, name: str
+) -> Mapping[_Credential, SecureValue]:
+    """Return the sent secrets with the token in the configuration of a git host, which is removed from there."""
+    token, config.token = config.token, None
+    if not token:
+        return sent_secrets
+    sent_token = sent_secrets[_TOKEN]
+    if sent_token.create:
+        raise forbidden_error(desired, f"spec.{name}.token", "secure.token.create is given as well; leave one of them out")
+    return {**sent_secrets, _TOKEN: sent_token.model_copy(update={"create": token})}
+
+
+def _normalized(desired: DesiredObject, credential: _Credential, secret: str) -> str:
+    """Return the form of a secret to store. Raises Invalid, without the secret, if it is malformed."""
+    try:
+        return credential.normalize(secret)
+    except ValueError as fault:
+        cause = Cause(f"secure.{credential.member}.create", "FieldValueInvalid", f"Invalid value: {fault}")
+        raise desired.kind.invalid(desired.name, [cause]) from fault
 
 
 def sent_secret(desired: DesiredObject, model: type[ApiModel], member: str, current: str | None) -> SecureValue:

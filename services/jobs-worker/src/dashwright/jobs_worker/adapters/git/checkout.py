@@ -198,7 +198,7 @@ def _is_entered(directory: str) -> bool:
 
 def _entry(path: str, mode: int, blob: pygit2.Oid) -> Entry:
     fault = _SPECIAL_MODES.get(FileMode(mode), "")
-    return Entry(path, fault=fault) if fault else Entry(path, str(blob))
+    return Entry(path, fault=fault, is_submodule=mode == FileMode.COMMIT) if fault else Entry(path, str(blob))
 
 
 class _PathChange(NamedTuple):

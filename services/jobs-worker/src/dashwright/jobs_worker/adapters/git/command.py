@@ -137,12 +137,15 @@ async def _start(
         raise SourceFailed("there is no shell here to run git with") from error
 
 
+def bare_environment() -> dict[str, str]:
+    """Return a new environment, so that a program reads no configuration of this machine's users."""
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
+
+
 def _environment(settings: Mapping[str, str], directory: Path) -> dict[str, str]:
     """Return a new environment, so that git reads no configuration of the machine, its users or its administrator."""
     environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": "/nonexistent",
-        "LC_ALL": "C.UTF-8",
+        **bare_environment(),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",

@@ -9,7 +9,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from dashwright.jobs_worker.adapters.file_lock import run_to_end
 from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors, mark_damaged
 from dashwright.jobs_worker.adapters.git.remote import Remote
+from dashwright.jobs_worker.adapters.git.signatures import Signing, check_signature, sign
 from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity
 
 _OWN_IDENTITY: Final = GitIdentity("Dashwright", "noreply@dashwright.invalid")
@@ -51,6 +52,8 @@ class BranchChange:
     drafts: Sequence[CommitDraft]
     #: Directory that the paths of edits are relative to; empty for the root. Files outside of it are kept.
     directory: str = ""
+    #: Signatures that the base must have and the new commits get.
+    signing: Signing = field(default_factory=Signing)
 
 
 class _TreeWrite(NamedTuple):
@@ -79,6 +82,9 @@ async def _commit(mirrors: Mirrors, mirror_path: Path, remote: Remote, change: B
         await mirrors.fetch_locked(mirror_path, remote, change.branch if expected_head else change.own_branch)
         if not await asyncio.to_thread(_has_commit, mirror_path, change.base):
             raise _moved_error(branch)
+    if change.base:
+        # A signature covers all files of its commit, so files of an unsigned base must not get one.
+        await check_signature(Commit(mirror_path, change.base), change.signing)
     outgoing = await run_to_end(OutgoingObjects, mirror_path)
     try:
         new_sha = await run_to_end(outgoing.make_commits, change)
@@ -173,12 +179,13 @@ class OutgoingObjects:
         try:
             newest = self._repository[change.base].peel(pygit2.Commit) if change.base else None
             for draft in change.drafts:
-                newest = self._repository[self._make_commit(newest, draft, change.directory)].peel(pygit2.Commit)
+                newest = self._repository[self._make_commit(newest, draft, change)].peel(pygit2.Commit)
             return str(newest.id) if newest is not None else ""
         except (pygit2.GitError, KeyError) as error:
             raise mark_damaged(self._mirror_path, error) from error
 
-    def _make_commit(self, parent: pygit2.Commit | None, draft: CommitDraft, directory: str) -> pygit2.Oid:
+    def _make_commit(self, parent: pygit2.Commit | None, draft: CommitDraft, change: BranchChange) -> pygit2.Oid:
+        directory = change.directory
         old_tree = objects.tree_of(self._repository, parent, directory) if parent is not None else None
         new_tree = self._tree(old_tree, [_TreeWrite(edit.path.split("/"), self._blob(edit)) for edit in draft.edits]) or objects.EMPTY_TREE
         if parent is not None and old_tree is not None and new_tree == old_tree.id:
@@ -187,7 +194,11 @@ class OutgoingObjects:
             new_tree = self._tree_with_keep_file()
         tree = self._tree_with_subtree(parent.tree if parent is not None else None, directory.split("/") if directory else [], new_tree)
         author, committer = _signature(draft.author, draft.at), _signature(_OWN_IDENTITY)
-        return self._repository.create_commit(None, author, committer, _message_text(draft.message), tree, [parent.id] if parent else [])
+        message, parents = _message_text(draft.message), [parent.id] if parent else []
+        if not change.signing.private_key:
+            return self._repository.create_commit(None, author, committer, message, tree, parents)
+        content = str(self._repository.create_commit_string(author, committer, message, tree, list(parents)))
+        return self._repository.create_commit_with_signature(content, sign(change.signing.private_key, content), "gpgsig")
 
     def _blob(self, edit: Edit) -> pygit2.Oid | None:
         return None if edit.body is None else self._repository.create_blob(edit.body)

@@ -18,13 +18,15 @@ from dashwright.jobs_worker.adapters import file_lock
 from dashwright.jobs_worker.adapters.file_lock import run_to_end
 from dashwright.jobs_worker.adapters.git import command, objects
 from dashwright.jobs_worker.adapters.git.command import GitFailed
-from dashwright.jobs_worker.adapters.git.remote import BRANCH_NOT_FOUND, COMMIT_NOT_FOUND, Remote
+from dashwright.jobs_worker.adapters.git.failures import BRANCH_NOT_FOUND, COMMIT_NOT_FOUND, COMMIT_NOT_SENT
+from dashwright.jobs_worker.adapters.git.remote import Remote
 from dashwright.jobs_worker.ports import MirrorDamaged
 
 log = structlog.get_logger()
 
 _REFERENCE_PREFIX: Final = "refs/dashwright/"
 _SYNCED_PREFIX: Final = _REFERENCE_PREFIX + "synced/"
+_SEARCHED_PREFIX: Final = _REFERENCE_PREFIX + "searched/"
 _DAMAGE_MESSAGES: Final = (
     *("not a git repository", "bad object", "object file", "missing blob", "missing tree", "loose object", "packfile", "index-pack"),
     *("corrupt", "unable to read", "Could not read", "did not send all necessary objects", "inflate"),
@@ -172,24 +174,38 @@ class Mirrors:
     async def _fetch_reference(self, mirror_path: Path, remote: Remote, source: str, *, reference_key: str) -> "Commit":
         # The reference is named by a digest, because the name of a branch may equal the directory of another branch.
         target = _REFERENCE_PREFIX + hashlib.sha256(reference_key.encode()).hexdigest()[:40]
-        fetch_run = remote.run(
-            "fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, f"+{source}:{target}", directory=mirror_path
-        )
-        await self.within_size_limit(mirror_path, fetch_run)
+        await self._fetch_into(mirror_path, remote, f"+{source}:{target}")
         return await asyncio.to_thread(_commit, mirror_path, target)
 
     async def _fetch_synced(self, mirror_path: Path, remote: Remote, sha: str) -> "Commit":
         if not await asyncio.to_thread(_has_commit, mirror_path, sha):
-            source = f"+{sha}:{_SYNCED_PREFIX}{sha}"
-            fetch_run = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, source, directory=mirror_path)
             try:
-                await self.within_size_limit(mirror_path, fetch_run)
+                await self._fetch_commit(mirror_path, remote, sha)
             except NotFound as error:
-                if error.message != COMMIT_NOT_FOUND:
+                if error.message not in (COMMIT_NOT_FOUND, COMMIT_NOT_SENT):
                     raise
                 message = f"commit {sha} was synced before, but neither this worker nor the git host has it any more"
                 raise NotFound(message) from error
         return Commit(mirror_path, sha)
+
+    async def _fetch_commit(self, mirror_path: Path, remote: Remote, sha: str) -> None:
+        """Fetch a commit and keep it. Without protocol v2, hosts send only branches, so the commit is searched in all of them."""
+        try:
+            await self._fetch_into(mirror_path, remote, f"+{sha}:{_SYNCED_PREFIX}{sha}")
+        except NotFound as error:
+            if error.message != COMMIT_NOT_SENT:
+                raise
+            try:
+                await self._fetch_into(mirror_path, remote, f"+refs/heads/*:{_SEARCHED_PREFIX}*")
+                if not await asyncio.to_thread(_has_commit, mirror_path, sha):
+                    raise
+                await run_to_end(_keep_synced_commit, mirror_path, sha)
+            finally:
+                await run_to_end(_delete_searched_references, mirror_path)
+
+    async def _fetch_into(self, mirror_path: Path, remote: Remote, source_and_target: str) -> None:
+        arguments = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, source_and_target)
+        await self.within_size_limit(mirror_path, remote.run(*arguments, directory=mirror_path))
 
     async def within_size_limit(self, mirror_path: Path, work: Coroutine[None, None, Result]) -> Result:
         """Return the result of ``work`` while watching the size of the mirror: hosts do not announce how large a repository is.
@@ -318,6 +334,22 @@ def _commit(mirror_path: Path, reference: str) -> Commit:
 def _has_commit(mirror_path: Path, sha: str) -> bool:
     try:
         return objects.commit_of(pygit2.Repository(str(mirror_path)), sha) is not None
+    except pygit2.GitError as error:
+        raise mark_damaged(mirror_path, error) from error
+
+
+def _keep_synced_commit(mirror_path: Path, sha: str) -> None:
+    try:
+        pygit2.Repository(str(mirror_path)).references.create(_SYNCED_PREFIX + sha, sha, force=True)
+    except pygit2.GitError as error:
+        raise mark_damaged(mirror_path, error) from error
+
+
+def _delete_searched_references(mirror_path: Path) -> None:
+    try:
+        references = pygit2.Repository(str(mirror_path)).references
+        for name in [name for name in references if name.startswith(_SEARCHED_PREFIX)]:
+            references.delete(name)
     except pygit2.GitError as error:
         raise mark_damaged(mirror_path, error) from error
 

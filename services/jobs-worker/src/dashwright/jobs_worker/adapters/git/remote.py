@@ -1,39 +1,25 @@
-"""A repository on a git host: its address, the credentials, and the meaning of the host's errors."""
+"""A repository on a git host: its address, the credentials, and the commands that talk to the host."""
 
 import asyncio
 import base64
 import re
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Protocol
-from urllib.parse import urlsplit
 
-from dashwright.common.errors import (
-    BadRequest,
-    Cause,
-    Conflict,
-    DashwrightError,
-    Forbidden,
-    NotFound,
-    SourceFailed,
-    TooLarge,
-    TooManyRequests,
-)
+from dashwright.common.allowed_hosts import Address
+from dashwright.common.errors import BadRequest, Cause, NotFound, TooManyRequests
 from dashwright.common.host_resolver import HostResolver
 from dashwright.common.kinds.branches import is_branch
-from dashwright.common.kinds.repository import is_host
-from dashwright.jobs_worker.adapters.git import command
+from dashwright.common.kinds.git_addresses import GitAddress, parse_git_address
+from dashwright.jobs_worker.adapters.git import command, failures
 from dashwright.jobs_worker.adapters.git.command import GitFailed, GitProgram
+from dashwright.jobs_worker.adapters.git.ssh import SshAccess, ssh_settings
 
 MAX_BRANCHES: Final = 10_000
-
-COMMIT_NOT_FOUND: Final = "commit not found"
-BRANCH_NOT_FOUND: Final = "branch not found"
 
 _MAX_LISTED_BRANCHES: Final = 3
 
@@ -41,6 +27,9 @@ _BASIC_AUTH_USER: Final = "x-access-token"
 """The user name for a token, which is sent as a password. Most hosts accept any name, and some require this one."""
 
 _GIT_SUFFIX: Final = ".git"
+_UNKNOWN_BRANCH: Final = "dashwright-unknown"
+"""Branch of a clone whose host does not reveal the default branch."""
+
 _MAX_KNOWN_URLS: Final = 10_000
 
 _REQUESTS_BY_COMMAND: Final[Mapping[str, int]] = {"fetch": 3}
@@ -50,46 +39,6 @@ _PUSH_SETTINGS: Final = {"http.postBuffer": str(64 * 1024 * 1024)}
 """A push up to this size is one request with a Content-Length: not every host accepts chunked requests."""
 
 _REJECTED_REFERENCE: Final = re.compile(r"^!\t[^\t\n]*\t(.*)$", re.MULTILINE)
-_MOVED_MESSAGES: Final = ("[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value", "reference already exists")
-_MAX_REMOTE_LINES: Final = 5
-_MAX_DETAIL_CHARACTERS: Final = 500
-_MAX_GIT_DETAIL_CHARACTERS: Final = 300
-
-_NO_REPOSITORY: Final = "there is no repository at this address"
-_STATUS_PATTERN: Final = re.compile(r"The requested URL returned error: (\d{3})")
-_CREDENTIALS_IN_URL: Final = re.compile(r"(https?://)[^/@\s]*@")
-
-# The message in git's output, the type of the error and its text. The first match counts, so special cases come before "not found" and
-# "certificate".
-_ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = (
-    ("Authentication failed", Forbidden, "the git host requires a valid token: it is missing, wrong or expired"),
-    ("could not read Username", Forbidden, "the git host asks for a token: the repository is private, or there is none at this address"),
-    ("couldn't find remote ref", NotFound, BRANCH_NOT_FOUND),
-    ("not our ref", NotFound, COMMIT_NOT_FOUND),
-    ("unadvertised object", NotFound, COMMIT_NOT_FOUND),
-    ("not found", NotFound, _NO_REPOSITORY),
-    ("could not determine hash algorithm", NotFound, f"{_NO_REPOSITORY}: the server does not speak the git protocol"),
-    ("mismatched algorithms", BadRequest, "the repository uses SHA-256 object names; only SHA-1 is supported"),
-    ("No space left on device", SourceFailed, "the disk of the jobs worker is full"),
-    ("unable to update url base from redirection", BadRequest, "the git host redirects to another address: give that one as the url"),
-    ("SSL CA cert", SourceFailed, "the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read"),
-    ("error setting certificate", SourceFailed, "the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read"),
-    (
-        "certificate",
-        SourceFailed,
-        "the git host's certificate is not trusted: name the file of its authority in DASHWRIGHT_GIT_AUTHORITIES",
-    ),
-    ("Could not resolve host", SourceFailed, "the git host's name is not known"),
-    ("Failed to connect", SourceFailed, "the git host cannot be reached"),
-    ("Connection refused", SourceFailed, "the git host cannot be reached"),
-    ("Operation too slow", SourceFailed, "the git host sends too slowly"),
-    ("timed out", SourceFailed, "the git host did not respond in time"),
-    ("unexpected disconnect", SourceFailed, "the git host closed the connection"),
-    ("Empty reply", SourceFailed, "the git host closed the connection"),
-    ("Recv failure", SourceFailed, "the git host closed the connection"),
-    ("RPC failed", SourceFailed, "the git host closed the connection"),
-    ("early EOF", SourceFailed, "the git host closed the connection"),
-)
 
 
 class RequestBudget(Protocol):
@@ -108,7 +57,7 @@ class RequestBudget(Protocol):
 class Remote:
     """A repository on a git host, as one organization's token sees it."""
 
-    #: ``http(s)://host[:port]/path``.
+    #: ``http(s)://host[:port]/path``, ``ssh://user@host[:port]/path`` or ``user@host:path``.
     url: str
     #: Password or ``user:password``; empty without authentication.
     token: str
@@ -124,6 +73,8 @@ class Remote:
     program: GitProgram = field(default_factory=GitProgram)
     #: Organization that the requests count for.
     namespace: str = ""
+    #: Key and known hosts for an SSH address.
+    ssh: SshAccess = field(default_factory=SshAccess)
 
     async def run(self, *arguments: str, directory: Path, settings: Mapping[str, str] | None = None) -> bytes:
         """Run a command that talks to the host and return its output.
@@ -133,7 +84,7 @@ class Remote:
         try:
             return await self._run(*arguments, directory=directory, settings=settings or {})
         except GitFailed as failed:
-            raise error_for(failed.stderr, self._secrets()) from failed
+            raise failures.error_for(failed.stderr, self._secrets()) from failed
 
     async def push(self, commit: str, branch: str, expected_head: str, *, directory: Path) -> None:
         """Move a branch to a commit if the branch is at the commit ``expected_head``; if ``expected_head`` is empty, create the branch.
@@ -148,8 +99,8 @@ class Remote:
         except GitFailed as failed:
             rejection = _REJECTED_REFERENCE.search(failed.stdout)
             if rejection is None:
-                raise error_for(failed.stderr, self._secrets()) from failed
-            raise push_rejection(branch, rejection[1], failed.stderr, self._secrets()) from failed
+                raise failures.error_for(failed.stderr, self._secrets()) from failed
+            raise failures.push_rejection(branch, rejection[1], failed.stderr, self._secrets()) from failed
 
     async def _run(self, *arguments: str, directory: Path, settings: Mapping[str, str]) -> bytes:
         """Run a command. Raises TooManyRequests if the budget is used up or the host limits requests."""
@@ -159,7 +110,7 @@ class Remote:
         try:
             return await self._run_at(known_url or self.url, arguments, directory, settings)
         except GitFailed as failed:
-            if known_url or self.url.endswith(_GIT_SUFFIX) or not is_repository_missing(failed.stderr):
+            if known_url or self.url.endswith(_GIT_SUFFIX) or not failures.is_repository_missing(failed.stderr):
                 raise
             return await self._run_with_suffix(arguments, directory, settings, failed)
 
@@ -171,7 +122,7 @@ class Remote:
         try:
             stdout = await self._run_at(url, arguments, directory, settings)
         except GitFailed as failed:
-            if is_repository_missing(failed.stderr):
+            if failures.is_repository_missing(failed.stderr):
                 raise first_failure from failed
             self._remember_url(url)
             raise
@@ -186,30 +137,58 @@ class Remote:
 
     async def _run_at(self, url: str, arguments: Sequence[str], directory: Path, settings: Mapping[str, str]) -> bytes:
         # The address is checked before the budget is charged, because no request is sent to a forbidden host.
-        host_settings = await self._settings()
+        address = self._address()
+        ip_addresses = await self.resolver.resolve(address.host, address.port, encrypted=address.scheme != "http")
         if self.budget is not None:
             await self.budget.charge(self._host(), self.namespace, _REQUESTS_BY_COMMAND.get(arguments[0], 2))
         actual_arguments = [url if argument == self.url else argument for argument in arguments]
         try:
-            return await command.run(
-                actual_arguments, directory=directory, settings={**host_settings, **settings}, timeout_seconds=self.timeout_seconds
-            )
+            if address.is_ssh:
+                return await self._run_ssh(address, ip_addresses, actual_arguments, directory, settings)
+            return await self._run_program(actual_arguments, directory, {**self._http_settings(address, ip_addresses), **settings})
         except GitFailed as failed:
-            if not is_throttled(failed):
+            if not failures.is_throttled(failed):
                 raise
             if self.budget is not None:
                 error = await self.budget.pause(self._host(), self.namespace, failed.retry_after)
                 raise error from failed
             raise TooManyRequests("the git host asks for fewer requests", retry_after=failed.retry_after) from failed
 
+    async def _run_ssh(
+        self, address: GitAddress, ip_addresses: Sequence[Address], arguments: Sequence[str], directory: Path, settings: Mapping[str, str]
+    ) -> bytes:
+        """Run a command over SSH. The ssh program takes one IP address, so the next one is tried if it cannot be reached."""
+        for ip_address in ip_addresses[:-1]:
+            try:
+                with ssh_settings(self.ssh, address, ip_address) as host_settings:
+                    return await self._run_program(arguments, directory, {**host_settings, **settings})
+            except GitFailed as failed:
+                if not failures.is_unreachable(failed.stderr):
+                    raise
+        with ssh_settings(self.ssh, address, ip_addresses[-1]) as host_settings:
+            return await self._run_program(arguments, directory, {**host_settings, **settings})
+
+    async def _run_program(self, arguments: Sequence[str], directory: Path, settings: Mapping[str, str]) -> bytes:
+        return await command.run(arguments, directory=directory, settings=settings, timeout_seconds=self.timeout_seconds)
+
     async def default_branch(self, directory: Path) -> str | None:
         """Return the branch that the host's HEAD names; None for a repository without commits.
 
-        Raises BadRequest for an invalid branch name.
+        Raises BadRequest for an invalid branch name, and if the host does not reveal which branch its HEAD is.
         """
         stdout = await self.run("ls-remote", "--symref", self.url, "HEAD", directory=directory)
         match = re.search(rb"^ref: refs/heads/(\S+)\tHEAD$", stdout, re.MULTILINE)
-        return _checked_branch(match[1].decode(errors="replace")) if match else None
+        if match:
+            return _checked_branch(match[1].decode(errors="replace"))
+        head = _commit_of(stdout, "HEAD")
+        return None if head is None else await self._branch_at(head, directory)
+
+    async def _branch_at(self, head: str, directory: Path) -> str:
+        """Return the only branch with the commit of HEAD: hosts without protocol v2 may not send the name of HEAD's branch."""
+        names = sorted(name for name, sha in (await self.branches(directory)).items() if sha == head)
+        if len(names) == 1:
+            return _checked_branch(names[0])
+        raise _hidden_branch_error(f"; it is one of {', '.join(map(repr, names[:_MAX_LISTED_BRANCHES]))}" if names else "")
 
     async def missing_branch_error(self, branch: str, directory: Path) -> NotFound | None:
         """Return the error for a branch (empty: the host's default) that was not found; None if there are no branches yet."""
@@ -226,11 +205,18 @@ class Remote:
         )
 
     async def unborn_branch(self, directory: Path) -> str:
-        """Return the default branch of a repository without commits. Only a clone reveals it."""
+        """Return the default branch of a repository without commits. Only a clone reveals it, and only with protocol v2.
+
+        Raises BadRequest if the host does not reveal it.
+        """
         with TemporaryDirectory(dir=directory) as clone_path:
-            await self.run("clone", "--quiet", "--bare", "--depth=1", self.url, clone_path, directory=directory)
+            arguments = ("clone", "--quiet", "--bare", "--depth=1", self.url, clone_path)
+            await self.run(*arguments, directory=directory, settings={"init.defaultBranch": _UNKNOWN_BRANCH})
             head = await asyncio.to_thread((Path(clone_path) / "HEAD").read_text)
-        return _checked_branch(head.strip().removeprefix("ref: refs/heads/"))
+        branch = head.strip().removeprefix("ref: refs/heads/")
+        if branch == _UNKNOWN_BRANCH:
+            raise _hidden_branch_error("")
+        return _checked_branch(branch)
 
     async def branches(self, directory: Path) -> dict[str, str]:
         """Return the commit of each branch, for at most MAX_BRANCHES."""
@@ -243,18 +229,23 @@ class Remote:
         stdout = await self.run("ls-remote", self.url, reference, directory=directory)
         return await asyncio.to_thread(_commit_of, stdout, reference)
 
-    def _host(self) -> str:
-        host, port = _host_and_port(self.url)
-        return f"{host}:{port}"
-
-    async def _settings(self) -> dict[str, str]:
-        """Return configuration that pins the checked addresses of the host, so that git does not resolve its name again."""
-        scheme, (host, port) = urlsplit(self.url).scheme, _host_and_port(self.url)
-        if not is_host(host):
+    def _address(self) -> GitAddress:
+        address = parse_git_address(self.url)
+        if address is None:
             raise BadRequest("the host of the url must be written in plain letters, digits, dots and hyphens, or as an address")
-        addresses = await self.resolver.resolve(host, port, encrypted=scheme == "https")
-        address_list = ",".join(f"[{address}]" if address.version == 6 else str(address) for address in addresses)
-        settings = {f"protocol.{scheme}.allow": "always", "http.curloptResolve": f"{host}:{port}:{address_list}"}
+        return address
+
+    def _host(self) -> str:
+        address = self._address()
+        return f"{address.host}:{address.port}"
+
+    def _http_settings(self, address: GitAddress, ip_addresses: Sequence[Address]) -> dict[str, str]:
+        """Return configuration that pins the checked addresses of the host, so that git does not resolve its name again."""
+        literals = ",".join(f"[{ip_address}]" if ip_address.version == 6 else str(ip_address) for ip_address in ip_addresses)
+        settings = {
+            f"protocol.{address.scheme}.allow": "always",
+            "http.curloptResolve": f"{address.host}:{address.port}:{literals}",
+        }
         if self.token:
             settings["http.extraHeader"] = f"Authorization: Basic {self._credentials()}"
         if self.authorities is not None:
@@ -268,6 +259,12 @@ class Remote:
     def _secrets(self) -> Sequence[str]:
         """Return the secrets to hide in messages: a host may echo anything it was sent."""
         return [secret for secret in (self._credentials(), self.token, self.token.partition(":")[2]) if secret] if self.token else []
+
+
+def _hidden_branch_error(detail: str) -> BadRequest:
+    """Return the error for a default branch that the host does not reveal."""
+    message = f"the git host does not reveal its default branch{detail}: name it in spec.githost.branch"
+    return BadRequest(message, causes=[Cause("spec.githost.branch", "FieldValueRequired", message)])
 
 
 def _checked_branch(name: str) -> str:
@@ -284,66 +281,3 @@ def _branches(stdout: bytes) -> dict[str, str]:
 def _commit_of(stdout: bytes, reference: str) -> str | None:
     lines = (line.partition("\t") for line in stdout.decode(errors="replace").splitlines())
     return next((sha for sha, _, name in lines if name == reference), None)
-
-
-def push_rejection(branch: str, reason: str, stderr: str, secrets: Sequence[str]) -> DashwrightError:
-    """Return the error for a rejected push as one sentence. If hooks of the host rejected the push, it quotes their first lines."""
-    remote_lines = [line.removeprefix("remote:").strip() for line in stderr.splitlines() if line.startswith("remote:")]
-    detail = _redacted("; ".join([line for line in remote_lines if line][:_MAX_REMOTE_LINES]) or reason, secrets)[:_MAX_DETAIL_CHARACTERS]
-    if "cannot create" in stderr:
-        return BadRequest(f"branch {branch!r} cannot be created: the name of another branch is a prefix of it, or the other way round")
-    if any(message in reason for message in _MOVED_MESSAGES):
-        return Conflict(f"branch {branch!r} has moved: read it again and repeat the change")
-    if "protected branch" in f"{reason} {detail}".lower():
-        return BadRequest(f"branch {branch!r} is protected by its host: change another one and ask for a merge ({detail})")
-    return BadRequest(f"the git host refuses the change: {detail}")
-
-
-def _redacted(text: str, secrets: Sequence[str]) -> str:
-    """Return the text without control characters and secrets."""
-    printable = "".join(character for character in text if character.isprintable())
-    return reduce(lambda value, secret: value.replace(secret, "***"), secrets, _CREDENTIALS_IN_URL.sub(r"\1", printable))
-
-
-def _host_and_port(url: str) -> tuple[str, int]:
-    """Return host and port; the host is empty if the address has none."""
-    parts = urlsplit(url)
-    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-
-
-def is_throttled(failed: GitFailed) -> bool:
-    """Return whether the host limits requests, or is unavailable and sends a Retry-After header: the request may succeed later."""
-    status = _STATUS_PATTERN.search(failed.stderr)
-    status_code = int(status[1]) if status is not None else 0
-    return status_code == HTTPStatus.TOO_MANY_REQUESTS or (status_code == HTTPStatus.SERVICE_UNAVAILABLE and failed.retry_after is not None)
-
-
-def is_repository_missing(stderr: str) -> bool:
-    """Return whether the repository does not exist at this address, although it may at another one."""
-    status = _STATUS_PATTERN.search(stderr)
-    if status is not None and status[1].startswith("3"):
-        return True
-    return error_for(stderr).message.startswith(_NO_REPOSITORY)
-
-
-def error_for(stderr: str, secrets: Sequence[str] = ()) -> DashwrightError:
-    """Return the error for a failure of git as one sentence without secrets.
-
-    An error with a status below 500 is one that the owner of the repository can correct.
-    """
-    lines = [line.removeprefix("fatal: ").removeprefix("remote: ").strip() for line in stderr.splitlines() if line.strip()]
-    detail = _redacted("; ".join(lines), secrets)[-_MAX_GIT_DETAIL_CHARACTERS:]
-    for message, error_type, sentence in _ERRORS_BY_MESSAGE:
-        if message.lower() in stderr.lower():
-            return error_type(f"{sentence} ({detail})" if error_type is SourceFailed else sentence)
-    status = _STATUS_PATTERN.search(stderr)
-    if status is None:
-        return SourceFailed(f"git failed: {detail or 'without a message'}")
-    status_code = int(status[1])
-    if status_code in (401, 403):
-        return Forbidden(f"the git host refuses access ({status_code}): the token lacks the right, or the host wants another one")
-    if status_code in (404, 410):
-        return NotFound(_NO_REPOSITORY)
-    if status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return TooLarge("the git host does not accept a change of this size: make it in parts")
-    return SourceFailed(f"the git host responds with status {status_code}")

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.git_hosts.registry import known_host
 from dashwright.common.jobs import paths
+from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositorySpec
@@ -72,8 +73,8 @@ def wrap(repository: Repository, view: FileView) -> ResourceWrapper:
 
 
 def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
-    """Return links to the file at its host; None for a folder and if no branch is known."""
-    if spec.remote is None or not spec.remote.url:
+    """Return links to the file at its host; None for a folder, for an SSH address and if no branch is known."""
+    if spec.remote is None or not spec.remote.url or is_ssh_form(spec.remote.url):
         return None
     url, branch = spec.remote.url.rstrip("/").removesuffix(".git"), spec.remote.branch
     ref = view.ref or branch or view.commit

@@ -1,0 +1,101 @@
+"""Deploy keys of repositories: stored sealed, kept for the same host, refused with what they lack, and used by syncs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, run_job, run_sync, titles
+from tests.servers import ssh
+from tests.servers.git import git
+
+URL = "ssh://git@git.example/team.git"
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> str:
+    ssh.make_key(tmp_path / "deploy")
+    return (tmp_path / "deploy").read_text()
+
+
+def body(url: str = URL, create: str | None = None, **block: Any) -> dict[str, Any]:
+    sync = {"enabled": True, "target": "folder"}
+    spec = {"title": "Team", "type": "git", "workflows": ["write"], "sync": sync, "git": {"url": url, "branch": "main", **block}}
+    return {"metadata": {"name": "team"}, "spec": spec} | ({"secure": {"sshKey": {"create": create}}} if create else {})
+
+
+async def refused(api: Api, method: str, path: str, sent: dict[str, Any]) -> list[tuple[str, str]]:
+    status, found = await api(method, path, sent)
+    assert status == 422, found
+    return [(cause["field"], cause["message"]) for cause in found["details"]["causes"]]
+
+
+async def test_a_key_is_stored_sealed(api: Api, key: str) -> None:
+    """A key is in no response, and in rows only sealed; its name keeps it."""
+    status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body(create=key))
+    assert status == 201, created
+    assert (created["spec"]["git"]["url"], list(created["secure"]["sshKey"])) == ("ssh://git@git.example/team", ["name"])
+    secret_line = key.splitlines()[2]
+    async with api.database.connection() as connection:
+        for table in ("resource", "resource_history", "change", "audit_event"):
+            rows = await connection.fetch(f"select t::text as row from {table} t")
+            assert not [row for row in rows if secret_line in row["row"]], table
+    assert await api("PUT", f"{REPOSITORIES}/team", created) == (200, created)
+    _, found = await api("PUT", f"{REPOSITORIES}/team", body(create=key.replace("\n", "\r\n")))
+    assert found["secure"] == created["secure"]
+    _, found = await api("PUT", f"{REPOSITORIES}/team", body("git@git.example:team"))
+    assert found["secure"] == created["secure"]
+
+
+async def test_a_key_does_not_follow_to_another_host(api: Api, key: str) -> None:
+    """A changed host, port, user or scheme does not get the key: an SSH address then needs it again."""
+    await api("POST", REPOSITORIES, body(create=key))
+    for url in ("ssh://git@elsewhere.example/team", "ssh://git@git.example:2222/team", "ssh://root@git.example/team"):
+        ((field, message),) = await refused(api, "PUT", f"{REPOSITORIES}/team", body(url))
+        assert (field, "secure.sshKey.create" in message) == ("secure.sshKey", True)
+    _, found = await api("PUT", f"{REPOSITORIES}/team", body("https://git.example/team"))
+    assert ("secure" in found, "encryptedSshKey" in found["spec"]["git"]) == (False, False)
+
+
+async def test_a_faulty_key_is_refused(api: Api, tmp_path: Path, key: str) -> None:
+    """A key with a passphrase, a forged one, and a secret for the wrong kind of address are refused with their field."""
+    ssh.make_key(tmp_path / "locked", passphrase="a passphrase")
+    ((field, message),) = await refused(api, "POST", REPOSITORIES, body(create=(tmp_path / "locked").read_text()))
+    assert (field, "has a passphrase" in message) == ("secure.sshKey.create", True)
+    ((field, _),) = await refused(api, "POST", REPOSITORIES, body(encryptedSshKey="Zm9yZ2Vk"))
+    assert field == "spec.git.encryptedSshKey"
+    ((field, message),) = await refused(api, "POST", REPOSITORIES, body("https://git.example/team", key))
+    assert (field, "only an SSH address" in message) == ("secure.sshKey.create", True)
+    ((field, message),) = await refused(api, "POST", REPOSITORIES, body() | {"secure": {"token": {"create": "a-token"}}})
+    assert (field, "an SSH address has no token" in message) == ("secure.token.create", True)
+    assert key.splitlines()[2] not in message
+
+
+async def test_a_repository_is_synced_over_ssh(git_api: Api, tmp_path: Path) -> None:
+    """A sync stores the files, a changed host key makes the repository unhealthy, and the new known host makes it healthy."""
+    async with ssh.serving(tmp_path / "ssh") as server:
+        work = server.make("team.git")
+        work.commit({"a.json": dashboard("a", "A")})
+        sent = body(server.url("team"), server.key, knownHosts=server.known_hosts)
+        status, created = await git_api("POST", REPOSITORIES, sent)
+        assert status == 201, created
+        assert (await run_sync(git_api))["state"] == "success"
+        assert await titles(git_api) == {"a": "A"}
+        assert (await git_api("DELETE", f"{DASHBOARDS}/a"))[0] == 200
+        assert "a.json" not in server_files(server)
+        review = await run_job(git_api, {"action": "pr", "pr": {"pr": 1}})
+        assert (review["state"], "give the repository an https address" in str(review["errors"])) == ("error", True)
+        fingerprint = await server.change_host_key()
+        status, tested = await git_api("POST", f"{REPOSITORIES}/team/test", {})
+        assert (status, tested["success"]) == (400, False), tested
+        assert fingerprint in json.dumps(tested)
+        assert [error["field"] for error in tested["errors"]] == ["spec.git.knownHosts"]
+        renewed = body(server.url("team"), None, knownHosts=server.known_hosts)
+        assert (await git_api("PUT", f"{REPOSITORIES}/team", renewed))[0] == 200
+        status, tested = await git_api("POST", f"{REPOSITORIES}/team/test", {})
+        assert (status, tested["success"]) == (200, True), tested
+
+
+def server_files(server: ssh.SshServer) -> str:
+    return git(server.folder / "repositories" / "team.git", "ls-tree", "-r", "--name-only", "main")

@@ -1,0 +1,77 @@
+"""Signing keys and required signatures of repositories, from the request to the sync."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, run_sync, sync_status, titles
+from tests.servers.git import GitServer
+from tests.servers.ssh import make_key
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    for name in ("deploy", "signing"):
+        make_key(tmp_path / name)
+    return tmp_path
+
+
+def body(url: str, workflows: tuple[str, ...] = ("write",), key: str | None = None, **block: Any) -> dict[str, Any]:
+    sync = {"enabled": True, "target": "folder"}
+    spec = {"title": "Team", "type": "git", "workflows": list(workflows), "sync": sync, "git": {"url": url, "branch": "main", **block}}
+    return {"metadata": {"name": "team"}, "spec": spec} | ({"secure": {"signingKey": {"create": key}}} if key else {})
+
+
+def required(keys: Path) -> dict[str, Any]:
+    return {"verify": "require", "allowedSigners": f"server@example.org {(keys / 'signing.pub').read_text()}"}
+
+
+async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path) -> None:
+    """The key is returned as a name only, and is kept for another host, where it is not used."""
+    key = (keys / "signing").read_text()
+    status, created = await api(
+        "POST", f"{REPOSITORIES}?fieldValidation=Strict", body("https://git.example/team", key=key, **required(keys))
+    )
+    assert (status, list(created["secure"]["signingKey"])) == (201, ["name"]), created
+    _, found = await api("PUT", f"{REPOSITORIES}/team", body("https://elsewhere.example/team", **required(keys)))
+    assert found["secure"] == created["secure"]
+    async with api.database.connection() as connection:
+        rows = await connection.fetch("select t::text as row from resource_history t")
+    assert not [row for row in rows if key.splitlines()[2] in row["row"]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"workflows": ("write",)}, "secure.signingKey"),
+        ({"allowedSigners": ""}, "spec.git.allowedSigners"),
+        ({"allowedSigners": "# nothing\n"}, "spec.git.allowedSigners"),
+        ({"allowedSigners": "anna@example.org ssh-ed25519 AAAA"}, "spec.git.allowedSigners"),
+        ({"allowedSigners": "x" * 70_000}, "spec.git.allowedSigners"),
+        ({"key": "no key"}, "secure.signingKey.create"),
+        ({"encryptedSigningKey": "Zm9yZ2Vk"}, "spec.git.encryptedSigningKey"),
+        ({"verify": "sometimes"}, "spec.git.verify"),
+    ],
+)
+async def test_a_fault_is_named(api: Api, keys: Path, changes: dict[str, Any], field: str) -> None:
+    """Rules that no commit could meet, and keys that cannot sign, are refused when they are written."""
+    sent = body("https://git.example/team", **{"workflows": (), **required(keys), **changes})
+    status, found = await api("POST", REPOSITORIES, sent)
+    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [field])
+
+
+async def test_an_unsigned_commit_is_not_stored(git_api: Api, git_server: GitServer, keys: Path) -> None:
+    """The sync ends in an error with the commit, and the objects remain."""
+    work = git_server.make("team.git")
+    first = work.commit({"a.json": dashboard("a", "A")})
+    sent = body(git_server.url("team.git"))
+    assert (await git_api("POST", REPOSITORIES, sent))[0] == 201
+    assert (await run_sync(git_api))["state"] == "success"
+    unsigned = work.commit({"a.json": dashboard("a", "Changed"), "b.json": dashboard("b", "B")})
+    strict = body(git_server.url("team.git"), key=(keys / "signing").read_text(), **required(keys))
+    assert (await git_api("PUT", f"{REPOSITORIES}/team", strict))[0] == 200
+    status = await run_sync(git_api)
+    assert status["state"] == "error"
+    assert [error for error in status["errors"] if f"commit {unsigned} is not accepted: it has no signature" in error], status
+    assert (await titles(git_api), (await sync_status(git_api))["lastRef"]) == ({"a": "A"}, first)

@@ -1,0 +1,147 @@
+"""Hosts that stop in the middle of a pack, send packs that unpack to any size, or have any number of branches."""
+
+import hashlib
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from tests.integration.git.conftest import Ask
+from tests.integration.git.test_ssh import remote as ssh_remote
+from tests.servers import ssh
+from tests.servers.git import Fault, GitServer, git
+
+from dashwright.common.errors import Invalid, SourceFailed, TooLarge
+from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+
+HUGE = 512 * 1024 * 1024
+
+
+def truncated(server: GitServer, share: float) -> Fault:
+    """Return a fault that sends a share of each pack and then closes the connection, with or without a final chunk."""
+
+    async def handle(request: web.Request) -> web.StreamResponse | None:
+        if not request.path.endswith("upload-pack"):
+            return None
+        complete = await server.run_backend(request)
+        body = complete.body if isinstance(complete, web.Response) and isinstance(complete.body, bytes) else b""
+        if b"PACK" not in body:
+            return complete
+        return web.Response(body=body[: int(len(body) * share)], headers={"Content-Type": complete.headers["Content-Type"]})
+
+    return handle
+
+
+def make_large(server: GitServer) -> tuple[str, str]:
+    """Return two commits with files of 40 KB that do not compress."""
+    work = server.make("r.git")
+    bodies = [hashlib.shake_256(str(number).encode()).digest(40_000) for number in range(2)]
+    first, second = [work.commit({f"{number}.json": body}) for number, body in enumerate(bodies)]
+    return first, second
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
+async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask, share: float) -> None:
+    """The commits fetched before are kept, so that the next fetch does not repeat them."""
+    work = server.make("r.git")
+    first = work.commit({"0.json": hashlib.shake_256(b"0").digest(40_000)})
+    fetched = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert fetched is not None
+    second = work.commit({"1.json": hashlib.shake_256(b"1").digest(40_000)})
+    server.fault = truncated(server, share)
+    with pytest.raises(SourceFailed, match="closed the connection"):
+        await mirrors.fetch("uid", ask("r.git"), "main")
+    assert git(fetched.mirror_path, "cat-file", "-t", first) == "commit"
+    assert list((fetched.mirror_path / "objects" / "pack").glob("tmp_*")) == []
+    server.fault = None
+    again = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert again is not None
+    assert again.sha == second
+
+
+async def test_a_first_fetch_that_breaks_off(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """A truncated first pack leaves no mirror with parts of it."""
+    _, second = make_large(server)
+    server.fault = truncated(server, 0.5)
+    with pytest.raises(SourceFailed, match="closed the connection"):
+        await mirrors.fetch("uid", ask("r.git"), "main")
+    server.fault = None
+    fetched = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert fetched is not None
+    assert fetched.sha == second
+
+
+@pytest.fixture
+async def ssh_server(tmp_path: Path) -> AsyncIterator[ssh.SshServer]:
+    async with ssh.serving(tmp_path / "ssh") as serving:
+        yield serving
+
+
+async def test_a_server_that_dies_during_a_transfer(ssh_server: ssh.SshServer, mirrors: Mirrors) -> None:
+    """The program of the server ends with an incomplete pack; the next fetch succeeds."""
+    sha = ssh_server.make("team.git").commit({"a.json": hashlib.shake_256(b"0").digest(400_000)})
+    repository = ssh_server.folder / "repositories" / "team.git"
+    lost = max((repository / "objects").glob("[0-9a-f][0-9a-f]/*"), key=lambda path: path.stat().st_size)
+    content = lost.read_bytes()
+    lost.chmod(0o600)
+    lost.write_bytes(content[: len(content) // 2])
+    with pytest.raises(SourceFailed):
+        await mirrors.fetch("uid", ssh_remote(ssh_server), "main")
+    lost.write_bytes(content)
+    fetched = await mirrors.fetch("uid", ssh_remote(ssh_server), "main")
+    assert fetched is not None
+    assert fetched.sha == sha
+
+
+async def test_a_file_that_unpacks_to_any_size_is_not_loaded(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """A small pack with a huge file is fetched without unpacking it to memory or disk, and the file is refused by its size."""
+    work = server.make("r.git")
+    work.commit({"a.json": "{}"})
+    repository = server.root / "r.git"
+    blob = add_huge_blob(repository)
+    tree = git(repository, "mktree", lines=f"100644 blob {blob}\thuge.json\n")
+    commit = git(repository, "commit-tree", tree, "-m", "huge")
+    git(repository, "update-ref", "refs/heads/main", commit)
+    fetched = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert fetched is not None
+    assert sum(path.stat().st_size for path in fetched.mirror_path.rglob("*") if path.is_file()) < HUGE / 100
+    with pytest.raises((Invalid, TooLarge), match="536870912"):
+        GitCheckout(fetched).open_reader()("huge.json")
+
+
+def add_huge_blob(repository: Path) -> str:
+    """Write a blob of zeros into the objects of a repository and return its hash."""
+    chunk, count = bytes(1 << 20), HUGE >> 20
+    digest, compressor = hashlib.sha1(f"blob {HUGE}\0".encode(), usedforsecurity=False), zlib.compressobj(1)
+    packed = [compressor.compress(f"blob {HUGE}\0".encode())]
+    for _ in range(count):
+        digest.update(chunk)
+        packed.append(compressor.compress(chunk))
+    packed.append(compressor.flush())
+    sha = digest.hexdigest()
+    directory = repository / "objects" / sha[:2]
+    directory.mkdir(exist_ok=True)
+    (directory / sha[2:]).write_bytes(b"".join(packed))
+    return sha
+
+
+@pytest.mark.parametrize("version", [0, 2])
+async def test_a_host_with_many_branches(server: GitServer, mirrors: Mirrors, ask: Ask, version: int) -> None:
+    """One branch of 10,001 is fetched alone; lists and errors have a limit."""
+    server.newest_protocol = version
+    work = server.make("r.git")
+    sha = work.commit({"a.json": "{}"})
+    lines = "".join(f"create refs/heads/b/{number:05} {sha}\n" for number in range(10_000))
+    git(server.root / "r.git", "update-ref", "--stdin", lines=lines)
+    git(server.root / "r.git", "pack-refs", "--all")
+    remote = ask("r.git")
+    fetched = await mirrors.fetch("uid", remote, "b/09999")
+    assert fetched is not None
+    assert fetched.sha == sha
+    assert len(git(fetched.mirror_path, "for-each-ref").splitlines()) == 1
+    assert len(await remote.branches(mirrors.ensure_root())) == 10_000
+    error = await remote.missing_branch_error("none", mirrors.ensure_root())
+    assert error is not None
+    assert len(error.message) < 200

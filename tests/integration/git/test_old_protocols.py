@@ -1,0 +1,143 @@
+"""Hosts that speak only the versions 0 and 1 of git's protocol, without the abilities that version 2 always has."""
+
+from datetime import UTC, datetime
+
+import pytest
+from aiohttp import web
+from tests.integration.git.conftest import Ask
+from tests.servers.git import Fault, GitServer, git
+
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.jobs_worker.adapters.git.commits import BranchChange, commit
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity
+
+EVE = GitIdentity("Eve", "eve@example.org")
+
+
+@pytest.fixture(params=[0, 1, 2], ids=["v0", "v1", "v2"])
+def versions(request: pytest.FixtureRequest, server: GitServer) -> int:
+    """Let the server speak a version, with filters and requests of arbitrary commits disabled."""
+    server.newest_protocol = request.param
+    version: int = request.param
+    return version
+
+
+def without(capability: str, server: GitServer) -> Fault:
+    """Return a fault that removes a capability from the server's list of references."""
+
+    async def handle(request: web.Request) -> web.StreamResponse | None:
+        if not request.path.endswith("/info/refs"):
+            return None
+        response = await server.run_backend(request)
+        body = bytes(response.body) if isinstance(response, web.Response) and isinstance(response.body, bytes) else b""
+        lines, rest = [], body
+        while rest:
+            length = int(rest[:4], 16) or 4
+            lines.append(_without(rest[4:length], capability.encode()) if int(rest[:4], 16) else b"0000")
+            rest = rest[length:]
+        return web.Response(body=b"".join(lines), headers={"Content-Type": response.headers["Content-Type"]})
+
+    return handle
+
+
+def _without(line: bytes, capability: bytes) -> bytes:
+    head, nul, capabilities = line.partition(b"\0")
+    kept = b" ".join(word for word in capabilities.rstrip(b"\n").split(b" ") if not word.startswith(capability))
+    text = head + nul + kept + b"\n" if nul else line
+    return f"{len(text) + 4:04x}".encode() + text
+
+
+async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirrors, ask: Ask, versions: int) -> None:
+    """Fetches, pushes and lists work in every version."""
+    work = server.make("r.git")
+    work.commit({"a.json": "1"})
+    second = work.commit({"a.json": "2"})
+    remote = ask("r.git")
+    for branch in ("", "main"):
+        fetched = await mirrors.fetch("uid", remote, branch)
+        assert fetched is not None
+        assert fetched.sha == second
+    pushed = await commit(
+        mirrors, "uid", remote, BranchChange("", "", second, [CommitDraft([Edit("b.json", b"3", None)], EVE, "third", None)])
+    )
+    assert await remote.branches(mirrors.ensure_root()) == {"main": pushed.sha}
+    with pytest.raises(NotFound, match=r"branch not found: 'none'; there is 'main'"):
+        await mirrors.fetch("uid", remote, "none")
+    assert await mirrors.fetch("uid", remote, "main") == pushed
+
+
+async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mirrors, ask: Ask, versions: int) -> None:
+    """A rollback with a new mirror finds its commit on the branches of a host that sends no single commits."""
+    work = server.make("r.git")
+    first = work.commit({"a.json": "1"})
+    work.commit({"a.json": "2"})
+    side = work.commit({"a.json": "3"}, branch="side/x")
+    for sha in (first, side):
+        fetched = await mirrors.fetch_synced(f"uid {sha}", ask("r.git"), sha)
+        assert fetched.sha == sha
+        references = git(fetched.mirror_path, "for-each-ref", "--format=%(refname)").splitlines()
+        assert references == [f"refs/dashwright/synced/{sha}"]
+        assert await fetched.descends_from(first)
+
+
+async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors: Mirrors, ask: Ask, versions: int) -> None:
+    """A host that has rewritten its branch and forgotten the old commit is named in the error."""
+    work = server.make("r.git")
+    gone = work.commit({"a.json": "1"})
+    (work.folder / "a.json").write_text("2")
+    work.push(amend=True)
+    git(server.root / "r.git", "reflog", "expire", "--expire=all", "--all")
+    git(server.root / "r.git", "gc", "--quiet", "--prune=now")
+    with pytest.raises(NotFound, match=f"commit {gone} was synced before"):
+        await mirrors.fetch_synced("uid", ask("r.git"), gone)
+
+
+@pytest.mark.parametrize("branch", ["", "main"])
+async def test_the_first_commit_of_a_repository(server: GitServer, mirrors: Mirrors, ask: Ask, versions: int, branch: str) -> None:
+    """Version 2 reveals the branch of an empty repository; with older ones it must be named, because a guess could be wrong."""
+    server.make("r.git")
+    git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/main")
+    remote = ask("r.git")
+    assert await mirrors.fetch("uid", remote, branch) is None
+    change = BranchChange(branch, "", "", [CommitDraft([Edit("a.json", b"1", None)], EVE, "first", datetime.now(UTC))])
+    if versions < 2 and not branch:
+        with pytest.raises(BadRequest, match=r"does not reveal .* name it in spec\.githost\.branch"):
+            await commit(mirrors, "uid", remote, change)
+        return
+    pushed = await commit(mirrors, "uid", remote, change)
+    assert await remote.branches(mirrors.ensure_root()) == {"main": pushed.sha}
+
+
+async def test_the_default_branch_without_its_name(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """A host that sends the commit of HEAD but not its branch has the branch with this commit, if there is only one."""
+    server.newest_protocol = 0
+    server.fault = without("symref=", server)
+    work = server.make("r.git")
+    first = work.commit({"a.json": "1"})
+    remote = ask("r.git")
+    assert await remote.default_branch(mirrors.ensure_root()) == "main"
+    fetched = await mirrors.fetch("uid", remote, "")
+    assert fetched is not None
+    assert fetched.sha == first
+    git(server.root / "r.git", "branch", "copy", "main")
+    with pytest.raises(BadRequest, match=r"does not reveal .*'copy', 'main'.* name it in spec\.githost\.branch"):
+        await remote.default_branch(mirrors.ensure_root())
+
+
+async def test_a_minimal_server(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """A server without the abilities that newer versions added is read and written."""
+    server.newest_protocol = 0
+    for capability in ("ofs-delta", "side-band", "thin-pack", "no-done", "shallow", "deepen"):
+        server.fault = without(capability, server)
+        name = f"{capability}.git"
+        work = server.make(name)
+        work.commit({"a.json": "1"})
+        second = work.commit({"a.json": "2"})
+        fetched = await mirrors.fetch(capability, ask(name), "")
+        assert fetched is not None
+        assert fetched.sha == second
+        third = work.commit({"a.json": "3"})
+        again = await mirrors.fetch(capability, ask(name), "")
+        assert again is not None
+        assert again.sha == third

@@ -1,0 +1,153 @@
+"""Signatures of commits: required ones are verified before anything is stored, and own commits are signed."""
+
+import base64
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.servers.git import GitServer, Work, git
+from tests.servers.ssh import fingerprint, make_key
+
+from dashwright.common.errors import Conflict, SourceFailed
+from dashwright.common.kinds.repository import signing_key_owner
+from dashwright.common.models.provisioning import RepositorySpec
+from dashwright.common.secrets import SecretCipher
+from dashwright.common.settings import load
+from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
+from dashwright.jobs_worker.adapters.git import private_files
+from dashwright.jobs_worker.domain.objects import Edit, GitIdentity, Repository
+
+CIPHER = SecretCipher.from_keys("of tests only")
+EVE = GitIdentity("Eve", "eve@example.org")
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    """Create the keys of two persons and of the server, and return their directory."""
+    directory = tmp_path / "keys"
+    directory.mkdir()
+    for name in ("anna", "mallory", "server"):
+        make_key(directory / name)
+    return directory
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> RepositoryCheckouts:
+    settings = load(data_dir=tmp_path / "data", secret_key="of tests only", allowed_hosts="127.0.0.0/8")
+    return RepositoryCheckouts(settings, CIPHER)
+
+
+def signers(keys: Path, *names: str) -> str:
+    return "".join(f"{name}@example.org {(keys / f'{name}.pub').read_text()}" for name in names)
+
+
+def repository(server: GitServer, allowed: str, key: Path | None = None, *, verify: str | None = "require") -> Repository:
+    sealed = base64.b64encode(CIPHER.encrypt(key.read_text(), signing_key_owner("default", "team"))).decode() if key else None
+    block: dict[str, Any] = {"url": server.url("r.git"), "verify": verify, "allowedSigners": allowed, "encryptedSigningKey": sealed}
+    sync = {"enabled": True, "target": "folder"}
+    spec = {"title": "T", "type": "git", "workflows": ["write"], "sync": sync, "git": block}
+    return Repository("default", "team", "uid", 1, RepositorySpec.model_validate(spec))
+
+
+def commit_signed(work: Work, body: str, key: Path) -> str:
+    """Push a commit that is signed with a key and return its hash."""
+    (work.folder / "a.json").write_text(body)
+    git(work.folder, "add", "--all")
+    git(work.folder, "-c", "gpg.format=ssh", "-c", f"user.signingKey={key}", "commit", "--quiet", "-S", "-m", "signed")
+    git(work.folder, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+    return git(work.folder, "rev-parse", "HEAD")
+
+
+async def refusal(call: Callable[[], Awaitable[object]]) -> str:
+    with pytest.raises(Conflict) as raised:
+        await call()
+    return raised.value.message
+
+
+async def test_only_signed_commits_are_opened(server: GitServer, opened: RepositoryCheckouts, keys: Path) -> None:
+    """The error names the commit and the reason; without ``verify`` every commit is opened."""
+    work = server.make("r.git")
+    allowed = signers(keys, "anna")
+    unsigned = work.commit({"a.json": "1"})
+    message = await refusal(lambda: opened.open(repository(server, allowed)))
+    assert f"commit {unsigned} is not accepted: it has no signature" in message
+    assert await opened.open(repository(server, allowed, verify=None)) is not None
+    signed = commit_signed(work, "2", keys / "anna")
+    checkout = await opened.open(repository(server, allowed))
+    assert checkout is not None
+    assert (checkout.commit, checkout.open_reader()("a.json").body) == (signed, b"2")
+    other = commit_signed(work, "3", keys / "mallory")
+    message = await refusal(lambda: opened.open(repository(server, allowed)))
+    assert f"commit {other} is not accepted: allowedSigners does not list its key {fingerprint(keys / 'mallory.pub')}" in message
+    assert await opened.open(repository(server, allowed + signers(keys, "mallory"))) is not None
+
+
+async def test_a_rollback_needs_a_signature(server: GitServer, opened: RepositoryCheckouts, keys: Path) -> None:
+    """An earlier commit that was synced without verification is not restored."""
+    work = server.make("r.git")
+    unsigned = work.commit({"a.json": "1"})
+    signed = commit_signed(work, "2", keys / "anna")
+    verified = repository(server, signers(keys, "anna"))
+    assert (await opened.at_synced(verified, signed)).commit == signed
+    assert "it has no signature" in await refusal(lambda: opened.at_synced(verified, unsigned))
+
+
+@pytest.mark.parametrize("harm", ["content", "signature", "kind"])
+async def test_a_forged_signature_is_refused(server: GitServer, opened: RepositoryCheckouts, keys: Path, harm: str) -> None:
+    """A signature of other content, a damaged one and one of another program are not valid."""
+    work = server.make("r.git")
+    commit_signed(work, "2", keys / "anna")
+    raw = git(work.folder, "cat-file", "commit", "HEAD") + "\n"
+    forged = {
+        "content": raw.replace("\nsigned", "\nforged"),
+        "signature": raw.replace("\n U", "\n V", 1),
+        "kind": raw.replace("SSH SIGNATURE", "PGP SIGNATURE"),
+    }[harm]
+    assert forged != raw
+    sha = git(work.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=forged)
+    git(work.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
+    message = await refusal(lambda: opened.open(repository(server, signers(keys, "anna"))))
+    assert f"commit {sha} is not accepted: its signature is not" in message
+
+
+async def test_own_commits_are_signed(
+    server: GitServer, opened: RepositoryCheckouts, keys: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A commit is signed with the key of the repository, which git itself verifies, and no file with the key is left."""
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(private_files, "_MEMORY_DIRECTORY", memory)
+    server.make("r.git")
+    own = repository(server, signers(keys, "server"), keys / "server")
+    first = await opened.commit(own, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
+    second = await opened.commit(own, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
+    (tmp_path / "signers").write_text(signers(keys, "server"))
+    for commit in (first.commit, second.commit):
+        git(server.root / "r.git", "-c", f"gpg.ssh.allowedSignersFile={tmp_path / 'signers'}", "verify-commit", commit)
+    assert git(server.root / "r.git", "log", "-1", "--format=%an %cn %s", first.commit) == "Eve Dashwright first: ä"
+    checkout = await opened.open(own)
+    assert checkout is not None
+    assert checkout.commit == second.commit
+    assert list(memory.iterdir()) == []
+
+
+@pytest.mark.parametrize("ref", ["", "side"])
+async def test_an_unsigned_base_gets_no_signed_commit(server: GitServer, opened: RepositoryCheckouts, keys: Path, ref: str) -> None:
+    """A signed commit on top of an unsigned one would make its files acceptable, so it is refused and nothing is pushed."""
+    work = server.make("r.git")
+    commit_signed(work, "1", keys / "anna")
+    unsigned = work.commit({"evil.json": "1"}, branch=ref or "main")
+    own = repository(server, signers(keys, "anna", "server"), keys / "server")
+    message = await refusal(lambda: opened.commit(own, unsigned, ref, [Edit("b.json", b"2", None)], EVE, "second"))
+    assert f"commit {unsigned} is not accepted" in message
+    assert git(server.root / "r.git", "rev-parse", ref or "main") == unsigned
+
+
+async def test_a_missing_program_is_reported(
+    server: GitServer, opened: RepositoryCheckouts, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_signed(server.make("r.git"), "1", keys / "anna")
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(SourceFailed, match="install openssh-client where the jobs worker runs"):
+        await opened.open(repository(server, signers(keys, "anna")))

@@ -1,0 +1,212 @@
+"""Repositories with an SSH address: read and written with a deploy key, from servers whose host key is known."""
+
+import asyncio
+import os
+import stat
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.servers import ssh
+from tests.servers.ssh import SshServer
+
+from dashwright.common.allowed_hosts import LOOPBACK, Address, AllowedHosts
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed
+from dashwright.common.host_resolver import HostResolver
+from dashwright.jobs_worker.adapters.git import private_files
+from dashwright.jobs_worker.adapters.git.commits import BranchChange, commit
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+from dashwright.jobs_worker.adapters.git.remote import Remote
+from dashwright.jobs_worker.adapters.git.ssh import SshAccess
+from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity
+
+EVE = GitIdentity("Eve", "eve@example.org")
+
+
+@pytest.fixture(params=[True, False], ids=["v2", "v0"])
+async def ssh_server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SshServer]:
+    async with ssh.serving(tmp_path / "ssh", accepts_protocol_2=request.param) as serving:
+        yield serving
+
+
+def remote(server: SshServer, name: str = "team.git", *, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
+    resolver = HostResolver(AllowedHosts.parse(allowed), "the repository's")
+    return Remote(server.url(name), "", resolver, 20, ssh=SshAccess(server.key, server.known_hosts))
+
+
+def change(base: str, branch: str = "", name: str = "b.json") -> BranchChange:
+    return BranchChange("main", branch, base, [CommitDraft([Edit(name, b"2", None)], EVE, "second", None)])
+
+
+async def refusal(asked: Remote, mirrors: Mirrors) -> DashwrightError:
+    with pytest.raises(DashwrightError) as raised:
+        await asked.head("main", mirrors.ensure_root())
+    return raised.value
+
+
+async def test_a_repository_is_read_and_written(ssh_server: SshServer, mirrors: Mirrors) -> None:
+    """A commit is fetched, and another one pushed, over both versions of git's protocol."""
+    first = ssh_server.make("team.git").commit({"a.json": "1"})
+    asked = remote(ssh_server)
+    fetched = await mirrors.fetch("uid", asked, "")
+    assert fetched is not None
+    assert fetched.sha == first
+    pushed = await commit(mirrors, "uid", asked, change(first))
+    assert await asked.head("main", mirrors.ensure_root()) == pushed.sha
+    await commit(mirrors, "uid", asked, change(pushed.sha, "side", "c.json"))
+    assert sorted(await asked.branches(mirrors.ensure_root())) == ["main", "side"]
+    assert await asked.default_branch(mirrors.ensure_root()) == "main"
+
+
+async def test_the_scp_form_is_the_same_server(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``user@host:path`` has the port 22, so the options of ssh are examined: the checked address and the name of the host key."""
+    program = tmp_path / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{tmp_path}/arguments'\nenv > '{tmp_path}/environment'\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
+    asked = Remote("git@LOCALHOST:team/boards", "", resolver, 20, ssh=SshAccess("a-secret-key", ""))
+    await refusal(asked, mirrors)
+    arguments = (tmp_path / "arguments").read_text().splitlines()
+    assert {"-F", "/dev/null", "StrictHostKeyChecking=yes", "BatchMode=yes", "ForwardAgent=no", "IdentityAgent=none"} <= set(arguments)
+    assert {"HostKeyAlias=localhost", "git@LOCALHOST"} <= set(arguments)
+    assert {"HostName=127.0.0.1", "HostName=::1"} & set(arguments)
+    assert "git-upload-pack 'team/boards'" in arguments
+    assert "a-secret-key" not in "".join(arguments) + (tmp_path / "environment").read_text()
+
+
+async def test_a_changed_host_key_is_refused(ssh_server: SshServer, mirrors: Mirrors) -> None:
+    """The error names the host, its new fingerprint and the setting; no key was offered to the impostor."""
+    ssh_server.make("team.git").commit({"a.json": "1"})
+    asked = remote(ssh_server)
+    assert await asked.head("main", mirrors.ensure_root())
+    fingerprint = await ssh_server.change_host_key()
+    accepted = ssh_server.log().count("Accepted publickey")
+    error = await refusal(asked, mirrors)
+    assert isinstance(error, BadRequest)
+    assert f"[127.0.0.1]:{ssh_server.port} is not the known one: its fingerprint is now {fingerprint}" in error.message
+    assert [cause.field for cause in error.causes] == ["spec.githost.knownHosts"]
+    assert ssh_server.log().count("Accepted publickey") == accepted
+    renewed = remote(ssh_server)
+    assert await renewed.head("main", mirrors.ensure_root())
+
+
+async def test_an_unknown_host_is_refused(ssh_server: SshServer, mirrors: Mirrors, tmp_path: Path) -> None:
+    """A host key that neither the repository nor the installation knows is refused; either of them is enough."""
+    ssh_server.make("team.git").commit({"a.json": "1"})
+    asked = replace(remote(ssh_server), ssh=SshAccess(ssh_server.key))
+    error = await refusal(asked, mirrors)
+    assert error.message.startswith(f"no ED25519 host key is known for [127.0.0.1]:{ssh_server.port}: add the line")
+    shared = tmp_path / "all hosts"
+    shared.write_text(ssh_server.known_hosts)
+    assert await replace(asked, ssh=SshAccess(ssh_server.key, "", shared)).head("main", mirrors.ensure_root())
+    missing = replace(asked, ssh=SshAccess(ssh_server.key, "", tmp_path / "none"))
+    assert "DASHWRIGHT_SSH_KNOWN_HOSTS cannot be read" in (await refusal(missing, mirrors)).message
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
+async def test_another_key_is_refused(tmp_path: Path, mirrors: Mirrors, kind: str) -> None:
+    """A key that the host does not know is a fault of ``secure.sshKey``, and the key is not in the message."""
+    async with ssh.serving(tmp_path / "ssh") as server:
+        server.make("team.git").commit({"a.json": "1"})
+        ssh.make_key(tmp_path / "other", kind)
+        asked = replace(remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
+        error = await refusal(asked, mirrors)
+        assert isinstance(error, Forbidden)
+        assert error.message.startswith("the git host refuses the deploy key")
+        assert [cause.field for cause in error.causes] == ["secure.sshKey"]
+        (server.folder / "key.pub").write_text((tmp_path / "other.pub").read_text())
+        assert await asked.head("main", mirrors.ensure_root())
+
+
+async def test_a_missing_repository_is_named(ssh_server: SshServer, mirrors: Mirrors) -> None:
+    """A wrong path is not found, and one with ``.git`` at its end is found without it."""
+    assert isinstance(await refusal(remote(ssh_server, "none"), mirrors), NotFound)
+    newest = ssh_server.make("team.git").commit({"a.json": "1"})
+    assert await remote(ssh_server, "team").head("main", mirrors.ensure_root()) == newest
+
+
+async def test_a_forbidden_host_is_not_contacted(mirrors: Mirrors) -> None:
+    """Private addresses need ``ALLOWED_HOSTS``, as with https."""
+    connections: list[asyncio.StreamWriter] = []
+    listener = await asyncio.start_server(lambda _, writer: connections.append(writer), "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    asked = Remote(f"ssh://git@127.0.0.1:{port}/team", "", HostResolver(AllowedHosts.parse(()), "the repository's"), 20)
+    assert "127.0.0.1, which is not public" in (await refusal(asked, mirrors)).message
+    assert connections == []
+    listener.close()
+
+
+async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While ssh runs only its user can read the key; afterwards there is none, even after an interruption."""
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    monkeypatch.setattr(private_files, "_MEMORY_DIRECTORY", folder)
+    old = folder / "dashwright-ssh-old"
+    old.mkdir()
+    os.utime(old, (0, 0))
+
+    called = asyncio.Event()
+
+    async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        called.set()
+        await asyncio.sleep(3600)
+        writer.close()
+
+    silent = await asyncio.start_server(accept, "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
+    asked = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("a-secret-key\n", ""))
+    task = asyncio.create_task(asked.head("main", mirrors.ensure_root()))
+    await called.wait()
+    (directory,) = folder.iterdir()
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
+    assert (directory / "key").read_text() == "a-secret-key\n"
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert list(folder.iterdir()) == []
+    silent.close()
+
+
+async def test_a_server_that_is_none_is_reported(mirrors: Mirrors) -> None:
+    """A port without a server, and one that closes the connection, are faults of the host."""
+
+    async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    closing = await asyncio.start_server(close, "127.0.0.1", 0)
+    port = closing.sockets[0].getsockname()[1]
+    resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
+    asked = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("key\n", ""))
+    assert "closed the connection before it identified itself" in (await refusal(asked, mirrors)).message
+    closing.close()
+    await closing.wait_closed()
+    error = await refusal(asked, mirrors)
+    assert isinstance(error, SourceFailed)
+    assert "the git host cannot be reached" in error.message
+
+
+class _TwoAddresses(HostResolver):
+    """A resolver of a host with a second address at which nothing listens; it is returned first."""
+
+    async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[Address]:
+        (address,) = await super().resolve(host, port, encrypted=encrypted)
+        return [address + 1, address]
+
+
+async def test_the_next_address_is_tried(ssh_server: SshServer, mirrors: Mirrors) -> None:
+    """A host remains reachable by its other address if one cannot be reached."""
+    newest = ssh_server.make("team.git").commit({"a.json": "1"})
+    resolver = _TwoAddresses(AllowedHosts.parse(LOOPBACK), "the repository's")
+    assert await replace(remote(ssh_server), resolver=resolver).head("main", mirrors.ensure_root()) == newest
+
+
+async def test_a_missing_ssh_is_reported(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the package to install where the worker runs."""
+    async with ssh.serving(tmp_path / "ssh") as server:
+        monkeypatch.setattr("shutil.which", lambda _: None)
+        assert "install openssh-client where the jobs worker runs" in (await refusal(remote(server), mirrors)).message
