@@ -37,6 +37,11 @@ CHANGES_NOTHING: Final = frozenset(
     }
 )
 
+# Forwarded to data sources: tests/contract/api/test_data_source_proxy.py has the events.
+FORWARDED: Final = frozenset(
+    f"POST /api/datasources/{path}/{{path:rest}}" for path in ("proxy/uid/{uid}", "proxy/{id}", "uid/{uid}/resources", "{id}/resources")
+)
+
 # All of these requests are refused in the same way: alerting is not part of this product.
 REFUSES_ALL: Final = frozenset(
     f"{method} /api/{root}/{{path:rest}}"
@@ -508,7 +513,7 @@ ASKS: Final[Mapping[str, Ask]] = {
 def changing(routes: list[Route]) -> dict[str, Route]:
     """Return the routes that change something, by method and path."""
     table = {f"{route.method} {route.path}": route for route in in_preferred_versions(routes) if route.method not in READING}
-    return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | REFUSES_ALL | SIGNED}
+    return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | REFUSES_ALL | FORWARDED | SIGNED}
 
 
 async def events_of(api: Api, request: str) -> list[tuple[str, str, int]]:
