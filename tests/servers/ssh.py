@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,4 +137,6 @@ async def _listens(port: int) -> bool:
     except OSError:
         return False
     writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
     return True

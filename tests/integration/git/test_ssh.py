@@ -4,6 +4,7 @@ import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,6 +138,7 @@ async def test_a_forbidden_host_is_not_contacted(mirrors: Mirrors) -> None:
     assert "127.0.0.1, which is not public" in (await refusal(asked, mirrors)).message
     assert connections == []
     listener.close()
+    await listener.wait_closed()
 
 
 async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,12 +150,14 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
     old.mkdir()
     os.utime(old, (0, 0))
 
-    called = asyncio.Event()
+    called, closed = asyncio.Event(), asyncio.Event()
 
-    async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         called.set()
-        await asyncio.sleep(3600)
+        with suppress(ConnectionError):
+            await reader.read()
         writer.close()
+        closed.set()
 
     silent = await asyncio.start_server(accept, "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
@@ -169,7 +173,9 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
     with pytest.raises(asyncio.CancelledError):
         await task
     assert list(folder.iterdir()) == []
+    await closed.wait()
     silent.close()
+    await silent.wait_closed()
 
 
 async def test_a_server_that_is_none_is_reported(mirrors: Mirrors) -> None:
@@ -177,6 +183,8 @@ async def test_a_server_that_is_none_is_reported(mirrors: Mirrors) -> None:
 
     async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
     closing = await asyncio.start_server(close, "127.0.0.1", 0)
     port = closing.sockets[0].getsockname()[1]
