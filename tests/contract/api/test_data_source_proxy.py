@@ -75,6 +75,7 @@ class Setup:
         writer.write("\r\n".join([*head, "", ""]).encode())
         response = (await reader.read()).decode()
         writer.close()
+        await writer.wait_closed()
         return int(response.split()[1]), response
 
 
