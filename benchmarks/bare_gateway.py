@@ -3,7 +3,6 @@
 ``python -m benchmarks.bare_gateway DATABASE_URL``; it prints its address when it is ready.
 """
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,6 +13,7 @@ import orjson
 import uvloop
 from aiohttp import web
 
+from benchmarks import bare_server
 from dashwright.common.database import queries
 from dashwright.common.models.quotas import ORG_TARGETS, UNLIMITED
 
@@ -76,12 +76,7 @@ def _application(reads: Reads) -> web.Application:
 
 async def serve(database_url: str) -> None:
     """Serve until the process ends."""
-    runner = web.AppRunner(_application(await Reads.open(database_url)), access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    print(f"http://{host}:{port}", flush=True)
-    await asyncio.Future()
+    await bare_server.serve(_application(await Reads.open(database_url)))
 
 
 if __name__ == "__main__":

@@ -4,12 +4,16 @@
 ready.
 """
 
-import asyncio
 import sys
+from collections.abc import Awaitable, Callable
 
 import aiohttp
 import uvloop
 from aiohttp import web
+
+from benchmarks import bare_server
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _PIECE = bytes(64 * 1024)
 
@@ -25,7 +29,7 @@ async def serve_source(size: int) -> None:
             await response.write(_PIECE[: size - start])
         return response
 
-    await _serve(handle)
+    await bare_server.serve(_application(handle))
 
 
 async def serve_proxy(url: str) -> None:
@@ -41,18 +45,13 @@ async def serve_proxy(url: str) -> None:
                     await response.write(chunk)
                 return response
 
-        await _serve(handle)
+        await bare_server.serve(_application(handle))
 
 
-async def _serve(handle: web.RequestHandler | object) -> None:
+def _application(handle: Handler) -> web.Application:
     application = web.Application()
-    application.router.add_get("/{path:.*}", handle)  # type: ignore[arg-type]
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    print(f"http://{host}:{port}", flush=True)
-    await asyncio.Future()
+    application.router.add_get("/{path:.*}", handle)
+    return application
 
 
 if __name__ == "__main__":

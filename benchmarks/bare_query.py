@@ -12,6 +12,8 @@ import aio_pika
 import uvloop
 from aiohttp import web
 
+from benchmarks import bare_server
+
 QUEUE = "bench.large"
 CHUNK_VALUES = 2**20
 _REPLY_TO = "amq.rabbitmq.reply-to"
@@ -61,13 +63,7 @@ async def serve(amqp_url: str) -> None:
 
     application = web.Application()
     application.router.add_post("/", handle)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    print(f"http://{host}:{port}", flush=True)
-    await asyncio.Future()
+    await bare_server.serve(application)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """E8 and E9 over the wire: a million points through broker and gateway, compared with the same bytes alone, and as Arrow."""
 
-import asyncio
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -10,6 +8,7 @@ from pathlib import Path
 from tests.acceptance.processes import Stack
 
 from benchmarks import points
+from benchmarks.processes import start_module
 from benchmarks.row import Round, Row, in_turns, median_of
 from benchmarks.wire import Wire
 from dashwright.common import media
@@ -24,11 +23,11 @@ async def passed_on(database_url: str, amqp_url: str, folder: Path) -> list[Row]
     async with AsyncExitStack() as opened:
         wire = await _gateway(opened, Stack(database_url, amqp_url, folder))
         async with AsyncExitStack() as worker:
-            await _started(worker, "benchmarks.points", amqp_url)
+            await start_module(worker, "benchmarks.points", amqp_url)
             file.write_bytes(await wire.call(wire.encode("POST", "/api/ds/query", _QUERY), status=200))
-        await _started(opened, "benchmarks.points", amqp_url, str(file))
-        await _started(opened, "benchmarks.bare_query", "worker", amqp_url, str(file))
-        bare = await Wire.open(await _started(opened, "benchmarks.bare_query", "gateway", amqp_url))
+        await start_module(opened, "benchmarks.points", amqp_url, str(file))
+        await start_module(opened, "benchmarks.bare_query", "worker", amqp_url, str(file))
+        bare = await Wire.open(await start_module(opened, "benchmarks.bare_query", "gateway", amqp_url))
         opened.push_async_callback(bare.close)
         product = _calls(wire, wire.encode("POST", "/api/ds/query", _QUERY))
         measured, reference = await in_turns(product, _calls(bare, bare.encode("POST", "/", _QUERY)))
@@ -40,7 +39,7 @@ async def whole(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure E9: the request as Arrow, compared with JSON."""
     async with AsyncExitStack() as opened:
         wire = await _gateway(opened, Stack(database_url, amqp_url, folder))
-        await _started(opened, "benchmarks.points", amqp_url)
+        await start_module(opened, "benchmarks.points", amqp_url)
         as_arrow = wire.encode("POST", "/api/ds/query", _QUERY, accept=media.ARROW)
         measured, reference = await in_turns(_calls(wire, as_arrow), _calls(wire, wire.encode("POST", "/api/ds/query", _QUERY)))
     return [_row("E9", "whole request of 1,000,000 points as Arrow, to JSON", 0.4, measured, reference)]
@@ -53,18 +52,6 @@ async def _gateway(opened: AsyncExitStack, stack: Stack) -> Wire:
     wire = await Wire.open(str((await stack.gateway.event("serving"))["address"]))
     opened.push_async_callback(wire.close)
     return wire
-
-
-async def _started(opened: AsyncExitStack, module: str, *arguments: str) -> str:
-    """Start a process of this package and return the line that it prints when it is ready."""
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE)
-    opened.push_async_callback(process.wait)
-    opened.callback(process.terminate)
-    assert process.stdout is not None
-    line = (await process.stdout.readline()).decode().strip()
-    if not line:
-        raise AssertionError(f"{module} ended before it was ready")
-    return line
 
 
 def _calls(wire: Wire, request: bytes) -> Round:

@@ -48,6 +48,18 @@ async def start(opened: AsyncExitStack, log: Path, *command: str, environment: M
     return process.pid
 
 
+async def start_module(opened: AsyncExitStack, module: str, *arguments: str) -> str:
+    """Start a module as a process that ends with ``opened``. Return the line that it prints when it is ready."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE)
+    opened.push_async_callback(process.wait)
+    opened.callback(process.terminate)
+    assert process.stdout is not None
+    line = (await process.stdout.readline()).decode().strip()
+    if not line:
+        raise AssertionError(f"{module} ended before it was ready")
+    return line
+
+
 async def read_line(log: Path, read: Callable[[str], str]) -> str:
     """Return the first value that ``read`` finds in a line, waiting for it. ``read`` returns an empty string for other lines."""
     async with asyncio.timeout(60):

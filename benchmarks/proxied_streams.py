@@ -1,7 +1,6 @@
 """S7: responses of a data source through the proxy, compared with aiohttp alone, and the memory that the gateway needs for them."""
 
 import asyncio
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -10,7 +9,7 @@ from pathlib import Path
 import orjson
 from tests.acceptance.processes import Stack
 
-from benchmarks.processes import peak_memory, resident_memory
+from benchmarks.processes import peak_memory, resident_memory, start_module
 from benchmarks.row import Round, Row, in_turns, median_of
 from benchmarks.wire import Wire
 
@@ -25,8 +24,8 @@ _PATH = "/api/datasources/proxy/uid/source/api/v1/query?query=up"
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Return the rows of one stream, of many concurrent streams, and of their memory."""
     async with AsyncExitStack() as opened:
-        source = await _started(opened, "source", str(_STREAM_BYTES))
-        bare = await _started(opened, "proxy", source)
+        source = await start_module(opened, "benchmarks.bare_proxy", "source", str(_STREAM_BYTES))
+        bare = await start_module(opened, "benchmarks.bare_proxy", "proxy", source)
         stack = Stack(database_url, amqp_url, folder, ALLOWED_HOSTS="127.0.0.0/8")
         await stack.gateway.start()
         opened.push_async_callback(stack.gateway.stop)
@@ -57,14 +56,3 @@ def _round(address: str, streams: int) -> Round:
         return [seconds]
 
     return play
-
-
-async def _started(opened: AsyncExitStack, *arguments: str) -> str:
-    """Start a process of ``bare_proxy``, and return its address."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.bare_proxy", *arguments, stdout=asyncio.subprocess.PIPE
-    )
-    opened.push_async_callback(process.wait)
-    opened.callback(process.terminate)
-    assert process.stdout is not None
-    return (await process.stdout.readline()).decode().strip()

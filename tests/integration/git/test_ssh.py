@@ -142,7 +142,7 @@ async def test_a_forbidden_host_is_not_contacted(mirrors: Mirrors) -> None:
 
 
 async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While ssh runs only its user can read the key; afterwards there is none, even after an interruption."""
+    """While ssh runs, only its user can read the key. Afterwards the key is removed, even after an interruption."""
     folder = tmp_path / "memory"
     folder.mkdir()
     monkeypatch.setattr(private_files, "_MEMORY_DIRECTORY", folder)

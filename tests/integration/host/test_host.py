@@ -13,7 +13,7 @@ from dashwright.common.host_resolver import HostResolver
 from dashwright.common.secrets import SecretCipher
 from dashwright.jobs_worker.adapters.host.client import HostClient
 from dashwright.jobs_worker.adapters.host.host import RestHost
-from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitState, CommitStatus, FileStatus, HookSpec
+from dashwright.jobs_worker.domain.hosting import CommitState, CommitStatus, HookSpec
 
 HOOK = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_request"}), "a secret")
 
@@ -34,39 +34,6 @@ class Counted:
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
         self.wishes.append(retry_after)
         return TooManyRequests("paused", retry_after=retry_after)
-
-
-async def test_a_pull_request_has_its_branches_and_commits(host_access: HostAccess) -> None:
-    """The branches and commits are those of the host's git at the time of the request."""
-    told = await host_access.host.pull_request(host_access.repository, host_access.number)
-    assert (told.number, told.base, told.head, told.head_commit) == (host_access.number, "main", "change", host_access.head)
-    assert (told.is_open, told.is_merged, told.is_from_fork, told.changed_file_count) == (True, False, False, 4)
-    host_access.server.merge("team/boards", host_access.number)
-    merged = await host_access.host.pull_request(host_access.repository, host_access.number)
-    assert (merged.is_open, merged.is_merged) == (False, True)
-
-
-async def test_changed_files_have_their_type_of_change(host_access: HostAccess) -> None:
-    """A renamed file has its former path."""
-    assert set(await host_access.host.changed_files(host_access.repository, host_access.number)) == {
-        ChangedFile("new.json", FileStatus.ADDED),
-        ChangedFile("kept.json", FileStatus.MODIFIED),
-        ChangedFile("gone.json", FileStatus.REMOVED),
-        ChangedFile("new/moved.json", FileStatus.RENAMED, "old/moved.json"),
-    }
-
-
-async def test_files_are_read_page_by_page_up_to_a_thousand(host_access: HostAccess) -> None:
-    """The host's pages may be shorter than requested."""
-    host_access.server.page = 3
-    assert len(await host_access.host.changed_files(host_access.repository, host_access.number)) == 4
-    host_access.server.page = 100
-    work = host_access.server.make("team/many")
-    work.commit({"one.json": "{}"})
-    work.commit({f"{number:04}.json": "{}" for number in range(1100)}, branch="many")
-    number = host_access.server.open_pull("team/many", "many")
-    many = await host_access.host.changed_files(host_access.at(host_access.server.url("team/many.git")), number)
-    assert [file.path for file in many] == [f"{number:04}.json" for number in range(1000)]
 
 
 async def test_a_comment_is_created_once_and_then_changed(host_access: HostAccess) -> None:

@@ -138,7 +138,7 @@ def test_pull_requests_of_bitbucket(event: str, code: int) -> None:
             proposed(id="7", source={}),
             "members: pullrequest.id, pullrequest.source.branch.name",
         ),
-        (BITBUCKET.deliveries, "repo:push", {"repository": {"full_name": "somebody/else"}}, "repository mismatch"),
+        (BITBUCKET.deliveries, "repo:push", {"repository": {"full_name": "other/repository"}}, "repository mismatch"),
     ],
 )
 def test_malformed_deliveries_are_rejected(deliveries: Deliveries, event: str, payload: Any, message: str) -> None:

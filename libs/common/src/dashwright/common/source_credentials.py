@@ -33,6 +33,14 @@ class SourceCredentials:
     tls: ssl.SSLContext | None = None
     server_name: str = ""  #: The name that the certificate must have; empty for the host of the URL.
 
+    def tls_for(self, url: URL) -> ssl.SSLContext | bool:
+        """Return the TLS context of a request. True, the default of aiohttp, verifies the certificate."""
+        return (self.tls or True) if url.scheme == "https" else True
+
+    def server_name_for(self, url: URL) -> str | None:
+        """Return the name that the certificate of a server must have; None without TLS."""
+        return (self.server_name or url.raw_host) if url.scheme == "https" else None
+
 
 class CredentialsCache:
     """A cache of the credentials of recently used records.
@@ -59,7 +67,7 @@ class CredentialsCache:
 def source_url(record: SourceRecord, path: str) -> URL:
     """Return the URL of ``path`` below the URL of the data source, with its custom parameters.
 
-    ``path`` is decoded, unless ``encoded``. Raises BadRequest if the URL of the data source is invalid.
+    ``path`` is decoded. Raises BadRequest if the URL of the data source is invalid.
     """
     url = _base_url(record)
     custom_parameters = parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)

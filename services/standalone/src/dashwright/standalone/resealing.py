@@ -49,6 +49,8 @@ class _SecretTable:
     owner: Callable[[Mapping[str, Any]], str]
     #: Whether the ciphertext is base64 within JSON text; otherwise it is a column of bytes.
     is_base64: bool = True
+    #: Further parameters of the statement ``select``.
+    parameters: tuple[str, ...] = ()
 
 
 def _repository_token_owner(row: Mapping[str, Any]) -> str:
@@ -63,12 +65,17 @@ def _signing_secret_owner(row: Mapping[str, Any]) -> str:
     return signing_secret_owner(row["namespace"], row["name"])
 
 
+#: The owner of each secret in a repository's specification, by the member with the ciphertext.
+_SECRETS_OF_REPOSITORIES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "encryptedToken": _repository_token_owner,
+    "encryptedSshKey": lambda row: ssh_key_owner(row["namespace"], row["name"]),
+    "encryptedSigningKey": lambda row: signing_key_owner(row["namespace"], row["name"]),
+}
 _SECRET_TABLES: Final = (
     _SecretTable("data sources", _sql.data_sources, _sql.put_data_source, (-1, ""), _data_source_owner, is_base64=False),
-    _SecretTable("repositories", _sql.specs, _sql.put_spec, (_NO_UID, -1), _repository_token_owner),
-    _SecretTable("repositories", _sql.ssh_keys, _sql.put_spec, (_NO_UID, -1), lambda row: ssh_key_owner(row["namespace"], row["name"])),
-    _SecretTable(
-        "repositories", _sql.signing_keys, _sql.put_spec, (_NO_UID, -1), lambda row: signing_key_owner(row["namespace"], row["name"])
+    *(
+        _SecretTable("repositories", _sql.specs, _sql.put_spec, (_NO_UID, -1), owner, parameters=(member,))
+        for member, owner in _SECRETS_OF_REPOSITORIES.items()
     ),
     _SecretTable("webhooks", _sql.statuses, _sql.put_status, (_NO_UID, 0), lambda row: webhook_secret_owner(row["namespace"], row["name"])),
     _SecretTable("webhooks", _sql.hooks, _sql.put_hook, (_NO_UID, 0), _repository_token_owner),
@@ -100,7 +107,7 @@ async def _locked_rows(connection: Connection, table: _SecretTable, last_key: tu
     """Return up to ``batch`` rows after a key. The rows are read again after their namespaces are locked."""
     locked_namespaces: set[str] = set()
     while True:
-        rows: list[Any] = await connection.fetch(table.select, *last_key, batch)
+        rows: list[Any] = await connection.fetch(table.select, *last_key, batch, *table.parameters)
         namespaces_to_lock = {row["namespace"] for row in rows if "namespace" in row} - locked_namespaces
         if not namespaces_to_lock:
             return rows

@@ -11,32 +11,12 @@ for update of s
 update data_source_secret set sealed = $3 where data_source_id = $1 and name = $2
 
 -- name: specs
--- Every generation of repositories with a token: the current one, and earlier ones that can be read.
+-- Every generation of repositories with the secret $4: the current one, and earlier ones that can be read.
 select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text,
-       h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedToken' as sealed
+       h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> $4::text as sealed
 from resource r join resource_history h using (uid)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and (h.uid, h.generation) > ($1::uuid, $2::bigint)
-  and h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedToken' is not null
-order by h.uid, h.generation
-limit $3
-
--- name: ssh_keys
--- Every generation of repositories with a deploy key: the current one, and earlier ones that can be read.
-select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text,
-       h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSshKey' as sealed
-from resource r join resource_history h using (uid)
-where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and (h.uid, h.generation) > ($1::uuid, $2::bigint)
-  and h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSshKey' is not null
-order by h.uid, h.generation
-limit $3
-
--- name: signing_keys
--- Every generation of repositories with a signing key: the current one, and earlier ones that can be read.
-select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text,
-       h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSigningKey' as sealed
-from resource r join resource_history h using (uid)
-where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and (h.uid, h.generation) > ($1::uuid, $2::bigint)
-  and h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> 'encryptedSigningKey' is not null
+  and h.spec::jsonb -> (h.spec::jsonb ->> 'type') ->> $4::text is not null
 order by h.uid, h.generation
 limit $3
 

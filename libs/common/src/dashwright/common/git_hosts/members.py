@@ -38,7 +38,7 @@ class MemberReader:
         self.faults: list[str] = []
 
     def text(self, *paths: str) -> str:
-        """Return the first text among the members; an empty text if there is none, which is a fault."""
+        """Return the first text among the members. Without a text, return an empty one and record a fault."""
         text = self.optional_text(*paths)
         if not text and paths[0] not in self.faults:
             self.faults.append(paths[0])

@@ -54,7 +54,7 @@ def known_host(repository_type: str, netloc: str) -> Host | None:
 
 
 def usual_address(host: Host, parts: SplitResult) -> str:
-    """Return the address of the API of a host at its url; empty if only public hosts have this API, and this is none of them."""
+    """Return the address of the API of a host at its url; empty if only other, public hosts have this API."""
     netloc = parts.netloc.lower()
     return host.rest.addresses.get(netloc) or (f"{parts.scheme}://{netloc}{host.rest.path}" if host.rest.path else "")
 

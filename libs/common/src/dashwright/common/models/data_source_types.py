@@ -40,3 +40,6 @@ POSTGRESQL: Final = DataSourceType(
 
 #: All types that can be queried. The gateway lists and validates them, and lint accepts them in dashboards.
 SUPPORTED_TYPES: Final = (TESTDATA, PROMETHEUS, POSTGRESQL)
+
+#: The supported types by their ids and aliases.
+TYPE_BY_NAME: Final = {name: source_type for source_type in SUPPORTED_TYPES for name in source_type.names}

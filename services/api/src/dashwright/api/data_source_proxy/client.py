@@ -148,7 +148,6 @@ class ProxyClient:
         raise AssertionError("there is at least one attempt")
 
     async def _exchange(self, request: ProxyRequest, url: URL, address: Address, credentials: SourceCredentials) -> aiohttp.ClientResponse:
-        is_encrypted = url.scheme == "https"
         forwarded_headers = {name: request.headers[name] for name in _FORWARDED_REQUEST_HEADERS if name in request.headers}
         # Without the header, aiohttp would ask for compression that the client may not understand.
         forwarded_headers.setdefault("Accept-Encoding", "identity")
@@ -159,8 +158,8 @@ class ProxyClient:
             headers={**forwarded_headers, **credentials.headers, "Host": url.host_port_subcomponent or ""},
             data=request.body or None,
             allow_redirects=False,
-            ssl=(credentials.tls or True) if is_encrypted else True,
-            server_hostname=(credentials.server_name or url.raw_host) if is_encrypted else None,
+            ssl=credentials.tls_for(url),
+            server_hostname=credentials.server_name_for(url),
         )
 
     def _check_head(self, record: SourceRecord, response: aiohttp.ClientResponse) -> None:

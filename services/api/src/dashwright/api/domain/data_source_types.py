@@ -4,7 +4,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.models.data_source_types import SUPPORTED_TYPES, DataSourceType
+from dashwright.common.models.data_source_types import TYPE_BY_NAME, DataSourceType
 from dashwright.common.models.data_sources import INVALID_ADDRESS_CHARACTERS
 
 DEFAULT_LOGO: Final = "public/img/icn-datasource.svg"
@@ -13,12 +13,10 @@ DEFAULT_LOGO: Final = "public/img/icn-datasource.svg"
 _MAX_DISPLAYED_LENGTH: Final = 200
 """Limit on the characters of a URL that an error message quotes."""
 
-_TYPE_BY_ID_OR_ALIAS: Final = {name: source_type for source_type in SUPPORTED_TYPES for name in source_type.names}
-
 
 def type_of(id_or_alias: str) -> DataSourceType:
     """Return the type with this id or alias. An unknown string results in a type with this string as id and name."""
-    return _TYPE_BY_ID_OR_ALIAS.get(id_or_alias) or DataSourceType(id_or_alias, id_or_alias, DEFAULT_LOGO)
+    return TYPE_BY_NAME.get(id_or_alias) or DataSourceType(id_or_alias, id_or_alias, DEFAULT_LOGO)
 
 
 def checked_url(source_type: DataSourceType, url: str) -> str:

@@ -61,7 +61,7 @@ class RenderContext:
 
 
 class PanelRenderer:
-    """Renders the panels of one picture."""
+    """A renderer of the panels of one picture."""
 
     def __init__(self, context: RenderContext) -> None:
         self._context = context

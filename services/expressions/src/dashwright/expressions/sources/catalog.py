@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from dashwright.common.models.data_source_types import SUPPORTED_TYPES
+from dashwright.common.models.data_source_types import TYPE_BY_NAME
 
 #: References to the default data source, in place of a uid.
 DEFAULT_NAMES: Final = frozenset({"", "default", "null"})
 #: A reference to a variable, or to an input of a dashboard that was shared, such as ``${DS_PROMETHEUS}``.
 PLACEHOLDER: Final = re.compile(r"\$\{?\w|\[\[\w")
-_ALIASES: Final = {alias: known.id for known in SUPPORTED_TYPES for alias in known.aliases}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Catalog:
         return [entry for entry in self.entries if entry.can_query and canonical_type(entry.type) == canonical_type(source_type)]
 
     def default(self, source_type: str = "") -> CatalogEntry | None:
-        """Return the default data source, or the default or first one of a type; None if there is none."""
+        """Return the default data source, or None. For a type: its default one, else its first one, else None."""
         candidates = self.of_type(source_type) if source_type else [entry for entry in self.entries if entry.can_query]
         return next((entry for entry in candidates if entry.is_default), candidates[0] if source_type and candidates else None)
 
@@ -61,7 +60,8 @@ class Catalog:
 
 def canonical_type(source_type: str) -> str:
     """Return the current id of a type, for an id that was used earlier."""
-    return _ALIASES.get(source_type, source_type)
+    known = TYPE_BY_NAME.get(source_type)
+    return known.id if known else source_type
 
 
 def names_of(entries: Iterable[CatalogEntry]) -> str:

@@ -130,7 +130,6 @@ class HttpClient:
     async def _exchange(self, request: _HttpRequest, address: Address, limits: Limits) -> HttpResponse | _HttpRequest:
         """Send the request to one address of its host. Return the response, or the request that a redirect asks for."""
         url, credentials = request.url, request.credentials
-        is_encrypted = url.scheme == "https"
         host = url.host_port_subcomponent or ""
         async with self._session.request(
             request.method,
@@ -139,9 +138,8 @@ class HttpClient:
             headers={**credentials.headers, "Host": host},
             data=request.form,
             allow_redirects=False,
-            # True is aiohttp's default: the certificate is verified.
-            ssl=(credentials.tls or True) if is_encrypted else True,
-            server_hostname=(credentials.server_name or url.raw_host) if is_encrypted else None,
+            ssl=credentials.tls_for(url),
+            server_hostname=credentials.server_name_for(url),
         ) as response:
             if response.status in _REDIRECT_STATUSES and "Location" in response.headers:
                 return await self._redirect(request, response)

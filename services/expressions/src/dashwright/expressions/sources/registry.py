@@ -1,7 +1,6 @@
 """Registry of data sources: finds the data source of a query, and creates the object that queries it."""
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -13,7 +12,7 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.stores import data_sources
-from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
+from dashwright.expressions.sources.catalog import PLACEHOLDER, Catalog, CatalogEntry
 from dashwright.expressions.sources.source import Source
 from dashwright.expressions.sources.testdata import source as testdata
 
@@ -25,9 +24,6 @@ SourceFactories = Mapping[str, Callable[[SourceRecord], Source]]
 
 #: The default timeout of a query.
 TIMEOUT_SECONDS: Final = 20.0
-
-#: A variable of a dashboard: ``${name}``, ``$name`` or ``[[name]]``.
-_VARIABLE: Final = re.compile(r"\$\{?\w|\[\[\w")
 
 
 class SourceRecords(Protocol):
@@ -148,7 +144,7 @@ class SourceRegistry:
 
     @staticmethod
     def _not_found(uid: str, context: QueryContext) -> DashwrightError:
-        if _VARIABLE.search(uid):
+        if PLACEHOLDER.search(uid):
             return BadRequest(
                 f"the data source is the variable {uid!r:.80}, which has no value here; write the uid of a data source in its place "
                 "(GET /api/datasources lists them)"

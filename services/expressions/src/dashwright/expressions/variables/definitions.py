@@ -41,7 +41,7 @@ class Definition:
 
     @property
     def current(self) -> Mapping[str, Any]:
-        """The saved selection, with ``value`` and ``text``; empty if there is none."""
+        """The saved selection, with ``value`` and ``text``; empty without a selection."""
         current = self.source.get("current")
         return {"value": current, "text": current} if isinstance(current, str) else object_of(current)
 

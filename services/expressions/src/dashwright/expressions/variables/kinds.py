@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from dashwright.common.conversion import choices
 from dashwright.common.json_shapes import objects_of, string_of
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
@@ -151,22 +152,7 @@ def _plain(text: str) -> Value:
 
 
 #: Sort orders as the schema with elements names them.
-_SORT_ORDERS: Final[Mapping[str, int]] = {
-    name: number
-    for number, name in enumerate(
-        (
-            "disabled",
-            "alphabeticalAsc",
-            "alphabeticalDesc",
-            "numericalAsc",
-            "numericalDesc",
-            "alphabeticalCaseInsensitiveAsc",
-            "alphabeticalCaseInsensitiveDesc",
-            "naturalAsc",
-            "naturalDesc",
-        )
-    )
-}
+_SORT_ORDERS: Final[Mapping[str, int]] = choices.numbers(choices.VARIABLE_SORTS)
 
 #: The kinds by their names in the classic schema.
 KINDS: Final[Mapping[str, Kind]] = {

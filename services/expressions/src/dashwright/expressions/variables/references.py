@@ -36,7 +36,7 @@ def parts_of(reference: Any, scope: Scope) -> tuple[str, str]:
 
 
 def resolve_reference(reference: Any, catalog: Catalog, scope: Scope) -> dict[str, str] | str:
-    """Return the type and uid of the data source that a reference means, or the problem if there is none."""
+    """Return the type and uid of the data source that a reference means, or the problem if it means no data source."""
     uid, source_type = parts_of(reference, scope)
     if canonical_type(source_type) == TESTDATA.id and not catalog.find(uid):
         return {"type": source_type, "uid": uid}

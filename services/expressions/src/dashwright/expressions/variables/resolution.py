@@ -81,7 +81,7 @@ async def resolve(spec: Mapping[str, Any], used: Iterable[str], context: Resolut
 
 
 class _Resolver:
-    """Resolves variables one by one until the time is up."""
+    """A resolver of single variables, with a common limit of time."""
 
     def __init__(self, context: ResolutionContext, end: float) -> None:
         self._context = context

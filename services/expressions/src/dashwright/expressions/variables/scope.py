@@ -15,7 +15,7 @@ _MAX_DEPTH: Final = 20
 _MAX_LENGTH: Final = 100_000
 #: The number of characters that are inserted into one JSON value.
 _MAX_TREE_LENGTH: Final = 500_000
-#: The name that stands for all variables as parameters of a URL.
+#: The name of the built-in variable whose value is all variables as parameters of a URL.
 _ALL_VARIABLES: Final = "__all_variables"
 
 

@@ -51,7 +51,7 @@ class Value:
         return f"{self.first[:60]!r}" if len(self.values) == 1 else f"one of {len(self.values)} values" if self.values else "no value"
 
     def at(self, path: str) -> "Value":
-        """Return the part of the value at a path, such as ``0`` or ``labels.job``; empty if there is none."""
+        """Return the part of the value at a path, such as ``0`` or ``labels.job``; empty if the value has no such part."""
         part: Any = self.document if self.document is not None else list(self.values) if self.is_list else self.first
         for step in path.split("."):
             if isinstance(part, Mapping):

@@ -254,7 +254,7 @@ class RepositoryCheckouts:
         return Signing(private_key, githost.allowed_signers or "" if githost.verify is Verification.REQUIRE else None)
 
     def _opened(self, sealed: str | None, owner: str) -> str:
-        """Return a sealed secret; empty if there is none."""
+        """Return a sealed secret; empty if the repository has no such secret."""
         return self._cipher.decrypt(base64.b64decode(sealed), owner) if sealed else ""
 
 

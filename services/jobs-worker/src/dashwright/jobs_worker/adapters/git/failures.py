@@ -39,7 +39,7 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
     ("marked as read only", Forbidden, "the deploy key may only read: allow it to write at the git host"),
     ("does not have write access", Forbidden, "the deploy key may only read: allow it to write at the git host"),
     ("Authentication failed", Forbidden, "the git host requires a valid token: it is missing, wrong or expired"),
-    ("could not read Username", Forbidden, "the git host asks for a token: the repository is private, or there is none at this address"),
+    ("could not read Username", Forbidden, "the git host asks for a token: the repository is private, or does not exist at this address"),
     ("couldn't find remote ref", NotFound, BRANCH_NOT_FOUND),
     ("not our ref", NotFound, COMMIT_NOT_FOUND),
     ("unadvertised object", NotFound, COMMIT_NOT_SENT),

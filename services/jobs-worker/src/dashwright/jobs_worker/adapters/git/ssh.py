@@ -48,7 +48,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
 class SshAccess:
     """The access of one repository to SSH servers."""
 
-    #: Private key in OpenSSH form; empty if there is none.
+    #: Private key in OpenSSH form; empty if the repository has no key.
     private_key: str = field(default="", repr=False)
     #: Host keys that the repository accepts, in the form of OpenSSH.
     known_hosts: str = ""
