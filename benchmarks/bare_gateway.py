@@ -36,7 +36,7 @@ class Reads:
 
     def __init__(self, pool: "asyncpg.pool.Pool[asyncpg.Record]") -> None:
         self._pool = pool
-        self._state = queries.load(_STORES, "quotas.sql").state
+        self._limits_and_use = queries.load(_STORES, "quotas.sql").limits_and_use
         self._get = queries.load(_STORES, "resources.sql").get
 
     @classmethod
@@ -49,7 +49,7 @@ class Reads:
         count = len(ORG_TARGETS)
         asked = ["org"] * count, [_ORG_ID] * count, ORG_TARGETS, [UNLIMITED] * count
         async with self._pool.acquire() as connection:
-            rows = await connection.fetch(self._state, *asked, True)
+            rows = await connection.fetch(self._limits_and_use, *asked, True)
         return orjson.dumps([dict(row) for row in rows])
 
     async def dashboard(self, namespace: str, name: str) -> bytes:
