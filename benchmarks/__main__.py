@@ -76,7 +76,7 @@ SERVED: dict[str, list[Served]] = {
     "R8": [sources.postgres],
     "R9": [load.many_requests],
     "R10": [load.small_requests],
-    "S1": [syncs.full],
+    "S1": [syncs.full, syncs.delayed],
     "S2": [syncs.unchanged],
     "S3": [syncs.incremental],
     "S4": [whole.reading],

@@ -68,15 +68,15 @@ class Floor:
         await _run("ls-remote", self._url, f"refs/heads/{BRANCH}")
         return [time.perf_counter() - started]
 
-    async def rest(self, corpus: Path, sample: int) -> Sequence[float]:
-        """Read files by the host's REST interface, ten concurrently, and write a row each; return seconds per file."""
+    async def rest(self, corpus: Path, sample: int, *, workers: int = _AT_ONCE) -> Sequence[float]:
+        """Read files by the host's REST interface, some concurrently, and write a row each; return seconds per file."""
 
         async def one(path: str, checksum: str) -> None:
             async with self._session.get(f"{self._contents}/{path}") as response:
                 found = orjson.loads(await response.read())
             await self._pool.execute(_INSERT, *_row(path, checksum, base64.b64decode(found["content"])))
 
-        return await self._by_file(corpus, sample, one)
+        return await self._by_file(corpus, sample, one, workers)
 
     async def blobs(self, corpus: Path, sample: int) -> Sequence[float]:
         """Read files as blobs from git itself, ten concurrently, and write a row each; return seconds per file."""
@@ -91,7 +91,9 @@ class Floor:
 
         return await self._by_file(corpus, sample, one)
 
-    async def _by_file(self, corpus: Path, sample: int, one: Callable[[str, str], Awaitable[None]]) -> Sequence[float]:
+    async def _by_file(
+        self, corpus: Path, sample: int, one: Callable[[str, str], Awaitable[None]], workers: int = _AT_ONCE
+    ) -> Sequence[float]:
         await self._pool.execute("truncate bare")
         lines = git(corpus, "ls-tree", "-r", BRANCH).splitlines()
         files = itertools.islice(((line.split("\t")[1], line.split()[2]) for line in lines), sample)
@@ -101,7 +103,7 @@ class Floor:
                 await one(path, checksum)
 
         started = time.perf_counter()
-        await asyncio.gather(*(work() for _ in range(_AT_ONCE)))
+        await asyncio.gather(*(work() for _ in range(workers)))
         return [(time.perf_counter() - started) / sample]
 
 

@@ -34,7 +34,7 @@ async def main() -> None:
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        print(f"http://127.0.0.1:{server.port} http://127.0.0.1:{site.port}", flush=True)
+        print(f"http://127.0.0.1:{server.port}\nhttp://127.0.0.1:{site.port}", flush=True)
         await asyncio.get_running_loop().create_future()
 
 

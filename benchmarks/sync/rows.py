@@ -6,6 +6,7 @@ import sys
 import uuid
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ MANY: Final = 50_000
 CHANGED: Final = 10
 _SAMPLE: Final = 300
 _STALL: Final = 0.05
+_ROUND_TRIP_MS: Final = 20
 
 
 async def full(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
@@ -50,6 +52,26 @@ async def full(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
         Row("S1", f"full sync of {FEW:,}, to a request per blob (of {_SAMPLE})", "s", seconds, blobs * FEW, 1 / 20),
         Row("S1", f"full sync of {FEW:,}, to a REST request per file (of {_SAMPLE})", "s", seconds, rest * FEW, 1 / 20),
         Row("S1", "longest stall of the event loop, to 50 ms", "s", stall, _STALL, 1),
+    ]
+
+
+async def delayed(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
+    """Measure S1 over a network with 20 ms of delay per round trip."""
+    async with AsyncExitStack() as opened:
+        corpus, floor, worker, url = await _opened(opened, database_url, folder, _ROUND_TRIP_MS)
+
+        async def product() -> Sequence[float]:
+            await worker.empty()
+            return [await worker.sync("bench", await worker.add("bench", url))]
+
+        plays: list[Round] = [product, floor.clone]
+        plays += [partial(floor.rest, corpus.place, _SAMPLE, workers=workers) for workers in (10, 1)]
+        seconds, least, many, one = (median_of(rounds, 50) for rounds in await in_turns(*plays))
+    text = f"full sync of {FEW:,}, {_ROUND_TRIP_MS} ms per round trip"
+    return [
+        Row("S1", f"{text}, to clone, read, parse, copy", "s", seconds, least, 1.8),
+        Row("S1", f"{text}, to a REST request per file, ten concurrently", "s", seconds, many * FEW, 1 / 10),
+        Row("S1", f"{text}, to a REST request per file, in sequence", "s", seconds, one * FEW, 1 / 30),
     ]
 
 
@@ -100,9 +122,11 @@ def _changing(worker: Worker, corpus: Corpus, uid: uuid.UUID) -> Round:
     return play
 
 
-async def _opened(opened: AsyncExitStack, database_url: str, folder: Path) -> tuple[Corpus, Floor, Worker, str]:
+async def _opened(opened: AsyncExitStack, database_url: str, folder: Path, round_trip_ms: int = 0) -> tuple[Corpus, Floor, Worker, str]:
     corpus = await asyncio.to_thread(Corpus.make, folder, "bench", FEW)
     host, contents = await served(opened, folder)
+    if round_trip_ms:
+        host, contents = await _printed(opened, 2, "benchmarks.sync.network", str(round_trip_ms), host, contents)
     url = f"{host}/{corpus.place.name}"
     floor = await Floor.open(opened, database_url, url, f"{contents}/{corpus.place.name}", folder)
     return corpus, floor, await Worker.open(opened, database_url, folder), url
@@ -110,10 +134,14 @@ async def _opened(opened: AsyncExitStack, database_url: str, folder: Path) -> tu
 
 async def served(opened: AsyncExitStack, folder: Path) -> tuple[str, str]:
     """Return the addresses of a git host for the repositories of a folder, and of its files by path."""
-    command = (sys.executable, "-m", "benchmarks.sync.host", str(folder))
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    git, contents = await _printed(opened, 2, "benchmarks.sync.host", str(folder))
+    return git, contents
+
+
+async def _printed(opened: AsyncExitStack, count: int, module: str, *arguments: str) -> list[str]:
+    """Run a module in a process, and return the first lines that it prints."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE)
     opened.push_async_callback(process.wait)
     opened.callback(process.terminate)
     assert process.stdout is not None
-    git, contents = (await process.stdout.readline()).decode().split()
-    return git, contents
+    return [(await process.stdout.readline()).decode().strip() for _ in range(count)]

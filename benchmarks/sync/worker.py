@@ -1,6 +1,6 @@
 """The jobs worker in this process.
 
-Its handler is called as a broker calls it, so that one clock measures from there to the job's end.
+It is woken as by a broker, so that one clock measures from there to the job's end.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import time
 import uuid
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import orjson
 import structlog
@@ -33,6 +33,7 @@ from dashwright.jobs_worker.main import JobsWorker
 NAMESPACE = "default"
 _FILES = 100_000
 _TICK = 0.005
+_CLAIM_TICK = 0.001
 _ATTEMPTS = 5
 _WRITTEN = "select count(*), max(resource_version) from resource where resource in ('dashboards', 'folders')"
 _EVENTS = "select count(*) from change where feed = 1 and resource <> 'repositories'"
@@ -76,7 +77,7 @@ class Worker:
             ).uid
 
     async def sync(self, name: str, uid: uuid.UUID, *, incremental: bool = False) -> float:
-        """Return the seconds from the handler's entry to the job's end. Raises AssertionError if the job failed."""
+        """Return the seconds from the wake-up to the job's end. Raises AssertionError if the job failed."""
         spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(incremental=incremental))
         expected = new_job(NAMESPACE, spec, uid=uid, repository_type=RepositoryType.GITHOST, now=Clock().now())
         async with self._database.transaction() as connection:
@@ -88,12 +89,21 @@ class Worker:
         self._tick(time.perf_counter())
         started = time.perf_counter()
         await self._broker.handle(delivery)
+        await asyncio.wait([await self._claimed(f"job {job.name}")])
         seconds = time.perf_counter() - started
         self._ticking.cancel()
         async with self._database.connection() as connection:
             ended = await connection.fetchval("select status from job where uid = $1", job.uid)
         assert orjson.loads(ended)["state"] == "success", ended
         return seconds
+
+    async def _claimed(self, name: str) -> asyncio.Task[Any]:
+        """Return the task of a job when the worker has claimed the job."""
+        while True:
+            for task in asyncio.all_tasks():
+                if task.get_name() == name:
+                    return task
+            await asyncio.sleep(_CLAIM_TICK)
 
     async def empty(self) -> None:
         """Delete everything, as before the first repository. Repeated if one of the worker's chores interferes."""
