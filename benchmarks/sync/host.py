@@ -16,10 +16,12 @@ from tests.servers import git
 from benchmarks.sync.corpus import BRANCH
 
 
-async def _contents(root: Path, request: web.BaseRequest) -> web.Response:
-    """Return ``/NAME.git/PATH``: a file in base64 with its blob's name."""
+async def _contents(server: git.GitServer, request: web.BaseRequest) -> web.Response:
+    """Return ``/NAME.git/PATH``, a file in base64 with its blob's name, or ``/requests``, the number of requests of git."""
+    if request.path == "/requests":
+        return web.Response(text=str(len(server.requests)))
     name, _, path = request.path.removeprefix("/").partition("/")
-    repository = pygit2.Repository(str(root / name))
+    repository = pygit2.Repository(str(server.root / name))
     blob = repository.revparse_single(f"{BRANCH}:{path}")
     assert isinstance(blob, pygit2.Blob)
     found = {"path": path, "sha": str(blob.id), "encoding": "base64", "content": base64.b64encode(blob.data).decode()}
@@ -30,7 +32,7 @@ async def main() -> None:
     """Serve until the process ends."""
     root = Path(sys.argv[1])
     async with git.serving(root) as server:
-        runner = web.ServerRunner(web.Server(lambda request: _contents(root, request), access_log=None))
+        runner = web.ServerRunner(web.Server(lambda request: _contents(server, request), access_log=None))
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
 
+import aiohttp
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.polling import until
 from tests.acceptance.processes import Service, Stack
@@ -35,7 +36,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         unlimited: Any = {"QUOTAS_ENABLED": "false"}
         stack = Stack(database_url, amqp_url, folder, DATA_DIR=str(folder), ALLOWED_HOSTS="127.0.0.0/8", SCHEDULING="true", **unlimited)
         opened.push_async_callback(stack.stop)
-        host, _ = await served(opened, folder)
+        host, contents = await served(opened, folder)
         await stack.start()
         client = await opened.enter_async_context(Client(stack.address))
         corpora = [await asyncio.to_thread(Corpus.make, folder, f"r{index:04}", _FILES) for index in range(_REPOSITORIES)]
@@ -46,9 +47,10 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         await _create(client, host, corpora[_WARM_UP:])
         seconds = time.perf_counter() - started
         print(f"first sync of {_REPOSITORIES:,} repositories with {_FILES} dashboards: {seconds:.0f} s", file=sys.stderr)
-        used = processor_seconds(stack.jobs_worker.pid)
+        used, requests = processor_seconds(stack.jobs_worker.pid), await _requests(contents)
         await asyncio.sleep(_INTERVAL_SECONDS)
         cores = (processor_seconds(stack.jobs_worker.pid) - used) / _INTERVAL_SECONDS
+        polls = (await _requests(contents) - requests) / _REPOSITORIES
         step = max(1, _REPOSITORIES // _PUSHES)
         delays = [await _push(client, corpus) for corpus in corpora[::step][:_PUSHES]]
         after = _memory(services)
@@ -56,11 +58,18 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     return [
         Row("S5", f"{many}: a push and its sync until visible, p95, to 2 s", "s", percentile(delays, 95), _VISIBLE_SECONDS, 1),
         Row("S5", f"{many}: the worker's cores while it polls, to 0.1", "cores", cores, _PLANNER_CORES, 1),
+        Row("S5", f"{many}: requests of a poll per repository and minute, to 1", "", polls, 1, 1),
         *(
             Row("S5", f"{many}: memory of the {name}, to that with {_WARM_UP}", "MB", now, then, _MEMORY_GROWTH)
             for name, now, then in zip(("jobs worker", "gateway"), after, before, strict=True)
         ),
     ]
+
+
+async def _requests(contents: str) -> int:
+    """Return how many requests the git host has received."""
+    async with aiohttp.request("GET", f"{contents}/requests") as response:
+        return int(await response.text())
 
 
 def _memory(services: tuple[Service, ...]) -> list[float]:

@@ -290,7 +290,7 @@ async def test_a_silent_host_times_out(proposals: Proposals, monkeypatch: pytest
             await released.wait()
         return None
 
-    monkeypatch.setattr(proposals.worker.host_client, "_seconds", 0.3)
+    monkeypatch.setattr(proposals.worker.host_client._session, "_seconds", 0.3)
     proposals.host.api_fault = hang
     status = await proposals.review(number)
     assert (status["state"], "did not respond in time" in status["message"]) == ("error", True)

@@ -33,6 +33,7 @@ from dashwright.jobs_worker.actions.sync import SyncTools
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.adapters.exports import DatabaseExports
 from dashwright.jobs_worker.adapters.git.budget import HostBudget
+from dashwright.jobs_worker.adapters.git.references import ReferenceReader
 from dashwright.jobs_worker.adapters.host.authors import CommitAuthors
 from dashwright.jobs_worker.adapters.host.client import HostClient
 from dashwright.jobs_worker.adapters.host.host import RestHost
@@ -81,8 +82,10 @@ class JobsWorker:
         keys = secret_keys(settings)
         cipher, signer = SecretCipher.from_keys(*keys), Signer(*keys)
         self._wakeups = WakeupPublisher(broker)
-        checkouts = RepositoryCheckouts(settings, cipher, HostBudget(database, settings.host_requests))
-        background_checkouts = RepositoryCheckouts(settings, cipher, HostBudget(database, settings.host_requests, leaves_reserve=True))
+        self._references = ReferenceReader(settings.git_authorities)
+        budget, background_budget = (HostBudget(database, settings.host_requests, leaves_reserve=leaves) for leaves in (False, True))
+        checkouts = RepositoryCheckouts(settings, cipher, budget, self._references)
+        background_checkouts = RepositoryCheckouts(settings, cipher, background_budget, self._references)
         prober = Prober(database, clock, checkouts.check_readable)
         self.host_client = _host_client(settings, database)
         self._renderer = PictureRenderer(database, broker, signer, settings.public_address)
@@ -168,6 +171,7 @@ class JobsWorker:
         await asyncio.gather(*(part.stop(drain=self._drain_seconds) for part in parts))
         await self._renderer.stop()
         await self.host_client.close()
+        await self._references.close()
         await self._webhooks.close()
         await self._wakeups.stop()
 

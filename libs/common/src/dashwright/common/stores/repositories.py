@@ -1,10 +1,12 @@
 """Store of the sync state of repositories, in all organizations."""
 
 import uuid
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+
+import asyncpg
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection, Database
@@ -21,6 +23,7 @@ class ScheduledRepository:
     namespace: str
     name: str
     generation: int
+    resource_version: int
     spec: RepositorySpec
     status: RepositoryStatus
     spec_changed_at: int  #: Unix milliseconds.
@@ -30,23 +33,36 @@ class ScheduledRepository:
     held_at: str | None = None
 
 
-async def list_all(connection: Connection) -> Sequence[ScheduledRepository]:
-    """Return all repositories, in no particular order."""
-    return [
-        ScheduledRepository(
-            row["uid"],
-            row["namespace"],
-            row["name"],
-            row["generation"],
-            RepositorySpec.model_validate_json(row["spec"]),
-            RepositoryStatus.model_validate_json(row["status"] or "{}"),
-            row["spec_changed_at"],
-            row["is_deleting"],
-            frozenset(row["refused_by"]),
-            row["held_at"],
-        )
-        for row in await connection.fetch(_sql.list_all)
-    ]
+async def list_all(connection: Connection, known: Mapping[uuid.UUID, ScheduledRepository]) -> Mapping[uuid.UUID, ScheduledRepository]:
+    """Return all repositories by uid, in no particular order.
+
+    ``known`` is an earlier result. The spec and the status of a repository that has not changed since are taken from it, because parsing
+    those of a thousand repositories takes a tenth of a second.
+    """
+    versions = [repository.resource_version for repository in known.values()]
+    rows = await connection.fetch(_sql.list_all, list(known), versions)
+    return {row["uid"]: _scheduled(row, known.get(row["uid"])) for row in rows}
+
+
+def _scheduled(row: asyncpg.Record, known: ScheduledRepository | None) -> ScheduledRepository:
+    if known is not None and known.resource_version == row["resource_version"]:
+        spec, status = known.spec, known.status
+    else:
+        spec = RepositorySpec.model_validate_json(row["spec"])
+        status = RepositoryStatus.model_validate_json(row["status"] or "{}")
+    return ScheduledRepository(
+        row["uid"],
+        row["namespace"],
+        row["name"],
+        row["generation"],
+        row["resource_version"],
+        spec,
+        status,
+        row["spec_changed_at"],
+        row["is_deleting"],
+        frozenset(row["refused_by"]),
+        row["held_at"],
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,14 @@ select pg_advisory_unlock(5, 1)
 select uid::text from resource where api_group = 'provisioning.grafana.app' and resource = 'repositories'
 
 -- name: list_all
-select r.uid, r.name, r.namespace, r.generation, r.status, h.spec, r.deletion_timestamp is not null as is_deleting, o.head as held_at,
+-- All repositories. The spec and the status are null if $1 and $2 hold the uid and the present resource version.
+select r.uid, r.name, r.namespace, r.generation, r.resource_version, o.head as held_at, r.deletion_timestamp is not null as is_deleting,
+       case when k.uid is null then h.spec end as spec, case when k.uid is null then r.status end as status,
        (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as spec_changed_at,
        array(select distinct rules from repository_fault where repository = r.uid and not is_copy) as refused_by
 from resource r join resource_history h using (uid, generation)
      left join repository_hold o on (o.uid, o.generation) = (r.uid, r.generation)
+     left join unnest($1::uuid[], $2::bigint[]) as k (uid, resource_version) on (k.uid, k.resource_version) = (r.uid, r.resource_version)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
 
 -- name: find_mentions

@@ -25,6 +25,7 @@ from dashwright.jobs_worker.adapters.git.command import GitProgram
 from dashwright.jobs_worker.adapters.git.commits import BranchChange
 from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
+from dashwright.jobs_worker.adapters.git.references import ReferenceReader
 from dashwright.jobs_worker.adapters.git.remote import Remote, RequestBudget
 from dashwright.jobs_worker.adapters.git.signatures import Signing, check_signature
 from dashwright.jobs_worker.adapters.git.ssh import SshAccess
@@ -41,10 +42,17 @@ _COMMIT_HASH: Final = re.compile(r"[0-9a-f]{40}")
 class RepositoryCheckouts:
     """An opener of repositories of every type.
 
-    ``cipher`` decrypts their tokens and keys; ``budget`` counts requests to hosts, None for no limit.
+    ``cipher`` decrypts their tokens and keys; ``budget`` counts requests to hosts, None for no limit. ``references``
+    reads the commits of branches, None to use the git program only.
     """
 
-    def __init__(self, settings: Settings, cipher: SecretCipher, budget: RequestBudget | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        cipher: SecretCipher,
+        budget: RequestBudget | None = None,
+        references: ReferenceReader | None = None,
+    ) -> None:
         self._settings = settings
         self._cipher = cipher
         self._budget = budget
@@ -52,6 +60,8 @@ class RepositoryCheckouts:
         self._program = GitProgram()
         self._last_changes = LastChanges()
         self.mirrors = Mirrors(settings.data_dir.absolute() / "git", settings.repository_bytes)
+        self._authorities = settings.git_authorities.absolute() if settings.git_authorities else None
+        self._references = references
         self._resolver = HostResolver(AllowedHosts.parse(settings.allowed_hosts), "the repository's")
 
     async def open(self, repository: Repository) -> Checkout | None:
@@ -228,18 +238,18 @@ class RepositoryCheckouts:
 
     def _remote(self, repository: Repository, seconds: float) -> Remote:
         githost = _githost(repository)
-        authorities = self._settings.git_authorities
         return Remote(
             (githost.url or "").rstrip("/"),
             token_of(repository, githost, self._cipher),
             self._resolver,
             seconds,
-            authorities.absolute() if authorities else None,
+            self._authorities,
             self._budget,
             self._known_urls,
             self._program,
             repository.namespace,
             self._ssh_access(repository, githost),
+            self._references,
         )
 
     def _ssh_access(self, repository: Repository, githost: GitHostRepositoryConfig) -> SshAccess:

@@ -7,7 +7,7 @@ pause of the scheduler, jobs are submitted a few at a time, the longest overdue 
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -78,6 +78,7 @@ class Scheduler:
         self._fetch_head = fetch_head
         self._rules_fingerprint = rules_fingerprint
         self._max_waiting_jobs = max_waiting_jobs
+        self._repositories: Mapping[uuid.UUID, ScheduledRepository] = {}
         self._last_step_at: dict[uuid.UUID, int] = {}
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_STEPS)
         # The last submitted commit of each repository, with the generation of the spec and the time in Unix milliseconds.
@@ -116,20 +117,16 @@ class Scheduler:
     async def plan(self, connection: Connection) -> None:
         """Start, once, the steps of all repositories that are due."""
         now = self._clock.milliseconds()
-        scheduled_repositories = await repositories.list_all(connection)
+        self._repositories = known = await repositories.list_all(connection, self._repositories)
         # What is remembered of deleted repositories is discarded.
-        self._last_step_at = {repository.uid: at for repository in scheduled_repositories if (at := self._last_step_at.get(repository.uid))}
-        self._submitted_commits = {
-            repository.uid: commit for repository in scheduled_repositories if (commit := self._submitted_commits.get(repository.uid))
-        }
+        self._last_step_at = {uid: at for uid, at in self._last_step_at.items() if uid in known}
+        self._submitted_commits = {uid: commit for uid, commit in self._submitted_commits.items() if uid in known}
+        self._probe_intervals = {uid: interval for uid, interval in self._probe_intervals.items() if uid in known}
         self._paused_until = {key: until for key, until in self._paused_until.items() if until > now}
         self._waiting_jobs = await jobs.count_waiting(connection, jobs.SCHEDULER)
-        self._probe_intervals = {
-            repository.uid: interval for repository in scheduled_repositories if (interval := self._probe_intervals.get(repository.uid))
-        }
         if not self._running_steps:
             self._slots_by_host.clear()
-        for repository in sorted(scheduled_repositories, key=self._last_activity):
+        for repository in sorted(known.values(), key=self._last_activity):
             step = self._next_step(repository, now)
             if (
                 step is not NextStep.NOTHING

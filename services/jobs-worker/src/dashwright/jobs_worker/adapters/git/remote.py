@@ -4,6 +4,7 @@ import asyncio
 import base64
 import re
 from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.git_addresses import GitAddress, parse_git_address
 from dashwright.jobs_worker.adapters.git import command, failures
 from dashwright.jobs_worker.adapters.git.command import GitFailed, GitProgram
+from dashwright.jobs_worker.adapters.git.references import ReferenceReader, UnexpectedReferences
 from dashwright.jobs_worker.adapters.git.ssh import SshAccess, ssh_settings
 
 MAX_BRANCHES: Final = 10_000
@@ -75,6 +77,8 @@ class Remote:
     namespace: str = ""
     #: Key and known hosts for an SSH address.
     ssh: SshAccess = field(default_factory=SshAccess)
+    #: Reader of single references; None to use the git program only.
+    references: ReferenceReader | None = None
 
     async def run(self, *arguments: str, directory: Path, settings: Mapping[str, str] | None = None) -> bytes:
         """Run a command that talks to the host and return its output.
@@ -136,11 +140,7 @@ class Remote:
         self.known_urls[self.url] = working_url
 
     async def _run_at(self, url: str, arguments: Sequence[str], directory: Path, settings: Mapping[str, str]) -> bytes:
-        # The address is checked before the budget is charged, because no request is sent to a forbidden host.
-        address = self._address()
-        ip_addresses = await self.resolver.resolve(address.host, address.port, encrypted=address.scheme != "http")
-        if self.budget is not None:
-            await self.budget.charge(self._host(), self.namespace, _REQUESTS_BY_COMMAND.get(arguments[0], 2))
+        address, ip_addresses = self._address(), await self._charged(_REQUESTS_BY_COMMAND.get(arguments[0], 2))
         actual_arguments = [url if argument == self.url else argument for argument in arguments]
         try:
             if address.is_ssh:
@@ -226,8 +226,27 @@ class Remote:
     async def head(self, branch: str, directory: Path) -> str | None:
         """Return the commit of a branch (empty: the host's HEAD); None if it does not exist."""
         reference = f"refs/heads/{branch}" if branch else "HEAD"
+        url = self.known_urls.get(self.url, self.url)
+        if self.references is not None and not self._address().is_ssh and self.references.is_usable(url):
+            with suppress(UnexpectedReferences):
+                return await self._read_reference(self.references, url, reference)
         stdout = await self.run("ls-remote", self.url, reference, directory=directory)
         return await asyncio.to_thread(_commit_of, stdout, reference)
+
+    async def _read_reference(self, references: ReferenceReader, url: str, reference: str) -> str | None:
+        """Return the commit of a reference. Raises UnexpectedReferences if the git program must read it, and what ``run`` raises."""
+        ip_addresses = await self._charged(1)
+        authorization = f"Basic {self._credentials()}" if self.token else ""
+        return await references.commit_of(url, reference, ip_addresses[0], authorization)
+
+    async def _charged(self, requests: int) -> Sequence[Address]:
+        """Return the addresses of the host after requests are charged. Raises BadRequest for a host that may not be reached."""
+        # The address is checked before the budget is charged, because no request is sent to a forbidden host.
+        address = self._address()
+        ip_addresses = await self.resolver.resolve(address.host, address.port, encrypted=address.scheme != "http")
+        if self.budget is not None:
+            await self.budget.charge(self._host(), self.namespace, requests)
+        return ip_addresses
 
     def _address(self) -> GitAddress:
         address = parse_git_address(self.url)

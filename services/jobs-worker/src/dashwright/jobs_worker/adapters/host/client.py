@@ -4,7 +4,6 @@ The library gidgethub is not used: it sends the token to any address that a resp
 and fails unpredictably on unexpected JSON. Without these parts, it would provide only three headers.
 """
 
-import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -21,12 +20,9 @@ from dashwright.common.host_resolver import HostResolver
 from dashwright.jobs_worker.adapters.git.remote import RequestBudget
 from dashwright.jobs_worker.adapters.host.addresses import Api
 from dashwright.jobs_worker.adapters.host.error_responses import ErrorResponse, error_for, is_throttled, retry_after
+from dashwright.jobs_worker.adapters.host_session import HostRequest, HostSession
 
 _TIMEOUT_SECONDS: Final = 30.0
-_CONNECT_SECONDS: Final = 10.0
-_MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
-_MAX_CONNECTIONS: Final = 20
-_MAX_CONNECTIONS_PER_HOST: Final = 4
 _FIRST_ERROR_STATUS: Final = 300
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MAX_HOPS: Final = 3
@@ -40,16 +36,6 @@ class ApiResponse:
     #: The parsed JSON, None without a body.
     data: Any
     headers: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _ApiRequest:
-    """A request with its complete headers and encoded body."""
-
-    method: str
-    url: URL
-    headers: Mapping[str, str]
-    body: bytes | None
 
 
 class NotJson(SourceFailed):
@@ -72,16 +58,11 @@ class HostClient:
     ) -> None:
         self._resolver = resolver
         self._budget = budget
-        self._authorities = authorities
-        self._seconds = seconds
-        self._client_session: aiohttp.ClientSession | None = None
-        self._cached_tls_context: ssl.SSLContext | None = None
+        self._session = HostSession(authorities, seconds=seconds)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._client_session is not None:
-            await self._client_session.close()
-            self._client_session = None
+        await self._session.close()
 
     async def request(
         self, method: str, api: Api, path: str, *, query: Mapping[str, int | str] | None = None, body: Any = None
@@ -110,7 +91,7 @@ class HostClient:
         """
         await self._charge(url, namespace)
         try:
-            response = await self._send(_ApiRequest("GET", url, {"Accept": "application/json"}, None))
+            response = await self._send(HostRequest("GET", url, {"Accept": "application/json"}, None))
         except NotJson:
             return HTTPStatus.OK, None
         except ErrorResponse as error:
@@ -128,7 +109,7 @@ class HostClient:
         for _ in range(_MAX_HOPS):
             await self._charge(url, api.namespace)
             try:
-                return await self._send(_ApiRequest(method, url, headers, body))
+                return await self._send(HostRequest(method, url, headers, body))
             except ErrorResponse as response:
                 target = api.inner_url(response.headers.get("Location", "")) if response.status in _REDIRECTS else None
                 if method != "GET" or target is None:
@@ -145,7 +126,7 @@ class HostClient:
             return await self._budget.pause(_host_and_port(url), namespace, retry_after(response))
         return error_for(response, secrets)
 
-    async def _send(self, request: _ApiRequest) -> ApiResponse:
+    async def _send(self, request: HostRequest) -> ApiResponse:
         """Send a request to the first address of the host that accepts a connection, and return the response."""
         url = request.url
         addresses = await self._resolver.resolve(url.host or "", url.port or 443, encrypted=url.scheme == "https")
@@ -164,55 +145,11 @@ class HostClient:
                 raise _failure(url, "closed the connection") from error
         raise AssertionError("there is at least one address")
 
-    async def _exchange(self, request: _ApiRequest, address: Address) -> ApiResponse:
-        url = request.url
-        is_encrypted = url.scheme == "https"
-        async with self._session.request(
-            request.method,
-            # The checked address, with the requested name in Host and SNI: a second lookup could lead elsewhere.
-            url.with_host(str(address)),
-            headers={**request.headers, "Host": url.host_port_subcomponent or ""},
-            data=request.body,
-            allow_redirects=False,
-            ssl=self._tls_context() if is_encrypted else True,
-            server_hostname=url.raw_host if is_encrypted else None,
-        ) as response:
-            body = await _read_body(response, url)
-            if response.status >= _FIRST_ERROR_STATUS:
-                raise ErrorResponse(response.status, response.headers.copy(), body)
-            return ApiResponse(_json(body, url), response.headers.copy())
-
-    @property
-    def _session(self) -> aiohttp.ClientSession:
-        """The session. It is opened at the first request, because it belongs to the running event loop."""
-        if self._client_session is None:
-            self._client_session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=_MAX_CONNECTIONS, limit_per_host=_MAX_CONNECTIONS_PER_HOST),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=self._seconds, sock_connect=_CONNECT_SECONDS),
-                headers={"Accept-Encoding": "gzip, deflate", "User-Agent": "dashwright"},
-            )
-        return self._client_session
-
-    def _tls_context(self) -> ssl.SSLContext:
-        """Return the TLS context. Raises SourceFailed for a file without certificates."""
-        if self._cached_tls_context is None:
-            try:
-                self._cached_tls_context = ssl.create_default_context(cafile=self._authorities)
-            except (OSError, ssl.SSLError) as error:
-                raise SourceFailed("the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read") from error
-        return self._cached_tls_context
-
-
-async def _read_body(response: aiohttp.ClientResponse, url: URL) -> bytes:
-    """Return the decompressed body. The limit applies to the decompressed size."""
-    body = bytearray()
-    while chunk := await response.content.readany():
-        body += chunk
-        if len(body) > _MAX_RESPONSE_BYTES:
-            response.close()
-            raise SourceFailed(f"the git host {url.host} sends more than {_MAX_RESPONSE_BYTES} bytes")
-    return bytes(body)
+    async def _exchange(self, request: HostRequest, address: Address) -> ApiResponse:
+        response = await self._session.exchange(request, address)
+        if response.status >= _FIRST_ERROR_STATUS:
+            raise ErrorResponse(response.status, response.headers, response.body)
+        return ApiResponse(_json(response.body, request.url), response.headers)
 
 
 def _json(body: bytes, url: URL) -> Any:
