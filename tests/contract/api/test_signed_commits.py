@@ -4,10 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pysequoia import Tsk
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, run_sync, sync_status, titles
 from tests.servers.git import GitServer
 from tests.servers.ssh import make_key
+
+PUBLIC_BLOCK = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n"
+PRIVATE_BLOCK = PUBLIC_BLOCK.replace("PUBLIC", "PRIVATE")
 
 
 @pytest.fixture
@@ -27,18 +31,19 @@ def required(keys: Path) -> dict[str, Any]:
     return {"verify": "require", "allowedSigners": f"server@example.org {(keys / 'signing.pub').read_text()}"}
 
 
-async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path) -> None:
+@pytest.mark.parametrize("kind", ["ssh", "openpgp"])
+async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path, kind: str) -> None:
     """The key is returned as a name only, and is kept for another host, where it is not used."""
-    key = (keys / "signing").read_text()
-    status, created = await api(
-        "POST", f"{REPOSITORIES}?fieldValidation=Strict", body("https://git.example/team", key=key, **required(keys))
-    )
+    openpgp_key = Tsk.generate("Server")
+    key = (keys / "signing").read_text() if kind == "ssh" else str(openpgp_key)
+    rules = required(keys) if kind == "ssh" else {"verify": "require", "allowedSigners": str(openpgp_key.extract_certificate())}
+    status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body("https://git.example/team", key=key, **rules))
     assert (status, list(created["secure"]["signingKey"])) == (201, ["name"]), created
-    _, found = await api("PUT", f"{REPOSITORIES}/team", body("https://elsewhere.example/team", **required(keys)))
+    _, found = await api("PUT", f"{REPOSITORIES}/team", body("https://elsewhere.example/team", **rules))
     assert found["secure"] == created["secure"]
     async with api.database.connection() as connection:
         rows = await connection.fetch("select t::text as row from resource_history t")
-    assert not [row for row in rows if key.splitlines()[2] in row["row"]]
+    assert not [row for row in rows if key.splitlines()[-3] in row["row"]]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,11 @@ async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path) -> None:
         ({"allowedSigners": "# nothing\n"}, "spec.git.allowedSigners"),
         ({"allowedSigners": "anna@example.org ssh-ed25519 AAAA"}, "spec.git.allowedSigners"),
         ({"allowedSigners": "x" * 70_000}, "spec.git.allowedSigners"),
+        ({"allowedSigners": PUBLIC_BLOCK}, "spec.git.allowedSigners"),
+        ({"allowedSigners": PRIVATE_BLOCK}, "spec.git.allowedSigners"),
         ({"key": "no key"}, "secure.signingKey.create"),
+        ({"key": PRIVATE_BLOCK}, "secure.signingKey.create"),
+        ({"key": str(Tsk.generate("Server").extract_certificate()).replace("PUBLIC", "PRIVATE")}, "secure.signingKey.create"),
         ({"encryptedSigningKey": "Zm9yZ2Vk"}, "spec.git.encryptedSigningKey"),
         ({"verify": "sometimes"}, "spec.git.verify"),
     ],

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from tests.servers.git import Fault, GitServer
+
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden
 from dashwright.common.host_resolver import HostResolver
 from dashwright.jobs_worker.adapters.git.references import ReferenceReader
 from dashwright.jobs_worker.adapters.git.remote import Remote
-from tests.servers.git import Fault, GitServer
 
 ONE_REQUEST = ["/r.git/git-upload-pack"]
 GIT_PROGRAM = ["/r.git/info/refs?service=git-upload-pack", "/r.git/git-upload-pack"]

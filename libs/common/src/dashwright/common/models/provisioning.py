@@ -115,7 +115,7 @@ class GitHostRepositoryConfig(SelectedFiles):
         default=None, description="require: only commits with a signature by one of the allowed signers are stored"
     )
     allowed_signers: str | None = Field(
-        default=None, description="The signers to accept with verify: require, in the form of OpenSSH's allowed signers"
+        default=None, description="The signers to accept with verify: require: OpenSSH's allowed signers and OpenPGP public keys"
     )
     encrypted_signing_key: str | None = Field(default=None, description="The key that signs commits of the server, encrypted: base64")
     generate_dashboard_previews: bool | None = Field(

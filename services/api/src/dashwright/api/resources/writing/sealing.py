@@ -15,6 +15,7 @@ from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, secret_name, signing_key_owner, ssh_key_owner, token_owner
+from dashwright.common.kinds.signing_keys import normalize_signing_key
 from dashwright.common.kinds.ssh_access import normalize_private_key
 from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.causes import causes_of
@@ -49,7 +50,7 @@ _TOKEN: Final = _Credential("token", "encryptedToken", "encrypted_token", "token
 _SSH_KEY: Final = _Credential("sshKey", "encryptedSshKey", "encrypted_ssh_key", "deploy key", ssh_key_owner, normalize_private_key)
 
 _SIGNING_KEY: Final = _Credential(
-    *("signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, normalize_private_key),
+    *("signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, normalize_signing_key),
     is_bound_to_host=False,
 )
 

@@ -1,0 +1,144 @@
+"""Commits with OpenPGP signatures: which ones are opened, and own commits."""
+
+import base64
+from typing import Any
+
+import pygit2
+import pytest
+from pysequoia import SignatureMode, Tsk, sign
+from tests.integration.git.test_signatures import CIPHER, EVE, opened, refusal
+from tests.servers.git import GitServer, Work, git
+
+from dashwright.common.kinds.repository import signing_key_owner
+from dashwright.common.models.provisioning import RepositorySpec
+from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
+from dashwright.jobs_worker.domain.objects import Edit, Repository
+
+__all__ = ["opened"]
+
+#: A key and a commit of the file ``a.json`` that git made with GnuPG 2.2.
+GNUPG_KEY = """\
+-----BEGIN PGP PUBLIC KEY BLOCK-----
+
+mDMEawomVRYJKwYBBAHaRw8BAQdAlKA6Lrr3eGGZViwvB+RTIH0TPwuWRVlUw7pT
+qUqG/RW0F2FubmEgPGFubmFAZXhhbXBsZS5vcmc+iJAEExYIADgWIQSf6OMlYOfH
+JEzMH1O8MMQJNowbYgUCawomVQIbAwULCQgHAgYVCgkICwIEFgIDAQIeAQIXgAAK
+CRC8MMQJNowbYhByAP9wfYBkTwnWpRuHhzawg4qrEAmrnbVw9eOyF7+6IRSqRwD9
+FOGY3tk7XHwH5xiwJPfK+BZ53USLOmvf1WEl2p+csAw=
+=/E/p
+-----END PGP PUBLIC KEY BLOCK-----
+"""
+GNUPG_COMMIT = """\
+tree b75fa7b35b5a394eab85d30f3240f4f6405966ca
+author Anna <anna@example.org> 1795827493 +0000
+committer Anna <anna@example.org> 1795827493 +0000
+gpgsig -----BEGIN PGP SIGNATURE-----
+\x20
+ iIcEABYIAC8WIQSf6OMlYOfHJEzMH1O8MMQJNowbYgUCawonJREcYW5uYUBleGFt
+ cGxlLm9yZwAKCRC8MMQJNowbYoQfAP9y/4hA+I8KH4zFRLCedmQg8YLBoM+gGECq
+ mRXt+DS6dAEAtKsd44X8nehLSYQycupk3ztpbV317QD+Y4Hf+lCWAgI=
+ =DS12
+ -----END PGP SIGNATURE-----
+
+signed
+"""
+
+
+@pytest.fixture(scope="module")
+def anna() -> Tsk:
+    return Tsk.generate("Anna <anna@example.org>")
+
+
+@pytest.fixture(scope="module")
+def mallory() -> Tsk:
+    return Tsk.generate("Mallory <mallory@example.org>")
+
+
+def public(*keys: Tsk) -> str:
+    return "".join(f"# a comment\n{key.extract_certificate()}\n" for key in keys)
+
+
+def repository(server: GitServer, allowed: str, key: str = "") -> Repository:
+    sealed = base64.b64encode(CIPHER.encrypt(key, signing_key_owner("default", "team"))).decode() if key else None
+    block: dict[str, Any] = {"url": server.url("r.git"), "verify": "require", "allowedSigners": allowed, "encryptedSigningKey": sealed}
+    spec = {"title": "T", "type": "git", "workflows": ["write"], "sync": {"enabled": True, "target": "folder"}, "git": block}
+    return Repository("default", "team", "uid", 1, RepositorySpec.model_validate(spec))
+
+
+def push_raw(work: Work, commit: str) -> str:
+    """Push a commit object and return its hash."""
+    sha = git(work.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=commit)
+    git(work.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
+    return sha
+
+
+def commit_signed(work: Work, body: str, key: Tsk) -> str:
+    """Push a commit that is signed with a key and return its hash."""
+    work.commit({"a.json": body})
+    content = git(work.folder, "cat-file", "commit", "HEAD") + "\n"
+    signature = sign(key.signer(), content.encode(), mode=SignatureMode.DETACHED).decode()
+    sha = str(pygit2.Repository(str(work.folder)).create_commit_with_signature(content, signature))
+    git(work.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
+    return sha
+
+
+async def test_only_commits_of_listed_keys_are_opened(server: GitServer, opened: RepositoryCheckouts, anna: Tsk, mallory: Tsk) -> None:
+    """The keys may be in one text with SSH keys."""
+    work = server.make("r.git")
+    signed = commit_signed(work, "1", anna)
+    checkout = await opened.open(repository(server, public(mallory, anna)))
+    assert checkout is not None
+    assert (checkout.commit, checkout.open_reader()("a.json").body) == (signed, b"1")
+    other = commit_signed(work, "2", mallory)
+    message = await refusal(lambda: opened.open(repository(server, public(anna))))
+    assert f"commit {other} is not accepted: its signature with the OpenPGP key" in message
+    assert "allowedSigners does not list this key" in message
+
+
+async def test_a_commit_of_gnupg_is_opened(server: GitServer, opened: RepositoryCheckouts) -> None:
+    work = server.make("r.git")
+    work.commit({"a.json": "{}\n"})
+    signed = push_raw(work, GNUPG_COMMIT)
+    checkout = await opened.open(repository(server, GNUPG_KEY))
+    assert checkout is not None
+    assert checkout.commit == signed
+
+
+@pytest.mark.parametrize(
+    ("harmed", "replacement", "reason"),
+    [
+        ("\nsigned", "\nforged", "is not valid"),
+        ("Anna <", "Eve <", "is not valid"),
+        ("PGP SIGNATURE-----\n \n i", "PGP SIGNATURE-----\n \n j", "is not"),
+        ("PGP SIGNATURE", "PGP MESSAGE", "not of an SSH or OpenPGP key"),
+    ],
+)
+async def test_a_forged_commit_is_refused(
+    server: GitServer, opened: RepositoryCheckouts, harmed: str, replacement: str, reason: str
+) -> None:
+    work = server.make("r.git")
+    work.commit({"a.json": "{}\n"})
+    forged = GNUPG_COMMIT.replace(harmed, replacement)
+    assert forged != GNUPG_COMMIT
+    push_raw(work, forged)
+    assert reason in await refusal(lambda: opened.open(repository(server, GNUPG_KEY)))
+
+
+async def test_a_revoked_key_signs_no_commit(server: GitServer, opened: RepositoryCheckouts, anna: Tsk) -> None:
+    work = server.make("r.git")
+    commit_signed(work, "1", anna)
+    certificate = anna.extract_certificate()
+    revocation = certificate.revoke(anna.certifier())
+    revoked = certificate.merge(type(certificate).from_bytes(bytes(certificate) + bytes(revocation)))
+    assert "is not valid" in await refusal(lambda: opened.open(repository(server, str(revoked))))
+
+
+async def test_own_commits_are_signed(server: GitServer, opened: RepositoryCheckouts, anna: Tsk) -> None:
+    """A commit with the key of the repository is opened again, and a change to it is refused."""
+    server.make("r.git")
+    own = repository(server, public(anna), str(anna))
+    first = await opened.commit(own, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
+    second = await opened.commit(own, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
+    checkout = await opened.open(own)
+    assert checkout is not None
+    assert checkout.commit == second.commit
