@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from dashwright.api.resources.metadata import LAST_APPLIED_CONFIGURATION
 from dashwright.api.resources.writing.desired_object import DesiredObject
+from dashwright.api.resources.writing.signing_keys import normalize_signing_key
 from dashwright.common.errors import Cause, Invalid
 from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, secret_name, signing_key_owner, ssh_key_owner, token_owner
-from dashwright.common.kinds.signing_keys import normalize_signing_key
 from dashwright.common.kinds.ssh_access import normalize_private_key
 from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.causes import causes_of
