@@ -34,6 +34,12 @@ The exit status is 0 if no error was found, 1 if one was, 2 if a file cannot be 
 """
 app.command("dashwright.standalone.lint:check", name="lint", help=_LINT_HELP)
 
+_RENDER_HELP = """Draw a dashboard of a file or of a server as a PNG or SVG.
+
+The exit status is 0 if the picture was written, otherwise 2.
+"""
+app.command("dashwright.standalone.rendering.command:render", name="render", help=_RENDER_HELP)
+
 admin = App(name="admin", help="Tasks of operators.")
 _IMPORT_HELP = "Import a Grafana database: an SQLite file, or the address of a PostgreSQL database."
 admin.command("dashwright.standalone.importing.command:import_grafana", name="import-grafana", help=_IMPORT_HELP)

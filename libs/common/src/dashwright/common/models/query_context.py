@@ -30,6 +30,7 @@ class QueryContext:
     uids: frozenset[str] | None = None  #: Uids of the data sources that may be queried; None for all.
     fresh: bool = False  #: True if the results must not come from a cache.
     readable: frozenset[str] | None = None  #: Uids of the data sources whose settings the caller may read; None for all.
+    panel_id: int | None = None  #: Panel of a picture whose queries these are. It is not sent to another process.
 
     def may_read(self, uid: str) -> bool:
         """Return whether errors may show the address of the data source."""

@@ -137,8 +137,9 @@ class PanelRenderer:
             document = orjson.dumps(body)
         except orjson.JSONEncodeError as error:
             raise NothingToDraw(f"the queries cannot be read: {error}", is_error=True) from error
+        context = replace(self._context.query, panel_id=panel.id)
         try:
-            evaluation = await queries.evaluate(document, self._context.query, self._context.settings, memory)
+            evaluation = await queries.evaluate(document, context, self._context.settings, memory)
         except DashwrightError as error:
             raise NothingToDraw(client_message(error), is_error=True) from error
         frames = [frame for result in evaluation.results.values() for frame in result.frames]

@@ -1,6 +1,6 @@
 """An HTTP client of a server: requests and streams of JSON objects, with the server's errors."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self
@@ -81,6 +81,22 @@ class ServerClient:
             ) as response:
                 await _raise_for_status(response)
                 return _json_object(await _read(response))
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._connection_error(error) from error
+
+    async def download(self, path: str, query: Sequence[tuple[str, str]]) -> bytes:
+        """Return the body of the response to a GET, of any media type."""
+        timeout = aiohttp.ClientTimeout(total=_RESPONSE_TIMEOUT_SECONDS, sock_connect=_CONNECT_TIMEOUT_SECONDS)
+        try:
+            async with self._session.get(
+                self._base_url.joinpath(*path.strip("/").split("/")),
+                params=query,
+                headers={"Accept": "*/*"},
+                timeout=timeout,
+                allow_redirects=False,
+            ) as response:
+                await _raise_for_status(response)
+                return await _read(response)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._connection_error(error) from error
 

@@ -1,0 +1,1 @@
+"""The command ``dashwright render``: it draws dashboards of files and of servers."""

@@ -1,0 +1,43 @@
+"""Drawing of a dashboard in a file, without a server."""
+
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.pictures import PictureOptions, PictureRequest
+from dashwright.common.models.query_context import QueryContext
+from dashwright.common.settings import load
+from dashwright.expressions.consumer import query_settings
+from dashwright.expressions.pictures.picture import draw
+from dashwright.expressions.pictures.plotter import Plotter
+from dashwright.standalone.documents import read_document
+from dashwright.standalone.rendering.recorded_panels import RecordedPanels
+
+_SECONDS: Final = 60.0
+
+
+async def draw_file(file: str, data: Path | None, options: PictureOptions) -> bytes:
+    """Return the picture of the dashboard in a file, with the results in ``data``.
+
+    Raises OSError, UnicodeDecodeError, SettingsError and DashwrightError.
+    """
+    request = PictureRequest.model_validate(options.model_dump(by_alias=True) | {"spec": _dashboard_of(read_document(file))})
+    settings = replace(query_settings(load()), sources=RecordedPanels.read(data))
+    plotter = Plotter()
+    try:
+        return (await draw(request, QueryContext(), settings, plotter, monotonic() + _SECONDS)).body
+    finally:
+        await plotter.stop()
+        settings.close()
+
+
+def _dashboard_of(document: Any) -> dict[str, Any]:
+    """Return the dashboard of a document: a resource, the body of a request to store a dashboard, or the dashboard itself."""
+    for member in ("spec", "dashboard"):
+        if isinstance(document, dict) and isinstance(document.get(member), dict):
+            document = document[member]
+    if not isinstance(document, dict) or not ("panels" in document or "elements" in document or "rows" in document):
+        raise BadRequest("the file must contain a dashboard, with panels or elements")
+    return document

@@ -1,0 +1,163 @@
+"""``dashwright render``: draws the dashboard of a file with recorded results, and again after changes, or that of a server."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashwright.standalone.cli import app
+
+pytestmark = pytest.mark.exhaustive
+
+SOURCE = {"type": "prometheus", "uid": "${DS_PROMETHEUS}"}
+TIME = {"from": "1970-01-01T00:00:00Z", "to": "1970-01-01T00:01:00Z"}
+
+
+def panel(panel_id: int, **fields: Any) -> dict[str, Any]:
+    targets = [{"refId": "A", "datasource": SOURCE, "expr": "up{node='$node'}"}]
+    position = {"x": 0, "y": panel_id * 8, "w": 24, "h": 8}
+    return {"id": panel_id, "title": f"Panel {panel_id}", "type": "timeseries", "gridPos": position, "targets": targets, **fields}
+
+
+DASHBOARD = {
+    "title": "Shop",
+    "time": TIME,
+    "panels": [panel(1), panel(2)],
+    "templating": {"list": [{"name": "node", "type": "query", "datasource": SOURCE, "query": "label_values(node)"}]},
+}
+
+
+def results(*values: float) -> dict[str, Any]:
+    fields = [{"name": "time", "type": "time"}, {"name": "v", "type": "number"}]
+    data = {"values": [[(row + 1) * 1000 for row in range(len(values))], list(values)]}
+    return {"results": {"A": {"frames": [{"schema": {"fields": fields}, "data": data}]}}}
+
+
+Write = Callable[[str, Any], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(name: str, document: Any) -> str:
+        path = tmp_path / name
+        path.write_text(json.dumps(document))
+        return str(path)
+
+    return write
+
+
+def run(*arguments: str) -> int:
+    status = app(["render", *arguments], result_action="return_value")
+    assert isinstance(status, int)
+    return status
+
+
+def report_of(path: Path) -> dict[int, tuple[str, str]]:
+    return {item["id"]: (item["state"], item.get("message", "")) for item in json.loads(path.read_text())["panels"]}
+
+
+@pytest.mark.parametrize(
+    "wrapped", [DASHBOARD, {"dashboard": DASHBOARD}, {"apiVersion": "v1beta1", "kind": "Dashboard", "spec": DASHBOARD}]
+)
+@pytest.mark.parametrize("data", [results(1, 2), {"panels": {"1": results(1, 2), "2": results(3)}}])
+def test_every_form_of_file_is_drawn(write: Write, tmp_path: Path, wrapped: Any, data: Any) -> None:
+    """Placeholders of data sources and variables without recorded options do not prevent it."""
+    output = tmp_path / "x.json"
+    assert run(write("d.json", wrapped), "-o", str(output), "--data", write("r.json", data)) == 0
+    assert report_of(output) == {1: ("drawn", ""), 2: ("drawn", "")}
+
+
+@pytest.mark.parametrize(("name", "start"), [("x.png", b"\x89PNG"), ("x.svg", b"<svg")])
+def test_the_extension_selects_the_format(write: Write, tmp_path: Path, name: str, start: bytes) -> None:
+    assert run(write("d.json", DASHBOARD), "-o", str(tmp_path / name), "--data", write("r.json", results(1, 2)), "--panel", "2") == 0
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_a_query_without_recorded_frames_is_named(write: Write, tmp_path: Path) -> None:
+    output = tmp_path / "x.json"
+    assert run(write("d.json", DASHBOARD), "-o", str(output), "--data", write("r.json", {"panels": {"1": results(1)}})) == 0
+    assert report_of(output) == {
+        1: ("drawn", ""),
+        2: ("error", "no frames are recorded for query A of panel 2; add them to the file of --data"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "data", "options", "message"),
+    [
+        ([], results(1), (), "must contain a dashboard"),
+        (DASHBOARD, [], (), "has no results"),
+        (DASHBOARD, {"panels": {"one": results(1)}}, (), "panel 'one', which is not the id of a panel"),
+        (DASHBOARD, results(1), ("--width", "1"), "width: "),
+        (DASHBOARD, results(1), ("--var", "node"), "--var 'node' is not NAME=VALUE"),
+        (DASHBOARD, results(1), ("--panel", "9"), "the dashboard has no panel 9"),
+        (DASHBOARD, results(1), ("-o", "x.gif"), "the extension of x.gif must be"),
+    ],
+)
+def test_a_fault_is_reported(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str], document: Any, data: Any, options: tuple[str, ...], message: str
+) -> None:
+    output = () if "-o" in options else ("-o", str(tmp_path / "x.png"))
+    assert run(write("d.json", document), "--data", write("r.json", data), *output, *options) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_a_watched_file_is_drawn_after_each_change(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change without effect on a file's time and size is not one, and a file that cannot be read does not end the command."""
+    file, output = write("d.json", DASHBOARD), tmp_path / "x.json"
+    titles: list[str] = []
+    documents = iter([None, {}, DASHBOARD | {"panels": [panel(7)]}])
+
+    def sleep(_: float) -> None:
+        titles.append(",".join(map(str, report_of(output))))
+        try:
+            document = next(documents)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+        if document is not None:
+            write("d.json", document)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    assert run(file, "-o", str(output), "--data", write("r.json", results(1)), "--watch") == 0
+    assert titles == ["1,2", "1,2", "1,2", "7"]
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadingHTTPServer]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(f"{self.path} {self.headers['Authorization']}".encode())
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=served.serve_forever)
+    thread.start()
+    yield served
+    served.shutdown()
+    thread.join()
+    served.server_close()
+
+
+def test_a_dashboard_of_a_server_is_downloaded(server: ThreadingHTTPServer, tmp_path: Path) -> None:
+    output = tmp_path / "x.svg"
+    login = ("--url", f"http://127.0.0.1:{server.server_port}/grafana", "--token", "t")
+    assert run("shop uid", "-o", str(output), "--from", "now-1h", "--var", "node=a&b", "--var", "node=c", "--expanded", *login) == 0
+    path, _, authorization = output.read_text().partition(" ")
+    assert path.startswith("/grafana/render/d/shop%20uid?from=now-1h&theme=dark&width=1000&scale=1.0&format=svg&rows=expanded")
+    assert path.endswith("&var-node=a%26b&var-node=c")
+    assert authorization == "Bearer t"
+
+
+def test_a_server_draws_no_recorded_results(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("shop", "-o", str(tmp_path / "x.png"), "--data", write("r.json", results(1))) == 2
+    assert "--data and --watch need a file" in capsys.readouterr().err
