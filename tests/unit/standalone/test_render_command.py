@@ -78,6 +78,15 @@ def test_the_extension_selects_the_format(write: Write, tmp_path: Path, name: st
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
+def test_relative_times_end_with_the_data(write: Write, tmp_path: Path) -> None:
+    """``--now`` gives another end."""
+    output, file, data = tmp_path / "x.svg", write("d.json", DASHBOARD), write("r.json", results(1, 2))
+    assert run(file, "-o", str(output), "--data", data, "--from", "now-2h", "--to", "now") == 0
+    assert "1969-12-31 22:00 to 1970-01-01 00:00 UTC" in output.read_text()
+    assert run(file, "-o", str(output), "--data", data, "--from", "now-2h", "--to", "now", "--now", "2026-01-01T03:00") == 0
+    assert "2026-01-01 01:00 to 2026-01-01 03:00 UTC" in output.read_text()
+
+
 def test_a_query_without_recorded_frames_is_named(write: Write, tmp_path: Path) -> None:
     output = tmp_path / "x.json"
     assert run(write("d.json", DASHBOARD), "-o", str(output), "--data", write("r.json", {"panels": {"1": results(1)}})) == 0

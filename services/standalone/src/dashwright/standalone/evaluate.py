@@ -3,15 +3,14 @@
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from dashwright.common.clock import Clock
 from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.common.json_documents import write_json
 from dashwright.common.models.expressions import SourceQuery
@@ -24,6 +23,7 @@ from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.sources.recorded_frames import RecordedFrames
 from dashwright.expressions.sources.registry import BUILT_IN, DataSource
 from dashwright.standalone.documents import read_document
+from dashwright.standalone.fixed_clock import FixedClock
 from dashwright.standalone.panel import panel_of
 from dashwright.standalone.tables import print_result
 from dashwright.standalone.terminal import error_line
@@ -32,17 +32,6 @@ from dashwright.standalone.terminal import error_line
 FAILED, NOT_RUN = 1, 2
 #: Characters of a line of output that is not sent to a terminal.
 _PIPED_WIDTH = 160
-
-
-@dataclass(frozen=True, slots=True)
-class _FixedClock(Clock):
-    """A clock that always returns the same time."""
-
-    time: datetime
-
-    def seconds(self) -> float:
-        """Return the fixed time in seconds since the epoch."""
-        return self.time.timestamp()
 
 
 def evaluate(
@@ -86,7 +75,7 @@ def evaluate(
         settings = query_settings(load())
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
         return _report_error(error, NOT_RUN)
-    clock = settings.clock if now is None else _FixedClock(now if now.tzinfo else now.replace(tzinfo=UTC))
+    clock = settings.clock if now is None else FixedClock.at(now)
     settings = replace(settings, clock=clock, sources=_RecordedSources(recorded_frames))
     try:
         context = QueryContext(QueryEndpoint.PANEL if strict else QueryEndpoint.QUERY)

@@ -8,7 +8,7 @@ import orjson
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.json_documents import write_json
 from dashwright.common.models.expressions import SourceQuery
-from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.frame_reader import read_frames
@@ -35,6 +35,13 @@ class RecordedFrames(Source):
 
     def __contains__(self, ref_id: object) -> bool:
         return ref_id in self._frames
+
+    @property
+    def last_time(self) -> int | None:
+        """The latest recorded time in nanoseconds since 1970, or None."""
+        fields = [field for frames in self._frames.values() for frame in frames for field in frame.fields]
+        times = [field.values for field in fields if field.type is FieldType.TIME and len(field.values)]
+        return max((int(values.max()) for values in times), default=None)
 
     async def health(self) -> str:
         """Return a message that frames are recorded."""

@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -37,6 +38,7 @@ def render(
     panel: int | None = None,
     start: Annotated[str, Parameter(name="--from")] = "",
     end: Annotated[str, Parameter(name="--to")] = "",
+    now: datetime | None = None,
     time_zone: Annotated[str, Parameter(name="--tz")] = "",
     variables: Annotated[list[str] | None, Parameter(name="--var", negative="")] = None,
     theme: Theme = "dark",
@@ -68,6 +70,8 @@ def render(
         The start of the time range, instead of that of the dashboard: now-6h, 2026-01-01, epoch milliseconds.
     end
         The end of the time range.
+    now
+        The end of relative times such as now-6h in a file, by default the latest time of its data. A time without an offset is in UTC.
     time_zone
         The time zone, such as Europe/Berlin.
     variables
@@ -113,15 +117,15 @@ def render(
     status = NOT_DONE
     try:
         for _ in _changes([Path(dashboard), *([data] if data else [])]) if watch else [None]:
-            status = _render_file(dashboard, data, output, options)
+            status = _render_file(dashboard, data, output, options, now)
     except KeyboardInterrupt:
         return 0
     return status
 
 
-def _render_file(file: str, data: Path | None, output: Path, options: PictureOptions) -> int:
+def _render_file(file: str, data: Path | None, output: Path, options: PictureOptions, now: datetime | None) -> int:
     try:
-        output.write_bytes(asyncio.run(draw_file(file, data, options)))
+        output.write_bytes(asyncio.run(draw_file(file, data, options, now)))
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
         report(_PROGRAM, error_line(error))
         return NOT_DONE

@@ -1,6 +1,7 @@
 """Drawing of a dashboard in a file, without a server."""
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -13,18 +14,24 @@ from dashwright.expressions.consumer import query_settings
 from dashwright.expressions.pictures.picture import draw
 from dashwright.expressions.pictures.plotter import Plotter
 from dashwright.standalone.documents import read_document
+from dashwright.standalone.fixed_clock import FixedClock
 from dashwright.standalone.rendering.recorded_panels import RecordedPanels
 
 _SECONDS: Final = 60.0
 
 
-async def draw_file(file: str, data: Path | None, options: PictureOptions) -> bytes:
+async def draw_file(file: str, data: Path | None, options: PictureOptions, now: datetime | None) -> bytes:
     """Return the picture of the dashboard in a file, with the results in ``data``.
+
+    Relative times such as now-6h end at ``now``, by default the latest time of the results.
 
     Raises OSError, UnicodeDecodeError, SettingsError and DashwrightError.
     """
     request = PictureRequest.model_validate(options.model_dump(by_alias=True) | {"spec": _dashboard_of(read_document(file))})
-    settings = replace(query_settings(load()), sources=RecordedPanels.read(data))
+    recorded = RecordedPanels.read(data)
+    settings = replace(query_settings(load()), sources=recorded)
+    if end := now or recorded.last_time:
+        settings = replace(settings, clock=FixedClock.at(end))
     plotter = Plotter()
     try:
         return (await draw(request, QueryContext(), settings, plotter, monotonic() + _SECONDS)).body

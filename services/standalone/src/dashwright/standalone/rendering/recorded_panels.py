@@ -1,6 +1,7 @@
 """Recorded results of the queries of a dashboard, which take the place of its data sources."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 from dashwright.expressions.sources.recorded_frames import RecordedFrames
 from dashwright.expressions.sources.registry import BUILT_IN, DataSource
 
+_NANOS_PER_SECOND: Final = 1_000_000_000
 _TYPES: Final = sorted({kind.id for kind in TYPE_BY_NAME.values()})
 
 
@@ -57,6 +59,13 @@ class RecordedPanels:
             raise BadRequest(f'{path} has no results: give {{"panels": {{"2": {{"results": {{"A": {{"frames": […]}}}}}}}}}}')
         shared = _frames_of(document) if "results" in document else RecordedFrames({})
         return cls(shared, {_panel_id(name): _frames_of(results) for name, results in panels.items()})
+
+    @property
+    def last_time(self) -> datetime | None:
+        """The latest recorded time, or None."""
+        times = [frames.last_time for frames in (self._shared, *self._panels.values())]
+        latest = max((time for time in times if time is not None), default=None)
+        return None if latest is None else datetime.fromtimestamp(latest / _NANOS_PER_SECOND, UTC)
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
         """Return the data source of each query, or an error if no frames are recorded for it.
