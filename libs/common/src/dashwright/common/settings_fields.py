@@ -313,7 +313,12 @@ class SettingsFields(BaseSettings):
     )
     notification_seconds: Seconds = setting(
         86_400,
-        "seconds after the end of a batch for which its notification is sent again while a receiver does not accept it",
+        "seconds after an event for which its [notification](notifications.md) is sent again while a receiver does not accept it",
+        "jobs-worker",
+    )
+    notifications_kept: Positive = setting(
+        10_000,
+        "maximum number of waiting notifications about the repositories of one organization; above it, the oldest are deleted",
         "jobs-worker",
     )
     job_history: Positive = setting(
