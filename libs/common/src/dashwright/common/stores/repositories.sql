@@ -79,4 +79,4 @@ with before as (
 select coalesce(i.path, b.path) as path, i.message, i.path is not null as has_entered
 from (select path, message from inserted where not is_copy) i full join (select path from before where not is_copy) b on b.path = i.path
 where i.path is null or b.path is null
-order by path collate "C"
+order by coalesce(i.path, b.path) collate "C"

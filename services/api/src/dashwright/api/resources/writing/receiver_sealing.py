@@ -37,14 +37,15 @@ class ReceiverSecretSealer:
         current_receivers = {} if current is None else {item["name"]: item for item in _receivers(read_json(current.spec)) or ()}
         names = {receiver["name"] for receiver in receivers}
         for name, sent in sent_secrets.items():
-            if name not in names and (sent.create or sent.name):
+            # A client that removes a receiver may still send the name of its secret, as the server returned it.
+            check_sent_secret(desired, f"secure.notifications.{name}", sent, current_receivers.get(name, {}).get(ENCRYPTED_SECRET))
+            if name not in names and sent.create:
                 raise forbidden_error(desired, f"secure.notifications.{name}", f"no receiver in spec.notifications has the name '{name}'")
         sealed_receivers = []
         for index, receiver in enumerate(receivers):
             name = receiver["name"]
             sent, current_receiver = sent_secrets.get(name, SecureValue()), current_receivers.get(name, {})
             field, secret_field = f"spec.notifications[{index}]", f"secure.notifications.{name}"
-            check_sent_secret(desired, secret_field, sent, current_receiver.get(ENCRYPTED_SECRET))
             owner = receiver_secret_owner(namespace, desired.name, name)
             sealed_receivers.append(
                 self._secrets.with_sealed(desired, receiver, sent, current_receiver, field=field, secret_field=secret_field, owner=owner)
