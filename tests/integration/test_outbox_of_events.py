@@ -65,7 +65,7 @@ async def test_an_event_is_stored_with_the_end_of_the_sync_or_not_at_all(databas
 
 
 async def test_only_ended_syncs_are_events(database: Database) -> None:
-    """A sync that waits or works is none, and neither is the sync of a repository that was deleted in the meantime."""
+    """A sync that waits or works, or whose repository was deleted in the meantime, stores nothing."""
     async with database.transaction() as connection:
         job = await submit(connection)
         for state in (State.PENDING, State.WORKING):

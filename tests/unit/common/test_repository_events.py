@@ -1,4 +1,4 @@
-"""Which events a repository announces, and the bounds of their data."""
+"""Events that a repository announces, and the bounds of their data."""
 
 import json
 import uuid
@@ -66,7 +66,7 @@ def status(state: State, **counts: int) -> JobStatus:
     ],
 )
 def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, ended: JobStatus, name: str | None) -> None:
-    """A periodic sync of a local directory that changed nothing is no event. The counts are those of all kinds together."""
+    """A periodic sync of a local directory that changed nothing sends nothing. The counts are those of all kinds together."""
     announced = sync_ended(repository(source), job(submitter), ended, SyncStatus())
     assert [item.name for item in announced] == ([] if name is None else [name])
     for item in announced:

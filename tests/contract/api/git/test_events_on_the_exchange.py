@@ -120,7 +120,7 @@ async def test_an_event_that_a_full_queue_refuses_is_repeated(trial: Trial, chan
 
 
 async def test_the_waiting_events_of_an_organization_are_bounded(database: Database) -> None:
-    """Of 12,500 events that wait, the newest 10,000 remain. Other organizations, and batches, lose none."""
+    """The newest 10,000 of 12,500 waiting events remain. Other organizations, and batches, lose none."""
     async with database.connection() as connection:
         await connection.execute(WAITING, "repository", "default", 12_500)
         await connection.execute(WAITING, "batch", "default", 10)

@@ -109,11 +109,11 @@ async def test_the_end_of_a_sync_is_a_signed_event(trial: Trial, receiver: Webho
     assert event["id"] == request.id == status["event"]
     assert status == {"name": "chat", "event": request.id, "attempted": status["delivered"], "delivered": status["delivered"]}
     await trial.later()
-    assert len(receiver.received) == 1  # a check without a new commit is no event
+    assert len(receiver.received) == 1  # a check without a new commit sends nothing
 
 
 async def test_files_enter_and_leave_the_quarantine(trial: Trial, receiver: WebhookReceiver) -> None:
-    """Each change of the quarantine is one event, with the files and their faults; a file that stays there is none."""
+    """Each change of the quarantine is one event, with the files and their faults; a file that remains there causes none."""
     await make(trial, named(receiver))
     await receiver.next()
     trial.work.commit({"b.json": "{", "c.json": "{"})
@@ -142,7 +142,7 @@ async def test_a_sync_with_warnings_is_an_event_of_its_own(trial: Trial, receive
 
 
 async def test_each_change_of_the_health_is_one_event(trial: Trial, receiver: WebhookReceiver) -> None:
-    """A repository that cannot be read, and one that can be read again, are events. Repeated failures are none."""
+    """A repository that cannot be read, and one that can be read again, are events. Repeated failures send nothing."""
     await make(trial, named(receiver, "chat", "health"))
 
     async def fail(_: web.Request) -> web.StreamResponse:
