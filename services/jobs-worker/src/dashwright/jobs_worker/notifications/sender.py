@@ -6,7 +6,6 @@ record leaves the notification to another process.
 
 import asyncio
 import random
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -83,15 +82,9 @@ class NotificationSender:
 
     async def _claim(self) -> None:
         """Start the delivery of due notifications, as many as the limits allow."""
-        running = self._deliveries.values()
+        running = list(self._deliveries.values())
         async with self._database.connection() as connection:
-            claimed_notifications = await notifications.claim(
-                connection,
-                LIMITS,
-                by_namespace=Counter(claimed.namespace for claimed in running),
-                by_host=Counter(claimed.host for claimed in running),
-                lease=_LEASE,
-            )
+            claimed_notifications = await notifications.claim(connection, LIMITS, running=running, lease=_LEASE)
         for claimed in claimed_notifications:
             task = asyncio.create_task(self._deliver(claimed), name=f"notification-{claimed.id}")
             self._deliveries[task] = claimed

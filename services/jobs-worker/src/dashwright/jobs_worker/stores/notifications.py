@@ -5,7 +5,8 @@ repository are deleted after the outcome of the last attempt is in its status.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -68,7 +69,7 @@ class ClaimLimits:
     """Limits of the notifications that one process delivers concurrently."""
 
     total: int
-    per_namespace: int
+    per_namespace: int  #: Does not apply to the exchange.
     per_host: int
 
 
@@ -79,17 +80,19 @@ async def add(connection: Connection, notification: Notification) -> None:
 
 
 async def claim(
-    connection: Connection, limits: ClaimLimits, *, by_namespace: Mapping[str, int], by_host: Mapping[str, int], lease: timedelta
+    connection: Connection, limits: ClaimLimits, *, running: Collection[ClaimedNotification], lease: timedelta
 ) -> Sequence[ClaimedNotification]:
     """Return due notifications, for one attempt each.
 
-    ``by_namespace`` and ``by_host`` count those that this process is delivering. After ``lease``, another process may claim a
-    notification whose attempt was not recorded.
+    ``running`` are those that this process is delivering. After ``lease``, another process may claim a notification whose attempt was
+    not recorded.
     """
+    by_namespace = Counter(claimed.namespace for claimed in running if claimed.receiver != "exchange")
+    by_host = Counter(claimed.host for claimed in running)
     query = _sql.bind(
         "claim",
-        full_namespaces=[namespace for namespace, running in by_namespace.items() if running >= limits.per_namespace],
-        full_hosts=[host for host, running in by_host.items() if running >= limits.per_host],
+        full_namespaces=[namespace for namespace, count in by_namespace.items() if count >= limits.per_namespace],
+        full_hosts=[host for host, count in by_host.items() if count >= limits.per_host],
         candidates=_MAX_CANDIDATES,
         namespaces=list(by_namespace),
         running_of_namespaces=list(by_namespace.values()),
@@ -97,7 +100,7 @@ async def claim(
         running_of_hosts=list(by_host.values()),
         namespace_limit=limits.per_namespace,
         host_limit=limits.per_host,
-        limit=limits.total - sum(by_namespace.values()),
+        limit=limits.total - len(running),
         lease=lease,
     )
     return [ClaimedNotification(**row) for row in await connection.fetch(*query)]

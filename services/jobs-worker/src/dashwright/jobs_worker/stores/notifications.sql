@@ -3,21 +3,23 @@
 delete from notification where subject = $1 and next_attempt_at is null
 
 -- name: claim
--- The candidates are few, so that an organization with many due notifications does not make each claim slow.
+-- The candidates are few, so that an organization with many due notifications does not make each claim slow. Slow webhooks and queues of
+-- an organization do not delay its events on the exchange.
 with candidate as (
     select id, receiver, target, namespace, host, next_attempt_at from notification
-    where next_attempt_at <= now() and namespace <> all(:full_namespaces::text[]) and host <> all(:full_hosts::text[])
+    where next_attempt_at <= now() and host <> all(:full_hosts::text[])
+      and (receiver = 'exchange' or namespace <> all(:full_namespaces::text[]))
     order by next_attempt_at limit :candidates
 ), ranked as (
     select id, receiver, target,
-           row_number() over (partition by namespace order by next_attempt_at) + coalesce(n.running, 0) as of_namespace,
+           row_number() over (partition by namespace, receiver = 'exchange' order by next_attempt_at) + coalesce(n.running, 0) as of_namespace,
            row_number() over (partition by host order by next_attempt_at) + coalesce(h.running, 0) as of_host
     from candidate
     left join unnest(:namespaces::text[], :running_of_namespaces::integer[]) n (namespace, running) using (namespace)
     left join unnest(:hosts::text[], :running_of_hosts::integer[]) h (host, running) using (host)
 ), chosen as (
     select n.id, n.receiver, n.target from notification n join ranked using (id, receiver, target)
-    where of_namespace <= :namespace_limit and of_host <= :host_limit and n.next_attempt_at <= now()
+    where (n.receiver = 'exchange' or of_namespace <= :namespace_limit) and of_host <= :host_limit and n.next_attempt_at <= now()
     order by n.next_attempt_at limit :limit
     for update of n skip locked
 )
