@@ -91,17 +91,16 @@ select * from ended union all select * from waiting order by attempted_at
 
 -- name: delete_surplus
 -- Of each organization, the waiting notifications about repositories after the newest $1. They are ranked only where there are too many:
--- to count them, an index suffices.
-delete from notification
-where (id, receiver, target) in (
-    select id, receiver, target
-    from (
-        select id, receiver, target, row_number() over (partition by namespace order by created_at desc) as position
-        from notification
-        where next_attempt_at is not null and subject_kind = 'repository' and namespace in (
-            select namespace from notification where next_attempt_at is not null group by namespace having count(*) > $1
-        )
-    ) as ranked
-    where position > $1
-    limit $2
+-- to count them, an index suffices. A notification that another transaction has locked is left to the next run.
+with ranked as (
+    select id, receiver, target, row_number() over (partition by namespace order by created_at desc) as position
+    from notification
+    where next_attempt_at is not null and subject_kind = 'repository' and namespace in (
+        select namespace from notification where next_attempt_at is not null group by namespace having count(*) > $1
+    )
+), surplus as (
+    select n.id, n.receiver, n.target from notification n join ranked using (id, receiver, target)
+    where position > $1 limit $2
+    for update of n skip locked
 )
+delete from notification n using surplus s where (n.id, n.receiver, n.target) = (s.id, s.receiver, s.target)
