@@ -10,8 +10,10 @@ from dashwright.common.models.api_model import ApiModel
 #: Maximum number of receivers of one repository.
 MAX_RECEIVERS: Final = 10
 
-#: Prefix of the types of events about repositories, and first word of their routing keys.
+#: Prefix of the types of all events.
 TYPE_PREFIX: Final = "io.dashwright."
+
+#: First word, after the prefix, of the types of events about repositories, and first word of their routing keys.
 SUBJECT: Final = "repository"
 
 
