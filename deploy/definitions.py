@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dashwright.common.messaging.topology import TOPOLOGY, Topology
+from dashwright.common.models.notifications import SUBJECT
 
 FILE: Final = Path(__file__).parent / "rabbitmq" / "definitions.json"
 API, JOBS_WORKER, EXPRESSIONS, SUBMITTER = "dashwright_api", "dashwright_jobs_worker", "dashwright_expressions", "dashwright_submitter"
@@ -38,8 +39,9 @@ def definitions(topology: Topology = TOPOLOGY, *, vhost: str = "/", suffix: str 
     # Retries and dead letters keep their message's key.
     published = ["amq.default", topology.jobs, topology.dead, *(tier.exchange for tier in topology.retry_delays)]
     services = consumed(topology)
+    further = {JOBS_WORKER: [topology.events]}
     permissions = [
-        {"user": name + suffix, **here, "configure": _NONE, "write": _any_of(published), "read": _any_of(queues)}
+        {"user": name + suffix, **here, "configure": _NONE, "write": _any_of([*published, *further.get(name, ())]), "read": _any_of(queues)}
         for name, queues in services.items()
     ]
     submitter = {"configure": f"^{_REPLIES}$", "write": _any_of([topology.jobs]), "read": f"^{_REPLIES}$"}
@@ -53,7 +55,8 @@ def definitions(topology: Topology = TOPOLOGY, *, vhost: str = "/", suffix: str 
         "vhosts": [{"name": vhost}],
         "permissions": [*permissions, {"user": SUBMITTER + suffix, **here, **submitter}],
         "topic_permissions": [
-            {"user": name + suffix, **here, "exchange": topology.jobs, "write": key, "read": _NONE} for name, key in keys.items()
+            *({"user": name + suffix, **here, "exchange": topology.jobs, "write": key, "read": _NONE} for name, key in keys.items()),
+            {"user": JOBS_WORKER + suffix, **here, "exchange": topology.events, "write": rf"^{SUBJECT}\..+$", "read": _NONE},
         ],
         "exchanges": [
             {"name": one.name, **here, "type": one.type, "durable": True, "auto_delete": False, "internal": False, "arguments": {}}

@@ -1,4 +1,4 @@
-"""Receive the notifications of batches on http://127.0.0.1:8400/, and print those with a valid signature.
+"""Receive notifications of repositories and batches on http://127.0.0.1:8400/, and print those with a valid signature.
 
 python receive.py whsec_…
 """
@@ -35,8 +35,10 @@ class Receiver(BaseHTTPRequestHandler):
         if event["id"] in seen_ids:  # each event is sent at least once
             return
         seen_ids.add(event["id"])
-        status = event["data"]["status"]
-        print(event["type"], event["subject"], status["state"], status["counts"], flush=True)
+        data = event["data"]
+        result = data.get("status", data)  # the result of a batch is in its status
+        details = [result[member] for member in ("counts", "files", "message") if member in result]
+        print(event["type"], event["subject"], result["state"], *details[:1], flush=True)
 
 
 HTTPServer(("127.0.0.1", 8400), Receiver).serve_forever()

@@ -10,14 +10,13 @@ from pydantic import SecretStr
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract
-from dashwright.common.kinds.notifications import signing_secret_owner
+from dashwright.common.kinds.notifications import receiver_secret_owner, signing_secret_owner
 from dashwright.common.kinds.registry import BATCH, REPOSITORY
 from dashwright.common.kinds.repository import signing_key_owner, ssh_key_owner, token_owner, webhook_secret_owner
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import load
-from dashwright.common.stores import data_sources, resources
-from dashwright.jobs_worker.stores import notifications
-from dashwright.jobs_worker.stores.notifications import Receiver
+from dashwright.common.stores import data_sources, notifications, resources
+from dashwright.common.stores.notifications import Notification, Receiver
 from dashwright.standalone import resealing
 from dashwright.standalone.rotation import _rotate
 
@@ -31,6 +30,7 @@ TOKEN, HOOK = token_owner("default", "r"), webhook_secret_owner("default", "r")
 SIGNING_KEY = signing_key_owner("default", "r")
 SSH_KEY = ssh_key_owner("default", "r")
 SIGNATURE = signing_secret_owner("default", "b")
+RECEIVERS = {name: receiver_secret_owner("default", "r", name) for name in ("chat", "pager")}
 
 
 def text(secret: str, place: str) -> str:
@@ -45,7 +45,8 @@ async def fill(connection: Connection) -> None:
         ("git", "encryptedSshKey", text("key", SSH_KEY)),
     ):
         block = {"url": "https://git.example/1", member: sealed, "encryptedSigningKey": text(f"signing {kind}", SIGNING_KEY)}
-        spec = json.dumps({"type": kind, kind: block, "big": 2**60})
+        receivers = [{"name": name, "encryptedSecret": text(f"{name} {kind}", RECEIVERS[name])} for name in RECEIVERS]
+        spec = json.dumps({"type": kind, kind: block, "notifications": receivers, "big": 2**60})
         write = resources.Write(REPOSITORY, "r", spec, REPOSITORY.version, extract=Extract("R"))
         await resources.put(await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now())
     status = json.dumps({"webhook": {"encryptedSecret": text("signs", HOOK)}})
@@ -60,15 +61,16 @@ async def fill(connection: Connection) -> None:
     batch = resources.Write(BATCH, "b", json.dumps({"notify": {"webhook": webhook}}), BATCH.version, extract=Extract("B"))
     await resources.put(await resources.lock(connection, "default"), "default", batch, actor="user:1", now=Clock().now())
     receiver = Receiver("webhook", "https://example.com/", "https://example.com", text("whsec", SIGNATURE))
-    await notifications.add(
-        connection,
-        uuid.uuid4(),
-        batch=uuid.uuid4(),
+    notification = Notification(
+        id=uuid.uuid4(),
+        subject_kind="batch",
+        subject=uuid.uuid4(),
         namespace="default",
         name="b",
         event="{}",
         receivers=[receiver, Receiver("queue", "q", "q")],
     )
+    await notifications.add(connection, notification)
     await data_sources.put_secrets(connection, FORMER, 1, source, "p", {"a": "1", "b": "2", "c": "3"})
 
 
@@ -86,7 +88,14 @@ async def opened(connection: Connection, cipher: SecretCipher) -> list[str]:
         (row[0], SIGNATURE)
         for row in await connection.fetch("select spec::jsonb #>> '{notify,webhook,encryptedSecret}' from resource_history")
     ]
-    texts += [(row[0], SIGNATURE) for row in await connection.fetch("select secret from batch_notification")]
+    texts += [
+        (row[0], owner)
+        for index, owner in enumerate(RECEIVERS.values())
+        for row in await connection.fetch(
+            "select spec::jsonb #>> array['notifications', $1, 'encryptedSecret'] from resource_history", str(index)
+        )
+    ]
+    texts += [(row[0], SIGNATURE) for row in await connection.fetch("select secret from notification")]
     texts += [(row[0], HOOK) for row in await connection.fetch("select status::jsonb #>> '{webhook,encryptedSecret}' from resource")]
     for table in ("repository_hook", "hook_to_remove"):
         texts += [(row[0], TOKEN) for row in await connection.fetch(f"select githost::jsonb ->> 'encryptedToken' from {table}")]
@@ -100,6 +109,7 @@ SECRETS = sorted(
     [
         *("token 1", "token 2", "key", "signing githost", "signing github", "signing git"),
         *("signs", "token 1", "token 1", "1", "2", "3", "whsec", "whsec"),
+        *(f"{name} {kind}" for name in RECEIVERS for kind in ("githost", "github", "git")),
     ]
 )
 
@@ -115,13 +125,13 @@ async def test_every_secret_is_sealed_under_the_current_key(database: Database, 
     async with database.transaction() as connection:
         await fill(connection)
         assert await opened(connection, FORMER) == SECRETS
-    assert await totals(database, BOTH, batch=batch, dry_run=True) == (14, 0, 0)
-    assert await totals(database, FORMER, batch=batch, dry_run=True) == (0, 14, 0)
-    assert await totals(database, BOTH, batch=batch) == (14, 0, 0)
+    assert await totals(database, BOTH, batch=batch, dry_run=True) == (20, 0, 0)
+    assert await totals(database, FORMER, batch=batch, dry_run=True) == (0, 20, 0)
+    assert await totals(database, BOTH, batch=batch) == (20, 0, 0)
     async with database.connection() as connection:
         assert await opened(connection, NEXT) == SECRETS
         assert await connection.fetchval("select count(*) from resource_history where spec like '%1152921504606846976%'") == 3
-    assert await totals(database, NEXT, batch=batch) == (0, 14, 0)
+    assert await totals(database, NEXT, batch=batch) == (0, 20, 0)
 
 
 async def test_an_interrupted_rotation_continues(database: Database) -> None:
@@ -134,14 +144,14 @@ async def test_an_interrupted_rotation_continues(database: Database) -> None:
     assert first.resealed == 2
     async with database.connection() as connection:
         assert await opened(connection, BOTH) == SECRETS
-    assert await totals(database, BOTH, batch=2) == (12, 2, 0)
+    assert await totals(database, BOTH, batch=2) == (18, 2, 0)
 
 
 async def test_an_unreadable_secret_is_counted_and_kept(database: Database) -> None:
     """A secret that no key opens is not changed, and can be opened once its key is available."""
     async with database.transaction() as connection:
         await fill(connection)
-    assert await totals(database, LOST, batch=3) == (0, 0, 14)
+    assert await totals(database, LOST, batch=3) == (0, 0, 20)
     async with database.connection() as connection:
         assert await opened(connection, FORMER) == SECRETS
 
@@ -154,7 +164,7 @@ async def test_the_command_uses_the_settings(database: Database, database_url: s
     counted = await _rotate(settings, batch=100, dry_run=False)
     assert {kind: counted[kind, "resealed"] for kind, outcome in counted if outcome == "resealed"} == {
         "data sources": 3,
-        "repositories": 6,
+        "repositories": 12,
         "webhooks": 3,
         "batches": 2,
     }

@@ -16,7 +16,7 @@ from tests.contract.api.conftest import StartApi
 from dashwright.api.repositories.queue_contract.document import document
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.amqp import AmqpBroker
-from dashwright.jobs_worker.batches import notification_sender
+from dashwright.jobs_worker.notifications import sender
 
 QUEUE = "notify.default.reports"
 
@@ -41,7 +41,7 @@ async def channel(amqp_url: str) -> AsyncIterator[AbstractChannel]:
 async def client(
     start_api: StartApi, database: Database, broker: AmqpBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[BatchClient]:
-    monkeypatch.setattr(notification_sender, "_FIRST_DELAY", timedelta(0))
+    monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
     async with batch_workers(database, broker, data_dir=tmp_path, permitted_paths=str(tmp_path)):
         yield BatchClient(await start_api())
 

@@ -21,8 +21,8 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.adapters.webhooks import WebhookClient
-from dashwright.jobs_worker.batches import notification_sender
 from dashwright.jobs_worker.main import JobsWorker
+from dashwright.jobs_worker.notifications import sender
 
 SECURE = {"webhookSecret": {"create": SECRET}}
 LOOPBACK = "127.0.0.0/8"
@@ -32,7 +32,7 @@ StartWorker = Callable[..., Awaitable[JobsWorker]]
 
 @pytest.fixture(autouse=True)
 def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notification_sender, "_FIRST_DELAY", timedelta(0))
+    monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ async def test_no_request_follows(
     await create(client, "b", notified(receiver))
     status = await client.until("b", lambda status: error in status.get("notifyError", ""))
     assert "notified" not in status
-    assert await client.api.sql("select count(*) from batch_notification where next_attempt_at is not null") == 0
+    assert await client.api.sql("select count(*) from notification where next_attempt_at is not null") == 0
     assert [request.path for request in receiver.received] == ["/hooks/secret-path"]
 
 
@@ -201,7 +201,7 @@ async def test_a_worker_that_dies_during_a_request_loses_no_event(
     await create(client, "b", notified(receiver))
     first = await receiver.next()
     await first_worker.stop()
-    await client.api.sql("update batch_notification set next_attempt_at = now()")  # The lease has expired.
+    await client.api.sql("update notification set next_attempt_at = now()")  # The lease has expired.
     release.set()
     await start_worker()
     second = await receiver.next()
@@ -214,7 +214,7 @@ async def test_a_worker_that_dies_before_the_request_loses_no_event(
 ) -> None:
     """The event is recorded with the end of the batch, also of a batch that is deleted at its end."""
     with monkeypatch.context() as context:
-        context.setattr(notification_sender.NotificationSender, "start", lambda _: None)
+        context.setattr(sender.NotificationSender, "start", lambda _: None)
         worker = await start_worker()
         await create(client, "b", notified(receiver, keep=0))
         async with client.watch("b") as statuses:
@@ -287,7 +287,7 @@ async def test_a_secret_is_kept_and_never_shown(
     created = await create(client, "b", notified(receiver), metadata={"name": "b", "annotations": applied})
     await receiver.next()
     await delivered(client, "b")
-    sealed = await client.api.sql("select secret from batch_notification")
+    sealed = await client.api.sql("select secret from notification")
     updated = {**created, "spec": {**created["spec"], "keep": 5000}, "metadata": {"name": "b"}}
     _, put = await client.api("PUT", f"{BATCHES}/b", updated)
     shown = [

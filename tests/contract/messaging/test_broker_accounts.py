@@ -23,6 +23,10 @@ from dashwright.common.messaging.topology import TOPOLOGY
 
 Address = Callable[[str], str]
 
+RECEIVER = "receiver"
+#: Permissions in docs/reference/notifications.md: configure and write, read, and read from the exchange.
+OWN_QUEUES, EVENTS, EVENT_KEYS = r"^amq\.gen-.*$", r"^(dashwright\.events|amq\.gen-.*)$", r"^repository\.([a-z]+|\*)\.([a-z]+|\*)\.default$"
+
 
 @pytest.fixture
 async def address(request: pytest.FixtureRequest, amqp_url: str, _virtual_hosts: VirtualHosts) -> AsyncIterator[Address]:
@@ -30,6 +34,10 @@ async def address(request: pytest.FixtureRequest, amqp_url: str, _virtual_hosts:
     suffix, parts = f"_{token_hex(4)}", urlsplit(amqp_url)
     loaded = accounts.definitions(vhost=parts.path[1:], suffix=suffix, namespace="default")
     loaded |= {part: [] for part in getattr(request, "param", ())}
+    account = {"user": f"{RECEIVER}{suffix}", "vhost": parts.path[1:]}
+    loaded["users"].append({"name": account["user"], "tags": []})
+    loaded["permissions"].append({**account, "configure": OWN_QUEUES, "write": OWN_QUEUES, "read": EVENTS})
+    loaded["topic_permissions"].append({**account, "exchange": TOPOLOGY.events, "write": "^$", "read": EVENT_KEYS})
     for user in loaded["users"]:
         user["password"] = "hush"
     await _virtual_hosts.load(loaded)
@@ -143,6 +151,44 @@ async def _consume(channel: AbstractChannel, queue: str) -> None:
 
 async def _bind(channel: AbstractChannel) -> None:
     await (await channel.declare_queue(exclusive=True)).bind(TOPOLOGY.jobs, "#")
+
+
+@pytest.mark.parametrize("key", ["repository.sync.error.default", "repository.sync.*.default", "repository.*.*.default"])
+async def test_a_receiver_gets_the_events_of_its_organization(address: Address, key: str) -> None:
+    """With the documented permissions, a receiver binds a queue of its own, and the jobs worker publishes events to it."""
+    jobs, connection = AmqpBroker(address(accounts.JOBS_WORKER)), await aio_pika.connect(address(RECEIVER))
+    await jobs.start()
+    try:
+        queue = await (await connection.channel()).declare_queue(exclusive=True)
+        await queue.bind(TOPOLOGY.events, key)
+        await jobs.publish(TOPOLOGY.events, "repository.sync.error.default", Message(body=b"event"))
+        assert (await queue.get(timeout=5)).body == b"event"
+    finally:
+        await connection.close()
+        await jobs.close()
+
+
+@pytest.mark.parametrize("key", ["#", "repository.#", "repository.sync.error.*", "repository.sync.error.org-2", "repository.*.*.org-2"])
+async def test_a_receiver_gets_no_event_of_another_organization(address: Address, key: str) -> None:
+    """The broker refuses a binding that another organization's events match."""
+    connection = await aio_pika.connect(address(RECEIVER))
+    try:
+        queue = await (await connection.channel()).declare_queue(exclusive=True)
+        with pytest.raises(ChannelAccessRefused):
+            await queue.bind(TOPOLOGY.events, key)
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("name", [accounts.API, accounts.EXPRESSIONS, accounts.SUBMITTER, RECEIVER])
+async def test_only_the_jobs_worker_publishes_events(address: Address, name: str) -> None:
+    """An event is from the service that made the change."""
+    connection = await aio_pika.connect(address(name))
+    try:
+        with pytest.raises(ChannelAccessRefused):
+            await publish(await connection.channel(), TOPOLOGY.events, "repository.sync.error.default")
+    finally:
+        await connection.close()
 
 
 async def test_a_service_reads_no_queue_of_another(address: Address) -> None:

@@ -88,7 +88,11 @@ def test_every_public_exchange_and_queue_is_described(described: Any) -> None:
 
 def test_submissions_are_routed_to_the_gateway(described: Any) -> None:
     """The described routing key is bound to the queue of submissions."""
-    channels = [channel for channel in described["channels"].values() if "exchange" in channel["bindings"]["amqp"]]
+    channels = [
+        channel
+        for channel in described["channels"].values()
+        if channel["bindings"]["amqp"].get("exchange", {}).get("name") == TOPOLOGY.jobs
+    ]
     keys = {binding.key for binding in TOPOLOGY.bindings if (binding.exchange, binding.queue) == (TOPOLOGY.jobs, TOPOLOGY.submit)}
     assert keys == {"submit.#"}
     assert len(channels) == 2

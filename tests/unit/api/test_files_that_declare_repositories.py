@@ -194,3 +194,15 @@ def test_secrets_that_are_not_declared_are_removed(tmp_path: Path) -> None:
         ((declaration),) = read(tmp_path).declarations
         expected = {"token": removal, "sshKey": removal, "signingKey": removal} | {name: {"create": "a secret"}}
         assert declaration.desired_object().secure == expected
+
+
+def test_secrets_of_receivers_are_expanded_and_complete(tmp_path: Path) -> None:
+    """A receiver of notifications has the declared secret, and one without a declared secret has none."""
+    declared = document()
+    declared["spec"]["notifications"] = [{"name": name, "url": "https://chat.example/"} for name in ("chat", "pager")]
+    write(tmp_path / "a.yaml", declared | {"secure": {"notifications": {"chat": {"create": "$__env{CHAT}"}}}})
+    (declaration,) = read(tmp_path, CHAT="whsec").declarations
+    secure = declaration.desired_object().secure
+    assert secure["notifications"] == {"chat": {"create": "whsec"}, "pager": {"remove": True}}
+    state = read(tmp_path)
+    assert [message.partition(":")[0] for _, message in faults_of(state)] == ["secure.notifications.chat.create"]

@@ -12,7 +12,7 @@ from tests.servers.git import GitServer, Work
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.broker import Broker
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import load
 from dashwright.common.work.wakeups import WakeupPublisher
@@ -50,7 +50,7 @@ class Trial:
     server: GitServer
     work: Work
     clock: AheadClock
-    broker: MemoryBroker
+    broker: Broker
     data: Path
     worker: JobsWorker | None = None
     scheduler: Scheduler | None = None

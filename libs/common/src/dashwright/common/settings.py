@@ -21,6 +21,7 @@ from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.dashboard_settings import DashboardSettingsFields
 from dashwright.common.git_hosts.registry import HOSTS, parse_choice
 from dashwright.common.models.quotas import QuotaRules, read_defaults
+from dashwright.common.notification_settings import NotificationSettingsFields
 from dashwright.common.password_policy import PasswordPolicy
 from dashwright.common.provisioning_settings import ProvisioningSettingsFields
 from dashwright.common.proxy_settings import ProxySettingsFields
@@ -50,6 +51,7 @@ class SettingsError(Exception):
 
 class Settings(
     ProxySettingsFields,
+    NotificationSettingsFields,
     SshSettingsFields,
     ProvisioningSettingsFields,
     DashboardSettingsFields,

@@ -1,7 +1,7 @@
 """Declaration of the settings: type, default, meaning, unit, and programs that read them.
 
-Those of batch results, dashboards, SSH, and snapshots and the like are in ``result_settings``, ``dashboard_settings``,
-``ssh_settings`` and ``small_object_settings``.
+Those of batch results, dashboards, notifications, SSH, and snapshots and the like are in ``result_settings``,
+``dashboard_settings``, ``notification_settings``, ``ssh_settings`` and ``small_object_settings``.
 ``make docs`` writes docs/reference/settings.md from this module.
 """
 
@@ -310,11 +310,6 @@ class SettingsFields(BaseSettings):
     )
     job_attempts: Positive = setting(
         5, "number of times that a job is started if its workers die, before it ends in the state `error`", "jobs-worker"
-    )
-    notification_seconds: Seconds = setting(
-        86_400,
-        "seconds after the end of a batch for which its notification is sent again while a receiver does not accept it",
-        "jobs-worker",
     )
     job_history: Positive = setting(
         100,

@@ -44,7 +44,6 @@ from dashwright.jobs_worker.adapters.webhooks import WebhookClient
 from dashwright.jobs_worker.batches.archiver import BatchArchiver
 from dashwright.jobs_worker.batches.controller import BatchController
 from dashwright.jobs_worker.batches.item_replies import ItemReplySender
-from dashwright.jobs_worker.batches.notification_sender import NotificationSender
 from dashwright.jobs_worker.calls.files import AdapterFactories, FileCalls
 from dashwright.jobs_worker.calls.planner import SyncPlanner
 from dashwright.jobs_worker.calls.repositories import MAX_CALLS, RepositoryCalls
@@ -55,6 +54,9 @@ from dashwright.jobs_worker.maintenance.hooks import Hooks, webhook_base_url
 from dashwright.jobs_worker.maintenance.job_recovery import JobRecovery
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
+from dashwright.jobs_worker.notifications.channels import channels
+from dashwright.jobs_worker.notifications.outcomes import NotificationBound, NotificationOutcomes
+from dashwright.jobs_worker.notifications.sender import NotificationSender
 from dashwright.jobs_worker.ports import Checkout
 from dashwright.jobs_worker.runners import pull_request, sync
 from dashwright.jobs_worker.runners.export import ExportRunner
@@ -70,6 +72,8 @@ _CLEAN_COPIES_INTERVAL_SECONDS = 600.0
 _HOOK_INTERVAL_SECONDS = 5.0
 _ARCHIVE_INTERVAL_SECONDS = 1.0
 _REPLY_INTERVAL_SECONDS = 0.25
+_OUTCOME_INTERVAL_SECONDS = 0.5
+_BOUND_INTERVAL_SECONDS = 10.0
 _PROBE_SLOTS = 8
 
 
@@ -100,8 +104,9 @@ class JobsWorker:
             database, broker, self._wakeups, runners, clock, pool=pool, queue=queue, slots=settings.job_slots, lease=lease
         )
         self._webhooks = WebhookClient(HostResolver(AllowedHosts.parse(settings.allowed_hosts), "the webhook's"))
+        notification_channels = channels(broker, self._webhooks, cipher, clock)
         self._notifications = NotificationSender(
-            database, broker, self._webhooks, cipher, clock, period=timedelta(seconds=settings.notification_seconds)
+            database, notification_channels, clock, period=timedelta(seconds=settings.notification_seconds)
         )
         self._batches = BatchController(database, self._wakeups, clock, self._notifications.wake)
         self._probes = RpcServer(broker, broker.topology.probe, prober.handle, signer, prefetch=_PROBE_SLOTS)
@@ -135,6 +140,7 @@ class JobsWorker:
         result_storage = ObjectStorage.at(settings.results_location)
         archiver = BatchArchiver(database, result_storage, clock)
         replies = ItemReplySender(database, broker, BatchResultReader(database, result_storage))
+        notification_bound = NotificationBound(database, keep=settings.notifications_kept)
         webhook_url = webhook_base_url(settings.public_url, AllowedHosts.parse(settings.allowed_hosts))
         self.hooks = Hooks(database, host, cipher, webhook_url)
         self._chores = [
@@ -142,6 +148,8 @@ class JobsWorker:
             Chore("rescuer", recovery.run_once, seconds=lease.total_seconds() / 3),
             Chore("batch_archiver", archiver.run_once, seconds=_ARCHIVE_INTERVAL_SECONDS),
             Chore("item_replies", replies.run_once, seconds=_REPLY_INTERVAL_SECONDS),
+            Chore("notification_outcomes", NotificationOutcomes(database).run_once, seconds=_OUTCOME_INTERVAL_SECONDS),
+            Chore("notification_bound", notification_bound.run_once, seconds=_BOUND_INTERVAL_SECONDS),
             Chore("cleaner", cleaner.clean, seconds=_CLEAN_INTERVAL_SECONDS),
             Chore("copy_cleaner", CopyCleaner(database, checkouts.mirrors).clean, seconds=_CLEAN_COPIES_INTERVAL_SECONDS),
             *([Chore("hooks", self.hooks.refresh, seconds=_HOOK_INTERVAL_SECONDS)] if settings.scheduling else []),

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection, Database
-from dashwright.common.kinds.notifications import signing_secret_owner
+from dashwright.common.kinds.notifications import receiver_secret_owner, signing_secret_owner
 from dashwright.common.kinds.repository import signing_key_owner, ssh_key_owner, token_owner, webhook_secret_owner
+from dashwright.common.models.notifications import MAX_RECEIVERS
 from dashwright.common.secrets import SecretCipher, SecretUnreadable
 from dashwright.common.stores import resources
 from dashwright.common.stores.data_sources import owner_of
@@ -65,6 +66,10 @@ def _signing_secret_owner(row: Mapping[str, Any]) -> str:
     return signing_secret_owner(row["namespace"], row["name"])
 
 
+def _receiver_secret_owner(row: Mapping[str, Any]) -> str:
+    return receiver_secret_owner(row["namespace"], row["name"], row["receiver"])
+
+
 #: The owner of each secret in a repository's specification, by the member with the ciphertext.
 _SECRETS_OF_REPOSITORIES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "encryptedToken": _repository_token_owner,
@@ -76,6 +81,10 @@ _SECRET_TABLES: Final = (
     *(
         _SecretTable("repositories", _sql.specs, _sql.put_spec, (_NO_UID, -1), owner, parameters=(member,))
         for member, owner in _SECRETS_OF_REPOSITORIES.items()
+    ),
+    *(
+        _SecretTable("repositories", _sql.receivers, _sql.put_spec, (_NO_UID, -1), _receiver_secret_owner, parameters=(str(index),))
+        for index in range(MAX_RECEIVERS)
     ),
     _SecretTable("webhooks", _sql.statuses, _sql.put_status, (_NO_UID, 0), lambda row: webhook_secret_owner(row["namespace"], row["name"])),
     _SecretTable("webhooks", _sql.hooks, _sql.put_hook, (_NO_UID, 0), _repository_token_owner),

@@ -23,6 +23,17 @@ limit $3
 -- name: put_spec
 update resource_history set spec = $3 where uid = $1 and generation = $2
 
+-- name: receivers
+-- Every generation of repositories whose receiver of notifications at the index $4 has a secret.
+select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text,
+       h.spec::jsonb #>> array['notifications', $4::text, 'name'] as receiver,
+       h.spec::jsonb #>> array['notifications', $4::text, 'encryptedSecret'] as sealed
+from resource r join resource_history h using (uid)
+where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and (h.uid, h.generation) > ($1::uuid, $2::bigint)
+  and h.spec::jsonb #>> array['notifications', $4::text, 'encryptedSecret'] is not null
+order by h.uid, h.generation
+limit $3
+
 -- name: statuses
 -- Repositories with a webhook. $2 is not used, because a repository has one status.
 select uid as id, 0::bigint as part, namespace, name, status as text, status::jsonb #>> '{webhook,encryptedSecret}' as sealed
@@ -70,10 +81,10 @@ limit $3
 -- name: notifications
 -- The secrets that notifications are signed with. $2 is not used, because an event has one webhook.
 select id, 0::bigint as part, namespace, name, secret as text, secret as sealed
-from batch_notification
+from notification
 where id > $1::uuid and $2::bigint is not null and secret is not null
 order by id
 limit $3
 
 -- name: put_notification
-update batch_notification set secret = $3 where id = $1 and $2::bigint is not null and secret is not null
+update notification set secret = $3 where id = $1 and $2::bigint is not null and secret is not null

@@ -4,7 +4,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 SSH: Final = "ssh"
 
@@ -85,3 +85,14 @@ def _parse_scp_form(url: str) -> GitAddress | None:
     if not _SSH_USER.fullmatch(match["user"]) or not is_host(host):
         return None
     return GitAddress(SSH, host, _DEFAULT_PORTS[SSH], match["user"], match["path"].strip("/"), is_scp_form=True)
+
+
+def split_url(url: str) -> SplitResult | None:
+    """Return the parts of an http or https URL, or None if it is invalid."""
+    try:
+        parts = urlsplit(url)
+        # urlsplit raises ValueError for an invalid port only when the port is read.
+        is_usable = parts.scheme in ("https", "http") and is_host(parts.hostname or "") and parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_usable else None

@@ -4,14 +4,16 @@ import base64
 import binascii
 import ipaddress
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.kinds.draft import Draft
+from dashwright.common.kinds.git_addresses import split_url
 from dashwright.common.kinds.kind import Body, Kind, RenderedBody
-from dashwright.common.kinds.repository import secret_name, split_url
+from dashwright.common.kinds.secret_names import secret_name
 
 #: Member of a webhook with its sealed secret.
 ENCRYPTED_SECRET: Final = "encryptedSecret"  # noqa: S105
@@ -27,12 +29,23 @@ def check_notify(draft: Draft, allowed_hosts: AllowedHosts) -> None:
     if "queue" in notify:
         _check_queue(draft, notify["queue"])
     if (webhook := notify.get("webhook")) is not None:
-        _check_url(draft, webhook["url"], allowed_hosts)
-        if not webhook.get(ENCRYPTED_SECRET):
-            draft.required(
-                "secure.webhookSecret.create",
-                f"the secret of the signatures: {_SECRET_PREFIX} and {_MIN_KEY_BYTES} to {_MAX_KEY_BYTES} random bytes in base64",
-            )
+        _check_webhook(draft, webhook, "spec.notify.webhook", "secure.webhookSecret", allowed_hosts)
+
+
+def check_receivers(draft: Draft, allowed_hosts: AllowedHosts) -> None:
+    """Add a cause for each fault in the receivers of a repository. An empty list means the same as a missing one."""
+    receivers = draft.spec.get("notifications")
+    if not receivers:
+        draft.spec.pop("notifications", None)
+        return
+    names: set[str] = set()
+    for index, receiver in enumerate(receivers):
+        field, name = f"spec.notifications[{index}]", receiver["name"]
+        if name in names:
+            draft.duplicate(f"{field}.name", name)
+            continue
+        names.add(name)
+        _check_webhook(draft, receiver, field, f"secure.notifications.{name}", allowed_hosts)
 
 
 def queue_prefix(namespace: str) -> str:
@@ -66,6 +79,17 @@ def signing_secret_owner(namespace: str, name: str) -> str:
     return f"batch:{namespace}/{name}/webhook"
 
 
+def receiver_secret_owner(namespace: str, repository: str, receiver: str) -> str:
+    """Return the name of the record to which the sealed secret of a receiver of a repository is bound."""
+    return f"repository:{namespace}/{repository}/notifications/{receiver}"
+
+
+def remove_receiver_secrets(spec: dict[str, Any]) -> Mapping[str, str]:
+    """Remove the sealed secrets of receivers from the spec of a repository, and return them by the name of the receiver."""
+    receivers = spec.get("notifications") or ()
+    return {receiver["name"]: sealed for receiver in receivers if (sealed := receiver.pop(ENCRYPTED_SECRET, None))}
+
+
 def render_batch(_kind: Kind, body: Body, _version: str) -> RenderedBody:
     """Return the form of a batch that the API shows: without its sealed secret, but with the name of the secret."""
     if ENCRYPTED_SECRET not in body.spec:
@@ -87,8 +111,15 @@ def _check_queue(draft: Draft, queue: str) -> None:
         draft.invalid("spec.notify.queue", queue, "a queue name consists of letters, digits and the characters . _ : / -")
 
 
-def _check_url(draft: Draft, url: str, allowed_hosts: AllowedHosts) -> None:
-    field, parts = "spec.notify.webhook.url", split_url(url)
+def _check_webhook(draft: Draft, webhook: Mapping[str, Any], field: str, secret_field: str, allowed_hosts: AllowedHosts) -> None:
+    _check_url(draft, f"{field}.url", webhook["url"], allowed_hosts)
+    if not webhook.get(ENCRYPTED_SECRET):
+        message = f"the secret of the signatures: {_SECRET_PREFIX} and {_MIN_KEY_BYTES} to {_MAX_KEY_BYTES} random bytes in base64"
+        draft.required(f"{secret_field}.create", message)
+
+
+def _check_url(draft: Draft, field: str, url: str, allowed_hosts: AllowedHosts) -> None:
+    parts = split_url(url)
     # Errors do not repeat the URL, which may contain a token.
     if parts is None or not url.isascii() or not url.isprintable() or " " in url:
         draft.invalid(field, "…", "give an address such as https://host[:port]/path")

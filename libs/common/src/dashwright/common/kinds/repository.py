@@ -1,10 +1,8 @@
 """Admission of repositories, with the rules and messages of Grafana's provisioning API."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
@@ -14,8 +12,10 @@ from dashwright.common.jobs.selection import MAX_PATTERNS, Pattern
 from dashwright.common.kinds.allowed_signers import check_allowed_signers
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.git_addresses import is_host, is_ssh_form, parse_git_address
+from dashwright.common.kinds.git_addresses import is_ssh_form, parse_git_address, split_url
 from dashwright.common.kinds.kind import Body, Kind, RenderedBody
+from dashwright.common.kinds.notifications import check_receivers, remove_receiver_secrets
+from dashwright.common.kinds.secret_names import secret_name
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.kinds.ssh_access import check_known_hosts
 from dashwright.common.models.provisioning import RepositoryType
@@ -49,8 +49,12 @@ def render_repository(_kind: Kind, body: Body, _version: str) -> RenderedBody:
         "signingKey": config.get("encryptedSigningKey"),
         "webhookSecret": webhook_secret,
     }
-    secure = {member: {"name": secret_name(sealed)} for member, sealed in secrets.items() if sealed}
-    return RenderedBody(body.spec, body.status, orjson.dumps(secure).decode() if secure else None)
+    secure: dict[str, Any] = {member: {"name": secret_name(sealed)} for member, sealed in secrets.items() if sealed}
+    shown_spec = body.spec
+    if receiver_secrets := remove_receiver_secrets(spec):
+        secure["notifications"] = {name: {"name": secret_name(sealed)} for name, sealed in receiver_secrets.items()}
+        shown_spec = orjson.dumps(spec).decode()
+    return RenderedBody(shown_spec, body.status, orjson.dumps(secure).decode() if secure else None)
 
 
 def git_config(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,11 +62,6 @@ def git_config(spec: Mapping[str, Any]) -> dict[str, Any]:
     repository_type = spec.get("type")
     config = spec.get(repository_type) if repository_type in GIT_TYPES else None
     return config if isinstance(config, dict) else {}
-
-
-def secret_name(sealed: str) -> str:
-    """Return the unique name of a sealed secret."""
-    return f"inline-{hashlib.sha256(sealed.encode()).hexdigest()[:14]}"
 
 
 def token_owner(namespace: str, name: str) -> str:
@@ -161,6 +160,7 @@ def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
     else:
         _check_git(draft, spec["type"])
     _check_selection(draft, spec["type"])
+    check_receivers(draft, settings.allowed_hosts)
     if draft.old_spec is not None and _is_local(draft.old_spec) != _is_local(spec):
         draft.forbidden("spec.type", "Changing the repository type is not supported; delete the repository and create a new one")
 
@@ -285,17 +285,6 @@ def _check_selection(draft: Draft, section: str) -> None:
                 Pattern.parse(pattern)
             except BadRequest as fault:
                 draft.invalid(f"{field}[{index}]", pattern[:200], fault.message)
-
-
-def split_url(url: str) -> SplitResult | None:
-    """Return the parts of an http or https URL, or None if it is invalid."""
-    try:
-        parts = urlsplit(url)
-        # urlsplit raises ValueError for an invalid port only when the port is read.
-        is_usable = parts.scheme in ("https", "http") and is_host(parts.hostname or "") and parts.port != 0
-    except ValueError:
-        return None
-    return parts if is_usable else None
 
 
 def _check_local(draft: Draft, settings: AdmissionSettings) -> None:

@@ -11,6 +11,8 @@
                           dashwright.dead.work ◄── work.#, evaluate ───┤
                           dashwright.dead ◄─────── all others ─────────┘
 
+    dashwright.events: events about repositories, for queues that operators declare and bind
+
     dashwright.expressions.query, dashwright.expressions.pictures, dashwright.jobs.probe, dashwright.jobs.repositories: requests of the
     gateway, through the default exchange
 
@@ -99,6 +101,7 @@ class Topology:
     """All exchanges, queues and bindings, and the names of those that other code uses."""
 
     jobs: str
+    events: str  #: Name of the exchange of events about repositories.
     submit: str
     work: str
     probe: str
@@ -116,6 +119,7 @@ class Topology:
 
 def topology(prefix: str = "dashwright", delays: Sequence[float] = RETRY_DELAYS) -> Topology:
     """Return the topology whose names begin with ``prefix``. Each test uses a prefix of its own."""
+    events = f"{prefix}.events"
     jobs, dead, query = f"{prefix}.jobs", f"{prefix}.dead", f"{prefix}.expressions.query"
     evaluate = f"{prefix}.expressions.evaluate"
     pictures = f"{prefix}.expressions.pictures"
@@ -124,6 +128,7 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = RETRY_DELAYS)
     retry_delays = tuple(RetryTier(delay, f"{prefix}.retry.{delay:g}s") for delay in sorted(delays))
     return Topology(
         jobs=jobs,
+        events=events,
         submit=submit,
         work=work,
         probe=probe,
@@ -134,7 +139,10 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = RETRY_DELAYS)
         dead=dead,
         dead_work=dead_work,
         retry_delays=retry_delays,
-        exchanges=(Exchange(name=jobs), Exchange(name=dead), *(Exchange(name=tier.exchange, type="fanout") for tier in retry_delays)),
+        exchanges=(
+            *(Exchange(name=name) for name in (jobs, events, dead)),
+            *(Exchange(name=tier.exchange, type="fanout") for tier in retry_delays),
+        ),
         queues=(
             _job_queue(submit, dead),
             _job_queue(work, dead),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from dashwright.common.models.api_model import ApiModel
+from dashwright.common.models.notifications import MAX_RECEIVERS, NotificationReceiver, NotificationStatus
 
 Integer64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Integer32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
@@ -151,6 +152,9 @@ class RepositorySpec(ApiModel):
     gitlab: GitHostRepositoryConfig | None = Field(default=None, description="A branch of a git host, of the type gitlab")
     bitbucket: GitHostRepositoryConfig | None = Field(default=None, description="A branch of a git host, of the type bitbucket")
     git: GitHostRepositoryConfig | None = Field(default=None, description="A branch of a git host, of the type git")
+    notifications: list[NotificationReceiver] | None = Field(
+        default=None, max_length=MAX_RECEIVERS, description="The webhooks that are notified of syncs, of the quarantine, and of the health"
+    )
 
     @property
     def remote(self) -> GitHostRepositoryConfig | None:
@@ -186,6 +190,11 @@ class RepositorySecure(ApiModel):
     )
     webhook_secret: SecureValue | None = Field(
         default=None, description="The secret of the webhook's signatures, which the server generates"
+    )
+    notifications: dict[str, SecureValue] | None = Field(
+        default=None,
+        description="The secrets of the signatures of notifications (Standard Webhooks), by the name of the receiver: "
+        "whsec_ and 24 to 64 bytes in base64",
     )
 
 
@@ -282,6 +291,9 @@ class RepositoryStatus(ApiModel):
         default_factory=TokenStatus, description="An empty object: git hosts do not report how long a token is valid"
     )
     quota: QuotaStatus = Field(default_factory=QuotaStatus, description="The limits on repositories of the namespace")
+    notifications: list[NotificationStatus] | None = Field(
+        default=None, description="The outcomes of the last attempts to notify the receivers"
+    )
 
 
 class SyncJobOptions(ApiModel):

@@ -44,6 +44,10 @@ provisioning_faults = Gauge(
     "dashwright_provisioning_faults",
     "Invalid files, and refused repositories, at the last read of PROVISIONING_DIR",
 )
+notifications = Counter("dashwright_notifications_total", "Attempts to deliver notifications", ["receiver", "outcome"])
+notifications_dropped = Counter(
+    "dashwright_notifications_dropped_total", "Notifications that were not delivered, because too many of one organization waited"
+)
 audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that were not recorded, because too many came concurrently")
 
 

@@ -146,6 +146,11 @@ def is_automatic(job: StoredJob) -> bool:
     return submitter == SCHEDULER or submitter.startswith(WEBHOOK)
 
 
+def is_scheduled(job: StoredJob) -> bool:
+    """Return whether the job was submitted by the scheduler."""
+    return str(job.submitted_by.get("uid")) == SCHEDULER
+
+
 def _sync_options(job: NewJob | StoredJob) -> Mapping[str, Any]:
     return orjson.loads(job.spec).get("sync") or {}
 

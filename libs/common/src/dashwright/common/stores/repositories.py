@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import asyncpg
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection, Database
+from dashwright.common.models.notifications import EventFile
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
 
 _sql = queries.load(__package__, "repositories.sql")
@@ -89,6 +91,13 @@ class QuarantineEntry:
     is_copy: bool = False
 
 
+class QuarantineChange(NamedTuple):
+    """Files that entered or left the quarantine, without copies, ordered by path."""
+
+    entered: Sequence[EventFile]
+    left: Sequence[EventFile]
+
+
 async def find_mentions(connection: Connection, namespace: str, name: str, value: str) -> Sequence[tuple[str, str]]:
     """Return the names and specs of other repositories whose spec contains ``value``, except those being deleted."""
     return [(row["name"], row["spec"]) for row in await connection.fetch(_sql.find_mentions, namespace, name, value)]
@@ -137,14 +146,16 @@ async def list_quarantined(
 
 async def quarantine(
     connection: Connection, repository: uuid.UUID, entries: Sequence[QuarantineEntry], *, paths: Collection[str] | None
-) -> None:
-    """Replace the quarantined files of ``paths``, or of all paths if None, by ``entries``.
+) -> QuarantineChange:
+    """Replace the quarantined files of ``paths``, or of all paths if None, by ``entries``. Return which files entered and left.
 
     A path that was quarantined before keeps its ``since``. Call this in the transaction of ``record_commit``.
     """
     rows = [(entry.path, entry.name, entry.message, entry.checksum, entry.rules, entry.since, entry.is_copy) for entry in entries]
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 7  # zip(*[]) would give no columns
-    await connection.execute(_sql.quarantine, repository, None if paths is None else list(paths), *columns)
+    changed = await connection.fetch(_sql.quarantine, repository, None if paths is None else list(paths), *columns)
+    files = [(EventFile(path=row["path"], message=row["message"]), row["has_entered"]) for row in changed]
+    return QuarantineChange([file for file, has_entered in files if has_entered], [file for file, has_entered in files if not has_entered])
 
 
 async def list_uids(connection: Connection) -> Sequence[str]:

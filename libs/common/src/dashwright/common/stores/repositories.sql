@@ -67,12 +67,19 @@ limit $2
 
 -- name: quarantine
 -- Replaces the quarantined files of the paths $2, or of all paths if $2 is null. A path that remains keeps the time of its first fault.
+-- Returns the files that entered or left the quarantine, without copies.
 with before as (
-    delete from repository_fault where repository = $1 and ($2::text[] is null or path = any ($2)) returning path, since
+    delete from repository_fault where repository = $1 and ($2::text[] is null or path = any ($2)) returning path, since, is_copy
+), inserted as (
+    insert into repository_fault (repository, path, name, message, checksum, rules, since, is_copy)
+    select r.uid, f.path, f.name, f.message, f.checksum, f.rules, coalesce(b.since, f.since), f.is_copy
+    from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::boolean[])
+         f (path, name, message, checksum, rules, since, is_copy)
+    join resource r on r.uid = $1
+    left join before b on b.path = f.path
+    returning path, message, is_copy
 )
-insert into repository_fault (repository, path, name, message, checksum, rules, since, is_copy)
-select r.uid, f.path, f.name, f.message, f.checksum, f.rules, coalesce(b.since, f.since), f.is_copy
-from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::boolean[])
-     f (path, name, message, checksum, rules, since, is_copy)
-join resource r on r.uid = $1
-left join before b on b.path = f.path
+select coalesce(i.path, b.path) as path, i.message, i.path is not null as has_entered
+from (select path, message from inserted where not is_copy) i full join (select path from before where not is_copy) b on b.path = i.path
+where i.path is null or b.path is null
+order by coalesce(i.path, b.path) collate "C"

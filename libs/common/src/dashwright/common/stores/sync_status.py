@@ -14,7 +14,7 @@ from dashwright.common.models.provisioning import (
     SyncState,
     SyncStatus,
 )
-from dashwright.common.stores import jobs, resources, statuses
+from dashwright.common.stores import jobs, repository_events, resources, statuses
 from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
@@ -39,7 +39,7 @@ async def refresh(connection: Connection, job_uid: uuid.UUID) -> None:
 
 
 async def update(connection: Connection, job: StoredJob, status: JobStatus, *, scheduled_at: int | None = None) -> None:
-    """Copy the state of a job to the sync status of its repository.
+    """Copy the state of a job to the sync status of its repository, and announce the end of a finished job.
 
     A finished job also sets the time of the next sync. ``scheduled_at`` is the time at which a postponed job may run, in Unix
     milliseconds. The sync itself records the commit that it stored.
@@ -50,6 +50,8 @@ async def update(connection: Connection, job: StoredJob, status: JobStatus, *, s
         return
     assert job.repository is not None
     await resources.lock(connection, job.namespace)
+
+    ended: list[tuple[StoredObject, SyncStatus]] = []
 
     def set_sync_status(repository_status: RepositoryStatus, repository: StoredObject) -> None:
         previous = repository_status.sync
@@ -65,12 +67,16 @@ async def update(connection: Connection, job: StoredJob, status: JobStatus, *, s
             last_ref=previous.last_ref,
             held=previous.held,
         )
+        if status.finished is not None:
+            ended.append((repository, repository_status.sync))
 
     try:
         await statuses.update(connection, REPOSITORY, job.namespace, job.repository, RepositoryStatus, set_sync_status)
     except NotFound:
         # The repository was deleted in the meantime, so there is no status to write.
         return
+    for repository, sync in ended:
+        await repository_events.announce(connection, repository, repository_events.sync_ended(repository, job, status, sync))
 
 
 def _next_sync_at(repository: StoredObject, finished: int) -> int | None:

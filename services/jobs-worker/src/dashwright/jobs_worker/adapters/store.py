@@ -20,7 +20,8 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY, find
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import claims, managed_objects, quotas, repositories, resources, revisions, statuses
-from dashwright.common.stores.repositories import QuarantineEntry, StoredCommit
+from dashwright.common.stores.repositories import QuarantineChange, QuarantineEntry, StoredCommit
+from dashwright.common.stores.repository_events import announce, quarantine_changed
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import LeaseLost
 from dashwright.jobs_worker.domain.objects import (
@@ -136,7 +137,7 @@ class DatabaseObjectStore:
             removals = await _stage(staging, changes)
             # Staging needs no lock, so the lock of all writers is held only for the write itself.
             await resources.lock(connection, self._repository.namespace)
-            stored_commit = await self._store_commit(connection, snapshot)
+            stored_commit, quarantine_change = await self._store_commit(connection, snapshot)
             if (name := await staging.find_conflict(namespace, self._repository.name)) is not None:
                 raise Conflict(f"{name} was created or taken over by another manager during the sync; sync again")
             await staging.write(namespace, actor=self._actor, now=self._clock.now(), message=self._message)
@@ -149,14 +150,14 @@ class DatabaseObjectStore:
             # Last, so that a lease which was lost during the write still rolls it back.
             if self._attempt and not await claims.holds_lease(connection, self._attempt.job, owner=self._attempt.lease_owner):
                 raise LeaseLost
-            await self._write_status(connection, stored_commit.commit)
+            await self._write_status(connection, stored_commit.commit, quarantine_change)
 
     async def store_snapshot(self, snapshot: Snapshot) -> None:
         """Store a snapshot without writes to objects."""
         async with self._database.transaction() as connection:
             await resources.lock(connection, self._repository.namespace)
-            stored_commit = await self._store_commit(connection, snapshot)
-            await self._write_status(connection, stored_commit.commit)
+            stored_commit, quarantine_change = await self._store_commit(connection, snapshot)
+            await self._write_status(connection, stored_commit.commit, quarantine_change)
 
     async def get_json(self, namespace: str, key: Key, version: str) -> bytes | None:
         """Return an object as JSON; None if it does not exist."""
@@ -179,7 +180,7 @@ class DatabaseObjectStore:
         rows = await resources.get_many(connection, _kind(key), namespace, [key.name])
         return rows[0].encode(version) if rows else None
 
-    async def _store_commit(self, connection: Connection, snapshot: Snapshot) -> StoredCommit:
+    async def _store_commit(self, connection: Connection, snapshot: Snapshot) -> tuple[StoredCommit, QuarantineChange]:
         """Store the commit and quarantine as the next edition. Raises Overtaken if the edition has changed since the plan was made."""
         stored_commit = await repositories.record_commit(
             connection,
@@ -199,20 +200,27 @@ class DatabaseObjectStore:
             QuarantineEntry(item.path, item.name, item.message, item.checksum, item.rules_fingerprint, now, is_copy=item.is_copy)
             for item in snapshot.quarantined
         ]
-        await repositories.quarantine(connection, self._uid, quarantine_entries, paths=snapshot.examined_paths)
-        return stored_commit
+        return stored_commit, await repositories.quarantine(connection, self._uid, quarantine_entries, paths=snapshot.examined_paths)
 
-    async def _write_status(self, connection: Connection, commit: str | None) -> None:
-        """Write the stored commit and counts into the repository's status, in the same transaction."""
+    async def _write_status(self, connection: Connection, commit: str | None, quarantine_change: QuarantineChange) -> None:
+        """Write the stored commit and counts into the repository's status, and announce the change, in the same transaction."""
         namespace, name = self._repository.namespace, self._repository.name
         counts = await managed_objects.count_managed(connection, namespace, name)
 
-        def change(status: RepositoryStatus, _: StoredObject) -> None:
+        repository: StoredObject | None = None
+
+        def change(status: RepositoryStatus, stored_object: StoredObject) -> None:
+            nonlocal repository
+            repository = stored_object
             status.sync.last_ref = commit or status.sync.last_ref
             status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
 
         with suppress(NotFound):  # The repository was deleted, and its status with it.
-            await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            status = await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            assert repository is not None, "an update calls its function"
+            at = self._clock.milliseconds()
+            announcements = quarantine_changed(repository, change=quarantine_change, commit=status.sync.last_ref, at=at)
+            await announce(connection, repository, announcements)
 
     async def _delete(self, connection: Connection, namespace: str, keys: Sequence[Key]) -> int:
         """Delete objects and return the number of deleted dashboards. The keys of folders are last in ``keys``.

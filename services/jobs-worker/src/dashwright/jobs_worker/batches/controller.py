@@ -26,6 +26,7 @@ from dashwright.common.models.batch import BatchSpec, RetryPolicy
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.stores import batches, jobs, resources, sync_status
 from dashwright.common.stores.batches import NewItem, StoredBatch
+from dashwright.common.stores.notifications import Notification
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.wakeups import WakeupPublisher
 from dashwright.jobs_worker.batches.dispatcher import BatchDispatcher
@@ -196,9 +197,16 @@ class BatchController:
         errors = await batches.first_errors(connection, uid, limit=MAX_ERRORS)
         event_id = uuid.uuid4()
         event = finished_event(finished, status_of(finished, errors, now=self._clock.milliseconds()), event_id)
-        await notifications.add(
-            connection, event_id, batch=uid, namespace=finished.namespace, name=finished.name, event=event, receivers=receivers
+        notification = Notification(
+            id=event_id,
+            subject_kind="batch",
+            subject=uid,
+            namespace=finished.namespace,
+            name=finished.name,
+            event=event,
+            receivers=receivers,
         )
+        await notifications.add(connection, notification)
 
     async def _add_spec_items(self, connection: Connection, batch: StoredBatch, stored_object: StoredObject, spec: BatchSpec) -> None:
         """Add the items of the spec, which accepts no others."""

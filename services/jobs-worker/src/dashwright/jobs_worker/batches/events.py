@@ -10,9 +10,7 @@ from dashwright.common.kinds.registry import BATCH
 from dashwright.common.kinds.repository import host_of
 from dashwright.common.models.batch import BatchSpec, BatchStatus
 from dashwright.common.stores.batches import StoredBatch
-from dashwright.jobs_worker.stores.notifications import Receiver
-
-CONTENT_TYPE: Final = "application/cloudevents+json"
+from dashwright.common.stores.notifications import Receiver
 
 _FINISHED: Final = "io.dashwright.batch.finished"
 

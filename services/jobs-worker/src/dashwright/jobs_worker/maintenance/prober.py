@@ -3,7 +3,7 @@
 The gateway and every job on a local folder request probes.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 from pydantic import ValidationError
@@ -16,6 +16,7 @@ from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.probe import ProbeRequest
 from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, RepositoryStatus
 from dashwright.common.stores import statuses
+from dashwright.common.stores.repository_events import Announcement, announce, health_changed
 from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.domain.readiness import set_readiness
@@ -65,17 +66,24 @@ class Prober:
             await self._record_result(namespace, name, error)
 
     async def _record_result(self, namespace: str, name: str, error: DashwrightError | None) -> HealthStatus:
-        now = self._clock.milliseconds()
+        now, reason = self._clock.milliseconds(), None if error is None else error.message
+        changes: list[tuple[StoredObject, Sequence[Announcement]]] = []
 
         def change(status: RepositoryStatus, stored_object: StoredObject) -> None:
             if status.health.healthy != (error is None):
-                reason = None if error is None else error.message
                 log.info("repository_health_changed", repository=name, healthy=error is None, reason=reason)
+            was_healthy = None if status.health.checked is None else status.health.healthy
+            announcements = health_changed(
+                stored_object, was_healthy=was_healthy, healthy=error is None, message=reason, commit=status.sync.last_ref, at=now
+            )
+            changes.append((stored_object, announcements))
             spec = RepositorySpec.model_validate_json(stored_object.spec)
             set_readiness(status, spec, error, generation=stored_object.generation, now=now)
 
         async with self._database.transaction() as connection:
             status = await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            for repository, announcements in changes:
+                await announce(connection, repository, announcements)
         return status.health
 
     async def _record_wait(self, namespace: str, name: str, error: TooManyRequests) -> HealthStatus:

@@ -251,6 +251,8 @@ class Scheduler:
         next_check = now + (repository.spec.sync.interval_seconds or 0) * 1000
 
         def change(status: RepositoryStatus, stored_object: StoredObject) -> None:
+            if status.health.checked is not None and not status.health.healthy:
+                return  # A failure was recorded in the meantime. The next probe announces that it has ended.
             set_readiness(status, repository.spec, None, generation=stored_object.generation, now=now)
             if status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
                 status.sync.scheduled = next_check

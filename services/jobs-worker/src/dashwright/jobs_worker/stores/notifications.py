@@ -1,34 +1,26 @@
-"""Store of notifications that batches have ended. Each has one row per receiver, which is claimed for one attempt at a time.
+"""Delivery of the notifications in the outbox. Each has one row per receiver, which is claimed for one attempt at a time.
 
-A batch is deleted before its notifications are: a delivery that is recorded after that deletes its own row.
+A batch is deleted before its notifications are: a delivery that is recorded after that deletes its own row. The notifications of a
+repository are deleted after the outcome of the last attempt is in its status.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from dashwright.common.database import queries
 from dashwright.common.database.notifier import notify_after_commit
 from dashwright.common.database.pool import Connection
+from dashwright.common.stores import notifications as outbox
+from dashwright.common.stores.notifications import Notification, Receiver, ReceiverType, SubjectKind
 
 _sql = queries.load(__package__, "notifications.sql")
 
-ReceiverType = Literal["queue", "webhook"]
-
 #: Maximum number of due notifications that a claim examines.
 _MAX_CANDIDATES: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Receiver:
-    """Receiver of a notification."""
-
-    type: ReceiverType
-    target: str  #: Name of the queue, or URL of the webhook.
-    host: str  #: Host of the webhook, or name of the queue.
-    secret: str | None = None  #: Sealed secret of the signatures, in base64.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +29,16 @@ class ClaimedNotification:
 
     id: uuid.UUID  #: Id of the event.
     receiver: ReceiverType
+    subject_kind: SubjectKind
     namespace: str
-    name: str  #: Name of the batch.
-    target: str
+    name: str  #: Name of the batch or repository.
+    target: str  #: As in ``Receiver``.
     host: str
     secret: str | None
     event: str  #: The CloudEvent as JSON.
-    created_at: datetime  #: When the batch ended.
+    created_at: datetime  #: When the event happened.
     attempts: int  #: Number of attempts including this one.
+    spec: str | None  #: Spec of the repository whose webhook is notified, unless it is deleted.
 
 
 class NotificationOutcome(NamedTuple):
@@ -52,6 +46,19 @@ class NotificationOutcome(NamedTuple):
 
     delivered_at: datetime | None  #: When the last receiver accepted it. None if one did not.
     error: str | None  #: Errors of the last attempts that failed.
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptOutcome:
+    """Outcome of an attempt to notify a receiver of a repository."""
+
+    id: uuid.UUID  #: Id of the event.
+    subject: uuid.UUID  #: Uid of the repository.
+    name: str  #: Name of the repository.
+    target: str  #: Name of the receiver.
+    attempted_at: datetime
+    delivered_at: datetime | None  #: None if the receiver did not accept the event.
+    error: str | None  #: Why it did not.
 
 
 NO_OUTCOME: Final = NotificationOutcome(None, None)
@@ -62,41 +69,30 @@ class ClaimLimits:
     """Limits of the notifications that one process delivers concurrently."""
 
     total: int
-    per_namespace: int
+    per_namespace: int  #: Does not apply to the exchange.
     per_host: int
 
 
-async def add(
-    connection: Connection, event_id: uuid.UUID, *, batch: uuid.UUID, namespace: str, name: str, event: str, receivers: Sequence[Receiver]
-) -> None:
-    """Add the notification of the end of a batch. Call this in the transaction that finishes the batch."""
-    query = _sql.bind(
-        "add",
-        id=event_id,
-        batch=batch,
-        namespace=namespace,
-        name=name,
-        event=event,
-        receivers=[receiver.type for receiver in receivers],
-        targets=[receiver.target for receiver in receivers],
-        hosts=[receiver.host for receiver in receivers],
-        secrets=[receiver.secret for receiver in receivers],
-    )
-    await connection.execute(*query)
+async def add(connection: Connection, notification: Notification) -> None:
+    """Store the notification of the end of a batch, in the place of those of earlier ends. Call this in the transaction of the end."""
+    await connection.execute(_sql.delete_earlier, notification.subject)
+    await outbox.add(connection, notification)
 
 
 async def claim(
-    connection: Connection, limits: ClaimLimits, *, by_namespace: Mapping[str, int], by_host: Mapping[str, int], lease: timedelta
+    connection: Connection, limits: ClaimLimits, *, running: Collection[ClaimedNotification], lease: timedelta
 ) -> Sequence[ClaimedNotification]:
     """Return due notifications, for one attempt each.
 
-    ``by_namespace`` and ``by_host`` count those that this process is delivering. After ``lease``, another process may claim a
-    notification whose attempt was not recorded.
+    ``running`` are those that this process is delivering. After ``lease``, another process may claim a notification whose attempt was
+    not recorded.
     """
+    by_namespace = Counter(claimed.namespace for claimed in running if claimed.receiver != "exchange")
+    by_host = Counter(claimed.host for claimed in running)
     query = _sql.bind(
         "claim",
-        full_namespaces=[namespace for namespace, running in by_namespace.items() if running >= limits.per_namespace],
-        full_hosts=[host for host, running in by_host.items() if running >= limits.per_host],
+        full_namespaces=[namespace for namespace, count in by_namespace.items() if count >= limits.per_namespace],
+        full_hosts=[host for host, count in by_host.items() if count >= limits.per_host],
         candidates=_MAX_CANDIDATES,
         namespaces=list(by_namespace),
         running_of_namespaces=list(by_namespace.values()),
@@ -104,7 +100,7 @@ async def claim(
         running_of_hosts=list(by_host.values()),
         namespace_limit=limits.per_namespace,
         host_limit=limits.per_host,
-        limit=limits.total - sum(by_namespace.values()),
+        limit=limits.total - len(running),
         lease=lease,
     )
     return [ClaimedNotification(**row) for row in await connection.fetch(*query)]
@@ -112,18 +108,24 @@ async def claim(
 
 async def record_delivery(connection: Connection, claimed: ClaimedNotification) -> None:
     """Record that a receiver accepted a notification. Call this in a transaction."""
-    await connection.execute(_sql.record_delivery, claimed.id, claimed.receiver)
-    await connection.execute(_sql.delete_if_orphaned, claimed.id, claimed.receiver)
+    await connection.execute(_sql.record_delivery, claimed.id, claimed.receiver, claimed.target)
+    await connection.execute(_sql.delete_if_unneeded, claimed.id, claimed.receiver, claimed.target)
     notify_after_commit(connection, "job")
 
 
 async def record_failure(connection: Connection, claimed: ClaimedNotification, *, error: str, retry_after: timedelta | None) -> None:
     """Record a failed attempt. Without ``retry_after``, it is the last one. Call this in a transaction."""
     query = _sql.bind(
-        "record_failure", id=claimed.id, receiver=claimed.receiver, target=claimed.target, error=error, retry_after=retry_after
+        "record_failure",
+        id=claimed.id,
+        receiver=claimed.receiver,
+        target=claimed.target,
+        attempts=claimed.attempts,
+        error=error,
+        retry_after=retry_after,
     )
     await connection.execute(*query)
-    await connection.execute(_sql.delete_if_orphaned, claimed.id, claimed.receiver)
+    await connection.execute(_sql.delete_if_unneeded, claimed.id, claimed.receiver, claimed.target)
     notify_after_commit(connection, "job")
 
 
@@ -145,4 +147,19 @@ async def find_outcome(connection: Connection, batch: uuid.UUID, ended_at: datet
 
 async def delete_ended(connection: Connection, batch: uuid.UUID) -> None:
     """Delete the notifications of a deleted batch that have no further attempt."""
-    await connection.execute(_sql.delete_ended, batch)
+    await connection.execute(_sql.delete_earlier, batch)
+
+
+async def list_unreported_namespaces(connection: Connection, *, limit: int) -> Sequence[str]:
+    """Return namespaces with attempts whose outcome is not in the status of a repository yet."""
+    return [row["namespace"] for row in await connection.fetch(_sql.list_unreported_namespaces, limit)]
+
+
+async def take_outcomes(connection: Connection, namespace: str, *, limit: int) -> Sequence[AttemptOutcome]:
+    """Return outcomes that are not in the status of a repository yet, the earliest first. Write them in the same transaction."""
+    return [AttemptOutcome(**row) for row in await connection.fetch(_sql.take_outcomes, namespace, limit)]
+
+
+async def delete_surplus(connection: Connection, *, keep: int, limit: int) -> int:
+    """Delete the oldest waiting notifications about the repositories of organizations that have more than ``keep``. Return their number."""
+    return int((await connection.execute(_sql.delete_surplus, keep, limit)).rpartition(" ")[2])

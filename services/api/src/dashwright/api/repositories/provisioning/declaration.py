@@ -86,4 +86,12 @@ def _complete_secure(tree: Mapping[str, Any]) -> Any:
     configs = [spec.get(name) for name in GIT_TYPES] if isinstance(spec, dict) else []
     has_token = any(isinstance(config, dict) and config.get("token") for config in configs)
     missing = [name for name in ("token", "sshKey", "signingKey") if not secure.get(name) and not (name == "token" and has_token)]
-    return {**secure, **{name: {"remove": True} for name in missing}}
+    return {**secure, **{name: {"remove": True} for name in missing}, **_complete_receiver_secrets(secure, spec)}
+
+
+def _complete_receiver_secrets(secure: Mapping[str, Any], spec: Any) -> Mapping[str, Any]:
+    receivers, declared = spec.get("notifications") if isinstance(spec, dict) else None, secure.get("notifications") or {}
+    if not isinstance(receivers, list) or not isinstance(declared, dict):
+        return {}
+    names = [name for receiver in receivers if isinstance(receiver, dict) and isinstance(name := receiver.get("name"), str)]
+    return {"notifications": {**{name: {"remove": True} for name in names}, **declared}}

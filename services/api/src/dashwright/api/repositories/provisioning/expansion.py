@@ -13,13 +13,20 @@ _MAX_SECRET_BYTES: Final = 64 * 1024
 
 
 def expand_secrets(secure: Any, environment: Mapping[str, str]) -> Any:
-    """Return the member ``secure`` of an object with its expressions replaced. Only ``secure.*.create`` may have expressions.
+    """Return the member ``secure`` of an object with its expressions replaced.
+
+    Only ``secure.*.create`` and ``secure.notifications.*.create`` may have expressions.
 
     Raises Invalid, naming the field and the missing file or variable.
     """
     if not isinstance(secure, dict):
         return secure  # The check of the object raises the error.
-    return {name: _expand_secret(name, secret, environment) for name, secret in secure.items()}
+    expanded = {name: _expand_secret(name, secret, environment) for name, secret in secure.items()}
+    if isinstance(receivers := secure.get("notifications"), dict):
+        expanded["notifications"] = {
+            name: _expand_secret(f"notifications.{name}", secret, environment) for name, secret in receivers.items()
+        }
+    return expanded
 
 
 def _expand_secret(name: str, secret: Any, environment: Mapping[str, str]) -> Any:

@@ -1,4 +1,4 @@
-"""The AsyncAPI 3.0 document of the queue: one channel for submissions, one for replies, and one for refused submissions.
+"""The AsyncAPI 3.0 document of the queue: channels for submissions, for replies, for events, and for refused submissions.
 
 The document describes Dashwright, as AsyncAPI prescribes: Dashwright *receives* submissions and *sends* replies.
 """
@@ -10,8 +10,9 @@ from dashwright.api.domain.submissions import MAX_BODY_BYTES, MAX_JOBS
 from dashwright.api.http.response import JSON
 from dashwright.api.http.schemas import REFERENCE, Schema, Schemas
 from dashwright.api.repositories.queue_batches import BATCH_NAME, CLOSE, ITEM_RESULTS, MAX_ITEMS
-from dashwright.api.repositories.queue_contract import batch_schemas, event_schemas, examples
+from dashwright.api.repositories.queue_contract import batch_schemas, event_channels, event_schemas, examples
 from dashwright.api.repositories.queue_contract import submission_schemas as submitted
+from dashwright.api.repositories.queue_contract.event_channels import BINDING_VERSION, namespace_parameter
 from dashwright.api.resources.descriptions import list_model, object_model
 from dashwright.common.jobs import routing
 from dashwright.common.kinds.registry import BATCH, EVALUATION, JOB
@@ -21,12 +22,10 @@ from dashwright.common.models.batch import BatchSubmission
 from dashwright.common.models.meta import Status
 from dashwright.common.observability import tracing
 
-_BINDING_VERSION: Final = "0.3.0"
 _SUBMISSIONS: Final = "submissions"
 _BATCH_ITEMS: Final = "batchItems"
 _REPLIES: Final = "replies"
 _REFUSED: Final = "refusedSubmissions"
-_EVENTS: Final = "batchEvents"
 _REFUSAL: Final = "status"
 _ACCOUNT: Final = "account"
 
@@ -34,7 +33,8 @@ _DESCRIPTION: Final = (
     "Programs with an account of the RabbitMQ broker submit jobs and evaluations by publishing messages. "
     "Checks and effects are the same as over HTTP, which `/openapi.json` describes. "
     "There are no messages about the progress of a job: watch jobs over HTTP. "
-    "Clients can request the result of each item of a batch, and an event at the end of a batch."
+    "Clients can request the result of each item of a batch, and an event at the end of a batch. "
+    "Events about repositories are published to an exchange."
 )
 _IDEMPOTENCY: Final = (
     "The idempotency key: a second message with the same key and body returns the same jobs and creates none. "
@@ -101,7 +101,7 @@ def _submissions() -> Schema:
             f"Published to the exchange. A body has at most {MAX_BODY_BYTES:,} bytes, and a list at most {MAX_JOBS:,} jobs. "
             "To know that the broker has stored a message, publish it as mandatory, persistent, and with publisher confirms."
         ),
-        "parameters": _namespace_parameter(),
+        "parameters": namespace_parameter(),
         "messages": _channel_messages("jobSpec", "jobSpecs", "job", "evaluation", "batch"),
         "bindings": _submission_bindings(),
         "x-limits": {"bytes": MAX_BODY_BYTES, "jobs": MAX_JOBS},
@@ -117,20 +117,10 @@ def _batch_items() -> Schema:
             f"{MAX_ITEMS:,}. A batch that does not exist is created. Messages may overtake each other, so wait for the reply to a Batch "
             "before you publish its items."
         ),
-        "parameters": _namespace_parameter(),
+        "parameters": namespace_parameter(),
         "messages": _channel_messages("batchItem", "batchItems"),
         "bindings": _submission_bindings(),
         "x-limits": {"bytes": MAX_BODY_BYTES, "items": MAX_ITEMS},
-    }
-
-
-def _namespace_parameter() -> Schema:
-    return {
-        "namespace": {
-            "description": "The organization: `default` is organization 1, and `org-N` is organization N",
-            "default": "default",
-            "examples": ["default", "org-2"],
-        }
     }
 
 
@@ -139,7 +129,7 @@ def _submission_bindings() -> Schema:
         "amqp": {
             "is": "routingKey",
             "exchange": {"name": routing.EXCHANGE, "type": "topic", "durable": True, "autoDelete": False, "vhost": "/"},
-            "bindingVersion": _BINDING_VERSION,
+            "bindingVersion": BINDING_VERSION,
         }
     }
 
@@ -160,33 +150,14 @@ def _replies() -> Schema:
             "amqp": {
                 "is": "queue",
                 "queue": {"durable": False, "exclusive": True, "autoDelete": True, "vhost": "/"},
-                "bindingVersion": _BINDING_VERSION,
+                "bindingVersion": BINDING_VERSION,
             }
         },
     }
 
 
 def _further_channels() -> Schema:
-    return {_EVENTS: _batch_events(), _REFUSED: _refused_submissions()}
-
-
-def _batch_events() -> Schema:
-    return {
-        "address": "notify.{namespace}.{queue}",
-        "title": "Events about batches",
-        "description": (
-            "An existing queue that `notify.queue` in the spec of the batch names. A message is persistent, and sent at least once."
-        ),
-        "parameters": {**_namespace_parameter(), "queue": {"description": "The rest of the name of the queue"}},
-        "messages": _channel_messages("batchFinished"),
-        "bindings": {
-            "amqp": {
-                "is": "queue",
-                "queue": {"durable": True, "exclusive": False, "autoDelete": False, "vhost": "/"},
-                "bindingVersion": _BINDING_VERSION,
-            }
-        },
-    }
+    return {**event_channels.channels(), _REFUSED: _refused_submissions()}
 
 
 def _refused_submissions() -> Schema:
@@ -199,7 +170,7 @@ def _refused_submissions() -> Schema:
             "amqp": {
                 "is": "queue",
                 "queue": {"name": TOPOLOGY.dead, "durable": True, "exclusive": False, "autoDelete": False, "vhost": "/"},
-                "bindingVersion": _BINDING_VERSION,
+                "bindingVersion": BINDING_VERSION,
             }
         },
     }
@@ -224,12 +195,7 @@ def _operations() -> Schema:
             "channel": {"$ref": f"#/channels/{_REPLIES}"},
             "messages": _message_references(_REPLIES, ["batchItemResult"]),
         },
-        "announceFinishedBatch": {
-            "action": "send",
-            "summary": "Announce that a batch has ended",
-            "channel": {"$ref": f"#/channels/{_EVENTS}"},
-            "messages": _message_references(_EVENTS, ["batchFinished"]),
-        },
+        **event_channels.operations(),
         "keepRefusedSubmission": {
             "action": "send",
             "summary": "Keep a refused submission that has no reply_to",
@@ -246,7 +212,7 @@ def _operation(summary: str, submissions: Sequence[str], reply: str, *, channel:
         "summary": summary,
         "channel": {"$ref": f"#/channels/{channel}"},
         "messages": _message_references(channel, submissions),
-        "bindings": {"amqp": {"ack": True, "bindingVersion": _BINDING_VERSION}},
+        "bindings": {"amqp": {"ack": True, "bindingVersion": BINDING_VERSION}},
         "reply": {
             "address": {"location": "$message.header#/reply_to", "description": "The AMQP property `reply_to`"},
             "channel": {"$ref": f"#/channels/{_REPLIES}"},
@@ -283,7 +249,7 @@ def _messages() -> Schema:
                 correlation_id="The `correlation_id` of the submission",
             ),
         },
-        "batchFinished": event_schemas.EVENT_MESSAGE,
+        **event_schemas.MESSAGES,
         _REFUSAL: _reply("Status", "Why the submission was refused", "Status", examples.REFUSAL),
         "refusedSubmission": {
             "title": "Refused submission",

@@ -1,13 +1,16 @@
-"""Messages that Dashwright sends about batches: events that they have ended, and results of items."""
+"""Messages that Dashwright sends by itself: events about batches and repositories, and results of items."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dashwright.api.http.schemas import REFERENCE, Schema, Schemas
-from dashwright.common.kinds.registry import BATCH
+from dashwright.common.kinds.registry import BATCH, REPOSITORY
 from dashwright.common.models.batch import BatchItemResult, BatchStatus
+from dashwright.common.models.notifications import RepositoryEvent
 
 EVENT: Final = "BatchFinished"
 RESULT: Final = "BatchItemResult"
+REPOSITORY_EVENT: Final = "RepositoryEvent"
 
 _TEXT: Final = {"type": "string"}
 _SOURCE: Final = f"/apis/{BATCH.api_version()}/namespaces/default/{BATCH.plural}/nightly"
@@ -40,19 +43,57 @@ RESULT_EXAMPLES: Final = (
 )
 
 
-EVENT_MESSAGE: Final[Schema] = {
-    "title": EVENT,
-    "summary": "The event that a batch has ended, with its status",
-    "contentType": "application/cloudevents+json",
-    "payload": {"$ref": f"{REFERENCE}{EVENT}"},
-    "examples": list(_EVENT_EXAMPLES),
-    "x-amqp-properties": {"type": "object", "properties": {"message_id": {"type": "string", "description": "The id of the event"}}},
+_REPOSITORY_EVENT_EXAMPLES: Final = (
+    {
+        "name": "syncError",
+        "payload": {
+            "specversion": "1.0",
+            "id": "f0b7c1de-1d1a-4f4e-9f3b-6f6a3d1c2b4a",
+            "source": f"/apis/{REPOSITORY.api_version()}/namespaces/default/{REPOSITORY.plural}/team",
+            "type": "io.dashwright.repository.sync.error",
+            "subject": "team",
+            "time": "2026-11-28T09:30:12.541+00:00",
+            "datacontenttype": "application/json",
+            "data": {
+                "repository": "team",
+                "namespace": "default",
+                "uid": "6f0d6f3e-7a55-4c0e-8a3b-2f9e4b1c7d10",
+                "ref": "main",
+                "commit": "0a4d55a8d778e5022fab701977c5d840bbc486d0",
+                "state": "error",
+                "message": "completed with errors",
+                "job": "team-sync-5f3c2b1a",
+                "counts": {"create": 0, "update": 1, "delete": 0, "noop": 41, "ignored": 2, "error": 1, "warning": 0},
+                "errors": ["team/cpu.json: the file is not valid JSON"],
+            },
+        },
+    },
+)
+
+
+def _event_message(schema: str, summary: str, message_examples: Sequence[Schema]) -> Schema:
+    return {
+        "title": schema,
+        "summary": summary,
+        "contentType": "application/cloudevents+json",
+        "payload": {"$ref": f"{REFERENCE}{schema}"},
+        "examples": list(message_examples),
+        "x-amqp-properties": {"type": "object", "properties": {"message_id": {"type": "string", "description": "The id of the event"}}},
+    }
+
+
+#: Messages about events, by name.
+MESSAGES: Final[Mapping[str, Schema]] = {
+    "batchFinished": _event_message(EVENT, "The event that a batch has ended, with its status", _EVENT_EXAMPLES),
+    "repositoryEvent": _event_message(
+        REPOSITORY_EVENT, "The end of a sync, or a change of the quarantine or of the health", _REPOSITORY_EVENT_EXAMPLES
+    ),
 }
 
 
 def event_schemas() -> dict[str, Schema]:
     """Return the schemas of events and results, and of their parts, by name."""
-    components = Schemas([(BatchStatus, "serialization"), (BatchItemResult, "serialization")]).components
+    components = Schemas([(model, "serialization") for model in (BatchStatus, BatchItemResult, RepositoryEvent)]).components
     data: Schema = {
         "type": "object",
         "properties": {"name": _TEXT, "namespace": _TEXT, "uid": _TEXT, "status": {"$ref": f"{REFERENCE}BatchStatus"}},

@@ -4,7 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,13 +15,16 @@ from dashwright.common.errors import Cause, Invalid
 from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, secret_name, signing_key_owner, ssh_key_owner, token_owner
+from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, signing_key_owner, ssh_key_owner, token_owner
+from dashwright.common.kinds.secret_names import secret_name
 from dashwright.common.kinds.ssh_access import normalize_private_key
 from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.causes import causes_of
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySecure, SecureValue
 from dashwright.common.secrets import SecretCipher, SecretUnreadable
 from dashwright.common.stores.resources import StoredObject
+
+Secure = TypeVar("Secure", bound=ApiModel)
 
 _HOST_CHANGED_WARNING: Final = "the {noun} was deleted because it belongs to another host; send secure.{member}.create again"
 """Warning that a secret was deleted because the host changed: a secret is never used at a host that it was not created for."""
@@ -163,19 +166,28 @@ def sent_secret(desired: DesiredObject, model: type[ApiModel], member: str, curr
 
     Raises Invalid if it is malformed or names another secret.
     """
+    secure = read_secure(desired, model)
+    sent = SecureValue.model_validate(secure.model_dump(by_alias=True).get(member) or {})
+    check_sent_secret(desired, f"secure.{member}", sent, current)
+    return sent
+
+
+def read_secure(desired: DesiredObject, model: type[Secure]) -> Secure:
+    """Return ``secure`` as an object of the model. Raises Invalid if it is malformed."""
     try:
-        secure = model.model_validate_json(write_json(desired.secure))
+        return model.model_validate_json(write_json(desired.secure))
     except ValidationError as error:
         causes = [Cause(f"secure.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
         raise desired.kind.invalid(desired.name, causes) from error
-    sent = SecureValue.model_validate(secure.model_dump(by_alias=True).get(member) or {})
-    field = f"secure.{member}"
+
+
+def check_sent_secret(desired: DesiredObject, field: str, sent: SecureValue, current: str | None) -> None:
+    """Raise Invalid for a secret that is both set and removed, or that names another secret than the stored one."""
     if sent.create and sent.remove:
         raise forbidden_error(desired, f"{field}.remove", "create is given as well; leave one of them out")
     if sent.name and sent.name != (secret_name(current) if current else None):
         message = f"it does not name the secret of this {desired.kind.singular}; send the secret as {field}.create"
         raise forbidden_error(desired, f"{field}.name", message)
-    return sent
 
 
 def forbidden_error(desired: DesiredObject, field: str, message: str) -> Invalid:

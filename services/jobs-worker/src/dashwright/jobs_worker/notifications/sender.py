@@ -1,14 +1,12 @@
-"""Delivery of the notifications that batches have ended, to queues and webhooks.
+"""Delivery of notifications about batches and repositories.
 
 Each notification is delivered at least once, with the same id in each repetition: a process that dies between a delivery and its
 record leaves the notification to another process.
 """
 
 import asyncio
-import base64
-import binascii
 import random
-from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final
@@ -17,14 +15,10 @@ import structlog
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import BadRequest, DashwrightError, Gone, SourceFailed, TooManyRequests, Unavailable, Unroutable
-from dashwright.common.kinds.notifications import signing_key, signing_secret_owner
-from dashwright.common.messaging.broker import Broker
-from dashwright.common.messaging.message import Message
-from dashwright.common.secrets import SecretCipher
-from dashwright.jobs_worker.batches.events import CONTENT_TYPE
-from dashwright.jobs_worker.domain.webhook_signature import signed_headers
-from dashwright.jobs_worker.ports import Webhooks
+from dashwright.common.errors import DashwrightError, Gone, SourceFailed, Unavailable
+from dashwright.common.observability import metrics
+from dashwright.common.stores.notifications import ReceiverType
+from dashwright.jobs_worker.notifications.channels import Deliver
 from dashwright.jobs_worker.stores import notifications
 from dashwright.jobs_worker.stores.notifications import ClaimedNotification, ClaimLimits
 
@@ -39,21 +33,14 @@ _ATTEMPT_SECONDS: Final = 30.0
 _LEASE: Final = timedelta(seconds=60)
 _FIRST_DELAY: Final = timedelta(seconds=5)
 _MAX_DELAY: Final = timedelta(hours=1)
-_SUCCESS: Final = range(200, 300)
-_REDIRECT: Final = range(300, 400)
-_GONE: Final = 410
 
 
 class NotificationSender:
-    """Sender of notifications. ``period`` is the time after the end of a batch for which failed attempts are repeated."""
+    """Sender of notifications. ``period`` is the time after an event for which failed attempts are repeated."""
 
-    def __init__(
-        self, database: Database, broker: Broker, webhooks: Webhooks, cipher: SecretCipher, clock: Clock, *, period: timedelta
-    ) -> None:
+    def __init__(self, database: Database, channels: Mapping[ReceiverType, Deliver], clock: Clock, *, period: timedelta) -> None:
         self._database = database
-        self._broker = broker
-        self._webhooks = webhooks
-        self._cipher = cipher
+        self._channels = channels
         self._clock = clock
         self._period = period
         self._changed = asyncio.Event()
@@ -95,15 +82,9 @@ class NotificationSender:
 
     async def _claim(self) -> None:
         """Start the delivery of due notifications, as many as the limits allow."""
-        running = self._deliveries.values()
+        running = list(self._deliveries.values())
         async with self._database.connection() as connection:
-            claimed_notifications = await notifications.claim(
-                connection,
-                LIMITS,
-                by_namespace=Counter(claimed.namespace for claimed in running),
-                by_host=Counter(claimed.host for claimed in running),
-                lease=_LEASE,
-            )
+            claimed_notifications = await notifications.claim(connection, LIMITS, running=running, lease=_LEASE)
         for claimed in claimed_notifications:
             task = asyncio.create_task(self._deliver(claimed), name=f"notification-{claimed.id}")
             self._deliveries[task] = claimed
@@ -115,11 +96,15 @@ class NotificationSender:
 
     async def _deliver(self, claimed: ClaimedNotification) -> None:
         """Make one attempt and record its outcome."""
-        event = log.bind(batch=claimed.name, namespace=claimed.namespace, receiver=claimed.receiver, attempt=claimed.attempts)
+        event = log.bind(
+            **{claimed.subject_kind: claimed.name}, namespace=claimed.namespace, receiver=claimed.receiver, attempt=claimed.attempts
+        )
         try:
             await self._attempt(claimed)
         except DashwrightError as error:
             retry_after = self._retry_after(claimed, error)
+            outcome = "given_up" if retry_after is None else "failed"
+            metrics.notifications.labels(receiver=claimed.receiver, outcome=outcome).inc()
             event.info("notification_not_delivered", error=error.message, is_last=retry_after is None)
             with suppress(Unavailable):
                 async with self._database.transaction() as connection:
@@ -128,6 +113,7 @@ class NotificationSender:
         except Exception:  # noqa: BLE001 - the lease expires, and the attempt is repeated
             event.exception("notification_not_delivered")
             return
+        metrics.notifications.labels(receiver=claimed.receiver, outcome="delivered").inc()
         event.info("notification_delivered")
         with suppress(Unavailable):
             async with self._database.transaction() as connection:
@@ -137,37 +123,9 @@ class NotificationSender:
         """Send a notification. Raises a DashwrightError if the receiver did not accept it, Gone if it never will."""
         try:
             async with asyncio.timeout(_ATTEMPT_SECONDS):
-                await (self._publish(claimed) if claimed.receiver == "queue" else self._post(claimed))
+                await self._channels[claimed.receiver](claimed)
         except TimeoutError as error:
             raise SourceFailed(f"the {claimed.receiver} did not accept the notification within {_ATTEMPT_SECONDS:g} s") from error
-
-    async def _publish(self, claimed: ClaimedNotification) -> None:
-        message = Message(body=claimed.event.encode(), message_id=str(claimed.id), content_type=CONTENT_TYPE)
-        try:
-            await self._broker.publish("", claimed.target, message)
-        except Unroutable as error:
-            raise SourceFailed(f"the queue '{claimed.target}' does not exist; declare it at the broker") from error
-
-    async def _post(self, claimed: ClaimedNotification) -> None:
-        body = claimed.event.encode()
-        headers = signed_headers(self._signing_key(claimed), str(claimed.id), int(self._clock.seconds()), body)
-        response = await self._webhooks.post(claimed.target, {**headers, "Content-Type": CONTENT_TYPE}, body)
-        if response.status == _GONE:
-            raise Gone("the webhook responded with status 410, so the notification is not repeated")
-        if response.status in _REDIRECT:
-            raise SourceFailed(f"the webhook responded with the redirect {response.status}, which is not followed; change its url")
-        if response.status not in _SUCCESS:
-            raise TooManyRequests(f"the webhook responded with status {response.status}", retry_after=response.retry_after)
-
-    def _signing_key(self, claimed: ClaimedNotification) -> bytes:
-        """Return the key of the signatures. Raises BadRequest without a secret, and SecretUnreadable."""
-        try:
-            sealed = base64.b64decode(claimed.secret or "")
-            if not sealed:
-                raise BadRequest("the webhook has no secret; send secure.webhookSecret.create")
-            return signing_key(self._cipher.decrypt(sealed, signing_secret_owner(claimed.namespace, claimed.name)))
-        except (binascii.Error, ValueError) as error:
-            raise BadRequest("the stored secret of the webhook is damaged; send secure.webhookSecret.create") from error
 
     def _retry_after(self, claimed: ClaimedNotification, error: DashwrightError) -> timedelta | None:
         """Return the time until the next attempt, which doubles with each one, or None after the last."""

@@ -1,0 +1,1 @@
+"""Delivery of notifications about batches and repositories."""

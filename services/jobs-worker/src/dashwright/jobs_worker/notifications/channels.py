@@ -1,0 +1,58 @@
+"""Channels of notifications: queues, the exchange of events, and webhooks. Each makes one attempt to deliver a notification."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Final
+
+from dashwright.common.clock import Clock
+from dashwright.common.errors import Gone, SourceFailed, TooManyRequests, Unroutable
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.message import Message
+from dashwright.common.secrets import SecretCipher
+from dashwright.common.stores.notifications import ReceiverType
+from dashwright.jobs_worker.domain.webhook_signature import signed_headers
+from dashwright.jobs_worker.notifications.webhook_targets import target_of
+from dashwright.jobs_worker.ports import Webhooks
+from dashwright.jobs_worker.stores.notifications import ClaimedNotification
+
+#: Media type of a CloudEvent in the structured mode.
+CONTENT_TYPE: Final = "application/cloudevents+json"
+
+_SUCCESS: Final = range(200, 300)
+_REDIRECT: Final = range(300, 400)
+_GONE: Final = 410
+
+Deliver = Callable[[ClaimedNotification], Awaitable[None]]
+"""Delivers a notification. Raises a DashwrightError if the receiver did not accept it, Gone if it never will."""
+
+
+def channels(broker: Broker, webhooks: Webhooks, cipher: SecretCipher, clock: Clock) -> Mapping[ReceiverType, Deliver]:
+    """Return the channels by the type of receiver."""
+
+    async def send_to_queue(claimed: ClaimedNotification) -> None:
+        try:
+            await broker.publish("", claimed.target, _message(claimed))
+        except Unroutable as error:
+            raise SourceFailed(f"the queue '{claimed.target}' does not exist; declare it at the broker") from error
+
+    async def send_to_exchange(claimed: ClaimedNotification) -> None:
+        # Without a queue that is bound to the exchange, the event has no receiver.
+        with suppress(Unroutable):
+            await broker.publish(broker.topology.events, claimed.target, _message(claimed))
+
+    async def post_to_webhook(claimed: ClaimedNotification) -> None:
+        target, body = target_of(claimed), claimed.event.encode()
+        headers = signed_headers(target.signing_key(cipher), str(claimed.id), int(clock.seconds()), body)
+        response = await webhooks.post(target.url, {**headers, "Content-Type": CONTENT_TYPE}, body)
+        if response.status == _GONE:
+            raise Gone("the webhook responded with status 410, so the notification is not repeated")
+        if response.status in _REDIRECT:
+            raise SourceFailed(f"the webhook responded with the redirect {response.status}, which is not followed; change its url")
+        if response.status not in _SUCCESS:
+            raise TooManyRequests(f"the webhook responded with status {response.status}", retry_after=response.retry_after)
+
+    return {"queue": send_to_queue, "exchange": send_to_exchange, "webhook": post_to_webhook}
+
+
+def _message(claimed: ClaimedNotification) -> Message:
+    return Message(body=claimed.event.encode(), message_id=str(claimed.id), content_type=CONTENT_TYPE)

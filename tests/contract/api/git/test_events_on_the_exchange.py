@@ -1,0 +1,137 @@
+"""Events about repositories on the exchange of RabbitMQ, and the bound on the events that wait."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import aio_pika
+import jsonschema_rs
+import pytest
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
+from tests.contract.api.conftest import StartApi
+from tests.contract.api.git.trial import AheadClock, Trial, dashboard, until
+from tests.servers.git import GitServer
+
+from dashwright.api.repositories.queue_contract.document import document
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.jobs_worker.notifications import sender
+from dashwright.jobs_worker.notifications.outcomes import NotificationBound
+
+EXCHANGE = "dashwright.events"
+WAITING = """
+    insert into notification (id, receiver, subject_kind, subject, namespace, name, target, host, event, created_at, next_attempt_at)
+    select gen_random_uuid(), 'webhook', $1, gen_random_uuid(), $2, 'team', 'chat', 'https://slow.example', '{}',
+           now() - n * interval '1 s', now() + interval '1 h'
+    from generate_series(1, $3) n
+"""
+
+
+@pytest.fixture
+async def broker(amqp_url: str) -> AsyncIterator[AmqpBroker]:
+    """Replace the broker of the gateways."""
+    broker = AmqpBroker(amqp_url)
+    await broker.start()
+    yield broker
+    await broker.close()
+
+
+@pytest.fixture
+async def channel(amqp_url: str, broker: AmqpBroker) -> AsyncIterator[AbstractChannel]:
+    """Open a channel of a receiver, after the exchange was declared."""
+    async with await aio_pika.connect(amqp_url) as connection:
+        yield await connection.channel()
+
+
+@pytest.fixture
+async def trial(
+    start_api: StartApi, broker: AmqpBroker, git_server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Trial]:
+    monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
+    trial = Trial(await start_api(), git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
+    trial.work.commit({"a.json": dashboard("a", "A")})
+    await trial.start()
+    yield trial
+    await trial.stop()
+
+
+async def bound_queue(channel: AbstractChannel, key: str, **arguments: Any) -> AbstractQueue:
+    queue = await channel.declare_queue(exclusive=True, arguments=arguments)
+    await queue.bind(EXCHANGE, key)
+    return queue
+
+
+async def next_message(queue: AbstractQueue) -> AbstractIncomingMessage:
+    """Return the next message of a queue."""
+    async with asyncio.timeout(30), queue.iterator() as messages:
+        async for message in messages:
+            await message.ack()
+            return message
+    raise AssertionError("the queue has no message")
+
+
+async def test_events_are_routed_by_name_and_organization(trial: Trial, channel: AbstractChannel) -> None:
+    """A repository without receivers is announced, too. The messages have the documented schema, and their id is that of the event."""
+    everything = await bound_queue(channel, "repository.#")
+    errors = await bound_queue(channel, "repository.sync.error.default")
+    others = await bound_queue(channel, "repository.*.*.org-2")
+    trial.work.commit({"b.json": "{"})
+    await trial.make()
+    messages = [await next_message(everything) for _ in range(2)]
+    described = document(version="1")
+    schema = jsonschema_rs.Draft7Validator(
+        {"allOf": [{"$ref": "#/components/schemas/RepositoryEvent"}], "components": described["components"]}
+    )
+    for message in messages:
+        event = json.loads(message.body)
+        schema.validate(event)
+        assert message.content_type == "application/cloudevents+json"
+        assert message.delivery_mode is aio_pika.DeliveryMode.PERSISTENT
+        assert message.message_id == event["id"]
+        assert f"io.dashwright.{message.routing_key}" == f"{event['type']}.default"
+    assert {message.routing_key for message in messages} == {"repository.sync.error.default", "repository.quarantine.entered.default"}
+    assert (await next_message(errors)).routing_key == "repository.sync.error.default"
+    assert await others.get(fail=False) is None
+
+
+async def test_events_without_a_queue_do_not_accumulate(trial: Trial) -> None:
+    """If no queue is bound to the exchange, the events are forgotten."""
+    await trial.make()
+
+    async def is_empty() -> bool:
+        return bool(await trial.api.sql("select not exists (select from notification)"))
+
+    await until(trial.api.database, is_empty)
+
+
+async def test_an_event_that_a_full_queue_refuses_is_repeated(trial: Trial, channel: AbstractChannel) -> None:
+    """The broker confirms an event only if every bound queue has room, so a full queue loses none."""
+    queue = await bound_queue(channel, "repository.sync.#", **{"x-max-length": 1, "x-overflow": "reject-publish"})
+    await trial.make()
+    trial.work.commit({"a.json": dashboard("a", "B")})
+    await trial.later()
+    seen: set[str] = set()
+    while len(seen) < 2:
+        seen.add(json.loads((await next_message(queue)).body)["data"]["commit"])
+    assert len(seen) == 2
+
+
+async def test_the_waiting_events_of_an_organization_are_bounded(database: Database) -> None:
+    """The newest 10,000 of 12,500 waiting events remain. Other organizations, and batches, lose none."""
+    async with database.connection() as connection:
+        await connection.execute(WAITING, "repository", "default", 12_500)
+        await connection.execute(WAITING, "batch", "default", 10)
+        await connection.execute(WAITING, "repository", "org-2", 100)
+        await NotificationBound(database, keep=10_000).run_once()
+        rows = await connection.fetch(
+            "select namespace, subject_kind, count(*), min(created_at) > now() - interval '10100 s' as are_newest "
+            "from notification group by namespace, subject_kind order by namespace, subject_kind"
+        )
+    assert [tuple(row) for row in rows] == [
+        ("default", "batch", 10, True),
+        ("default", "repository", 10_000, True),
+        ("org-2", "repository", 100, True),
+    ]

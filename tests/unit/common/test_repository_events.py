@@ -1,0 +1,114 @@
+"""Events that a repository announces, and the bounds of their data."""
+
+import json
+import uuid
+from typing import Any, get_args
+
+import pytest
+
+from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.models.notifications import EventFile, EventSelector, NotificationReceiver, RepositoryEventName
+from dashwright.common.models.provisioning import JobResourceSummary, JobStatus, State, SyncStatus
+from dashwright.common.stores import jobs
+from dashwright.common.stores.job_records import StoredJob
+from dashwright.common.stores.repositories import QuarantineChange
+from dashwright.common.stores.repository_events import MAX_FILES, health_changed, quarantine_changed, sync_ended
+from dashwright.common.stores.resources import StoredObject
+
+GIT = {"type": "githost", "githost": {"url": "https://git.example/team", "branch": "main"}}
+LOCAL = {"type": "local", "local": {"path": "/srv/team"}}
+
+
+def repository(source: dict[str, Any]) -> StoredObject:
+    spec = {"title": "T", "workflows": [], "sync": {"enabled": True, "target": "folder"}, **source}
+    return StoredObject(REPOSITORY, uuid.uuid4(), "team", "default", 1, 1, "v0alpha1", "{}", json.dumps(spec), None)
+
+
+def job(submitter: str) -> StoredJob:
+
+    return StoredJob(
+        kind=JOB,
+        uid=uuid.uuid4(),
+        name="team-sync-1",
+        namespace="default",
+        resource_version=1,
+        generation=1,
+        metadata="{}",
+        spec="{}",
+        status="{}",
+        state="working",
+        action="sync",
+        repository="team",
+        attempts=1,
+        submitted_by={"uid": submitter},
+        coalesce_key=None,
+        wake_key="work.sync",
+        trace=None,
+    )
+
+
+def status(state: State, **counts: int) -> JobStatus:
+    return JobStatus(state=state, finished=1, summary=[JobResourceSummary.model_validate(counts), JobResourceSummary(noop=2)])
+
+
+@pytest.mark.parametrize(
+    ("source", "submitter", "ended", "name"),
+    [
+        (GIT, "user:1", status(State.SUCCESS, create=1), "sync.success"),
+        (GIT, "user:1", status(State.SUCCESS, warning=1), "sync.warning"),
+        (GIT, "user:1", status(State.ERROR, error=1, warning=1), "sync.error"),
+        (GIT, jobs.SCHEDULER, status(State.SUCCESS), "sync.success"),
+        (LOCAL, "user:1", status(State.SUCCESS), "sync.success"),
+        (LOCAL, jobs.SCHEDULER, status(State.SUCCESS), None),
+        (LOCAL, jobs.SCHEDULER, status(State.SUCCESS, update=1), "sync.success"),
+        (LOCAL, jobs.SCHEDULER, status(State.ERROR, error=1), "sync.error"),
+        (GIT, "user:1", JobStatus(state=State.ERROR, finished=1), "sync.error"),
+    ],
+)
+def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, ended: JobStatus, name: str | None) -> None:
+    """A periodic sync of a local directory that changed nothing sends nothing. The counts are those of all kinds together."""
+    announced = sync_ended(repository(source), job(submitter), ended, SyncStatus())
+    assert [item.name for item in announced] == ([] if name is None else [name])
+    for item in announced:
+        assert item.data.message
+        assert item.data.counts is not None
+        assert item.data.counts.noop == (2 if ended.summary else 0)
+
+
+@pytest.mark.parametrize(
+    ("was_healthy", "healthy", "names"),
+    [
+        (None, True, []),
+        (None, False, ["health.unhealthy"]),
+        (True, True, []),
+        (True, False, ["health.unhealthy"]),
+        (False, False, []),
+        (False, True, ["health.healthy"]),
+    ],
+)
+def test_the_health_is_announced_when_it_changes(was_healthy: bool | None, healthy: bool, names: list[str]) -> None:
+    """The first check of a repository is an event only if it fails."""
+    announced = health_changed(repository(GIT), was_healthy=was_healthy, healthy=healthy, message="m", commit=None, at=1)
+    assert [item.name for item in announced] == names
+
+
+def test_events_are_bounded() -> None:
+    """An event has at most a hundred files, and messages of a thousand characters. The number of files is complete."""
+    files = [EventFile(path=f"{index:05}.json", message="m" * 5000) for index in range(10_000)]
+    (entered,) = quarantine_changed(repository(GIT), change=QuarantineChange(files, []), commit="c", at=1)
+    assert (entered.data.file_count, len(entered.data.files or ())) == (10_000, MAX_FILES)
+    assert len(entered.data.to_json()) < 150_000
+    ended = JobStatus(state=State.ERROR, finished=1, message="m" * 5000, errors=["e" * 5000] * 20)
+    (announced,) = sync_ended(repository(GIT), job("user:1"), ended, SyncStatus())
+    assert len(announced.data.to_json()) < 30_000
+
+
+def test_every_event_can_be_selected() -> None:
+    """The selectors are the names of the events and their groups. Without a selection, a receiver gets every event."""
+    names = {name.value for name in RepositoryEventName}
+    assert set(get_args(EventSelector)) == names | {name.partition(".")[0] for name in names}
+    for name in RepositoryEventName:
+        for selected in (None, [name.value], [name.group]):
+            assert NotificationReceiver(name="a", url="https://a", events=selected).is_notified_of(name)  # type: ignore[arg-type] # names of events
+        others = [other.value for other in RepositoryEventName if other is not name]
+        assert not NotificationReceiver(name="a", url="https://a", events=others).is_notified_of(name)  # type: ignore[arg-type] # names of events
