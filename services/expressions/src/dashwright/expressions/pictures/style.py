@@ -84,6 +84,11 @@ class Style:
         return threshold_colour(steps, value, self.theme)
 
     @property
+    def colour_mode(self) -> str:
+        """The colour mode, such as ``thresholds``; empty if it is missing."""
+        return string_of(object_of(self.config.get("color")).get("mode"))
+
+    @property
     def fixed_colour(self) -> str | None:
         """The fixed colour, or None."""
         colour_config = object_of(self.config.get("color"))
