@@ -1,5 +1,6 @@
 """Panels and frames for the tests of drawings."""
 
+import html
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -67,4 +68,4 @@ def svg_of(drawn: PanelDrawing) -> str:
 
 def visible_texts(drawn: PanelDrawing) -> list[str]:
     """Return the texts of a drawing, in order."""
-    return re.findall(r"<text[^>]*>([^<]*)</text>", svg_of(drawn))
+    return [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg_of(drawn))]

@@ -5,12 +5,11 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import drawing, panel_of, props_of, series, svg_of, visible_texts
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.piechart import slices_of
-
-from tests.unit.expressions.pictures.panel_samples import drawing, panel_of, props_of, series, svg_of, visible_texts
 
 HIDDEN = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
 
@@ -27,7 +26,7 @@ def test_the_slices_sum_to_the_whole(values: list[float]) -> None:
 
 
 def test_missing_hidden_and_negative_values_have_no_part_of_the_whole() -> None:
-    """Missing values and hidden series are no slices; a negative value is a slice without a size."""
+    """Missing values and hidden series are not drawn; a negative value is a slice without a size."""
     frames = [series(6, n="a"), series(99, n="b"), series(None, n="c"), series(2, n="d"), series(-5, n="e")]
     slices = slices_of(props_of(panel_of("piechart", overrides=[HIDDEN]), *frames))
     assert [(item.name, item.share) for item in slices] == [("a", 0.75), ("d", 0.25), ("e", 0)]

@@ -148,13 +148,14 @@ def bottom_axis(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme,
     if has_grid and labelled:
         lines = "".join(f"M{position:.1f} {area.y:.1f}v{area.height:.1f}" for position, _ in labelled)
         elements.append(path(lines, stroke=theme.grid))
-    free_from = -math.inf
+    free_from, right = -math.inf, area.x + area.width + _LABEL_DISTANCE
     for position, label in labelled:
         width = text_width(label, LABEL_SIZE)
-        if position - width / 2 < free_from:
+        middle = min(position, right - width / 2)
+        if middle - width / 2 < free_from:
             continue
-        free_from = position + width / 2 + _LABEL_DISTANCE
-        elements.append(text_element(label, position, area.y + area.height + 15, size=LABEL_SIZE, colour=theme.muted, anchor="middle"))
+        free_from = middle + width / 2 + _LABEL_DISTANCE
+        elements.append(text_element(label, middle, area.y + area.height + 15, size=LABEL_SIZE, colour=theme.muted, anchor="middle"))
     return elements
 
 
