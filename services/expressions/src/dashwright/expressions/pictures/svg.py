@@ -97,6 +97,22 @@ def polyline(points: Iterable[tuple[float, float]], colour: str, width: float = 
     return f'<polyline points="{coordinates}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
 
 
+def path(description: str, *, fill: str = "none", opacity: float = 1, stroke: str = "none", width: float = 1) -> str:
+    """Return a ``<path>`` element; ``description`` is its ``d``, which contains only numbers and commands."""
+    return f'<path d="{description}" fill="{fill}" fill-opacity="{opacity:g}" stroke="{stroke}" stroke-width="{width:g}"/>'
+
+
+def cells_path(cells: Iterable[tuple[float, float, float, float]], fill: str, opacity: float = 1) -> str:
+    """Return one element with many rectangles of one colour. Each has a left and a top edge, a width and a height."""
+    corners = "".join(f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z" for x, y, width, height in cells)
+    return path(corners, fill=fill, opacity=opacity)
+
+
+def rotated(element: str, degrees: float, x: float, y: float) -> str:
+    """Return an element turned clockwise around a point."""
+    return f'<g transform="rotate({degrees:.1f} {x:.1f} {y:.1f})">{element}</g>'
+
+
 def arc(centre: tuple[float, float], radius: float, shares: tuple[float, float], colour: str, width: float) -> str:
     """Return an arc of the half circle above ``centre``. It extends between two shares of the half circle, 0 (left) to 1 (right)."""
     centre_x, centre_y = centre
