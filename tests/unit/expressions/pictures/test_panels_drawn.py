@@ -15,7 +15,7 @@ from dashwright.expressions.pictures.dashboard import MAX_PANELS, Panel, read_da
 from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled, downsampled_stack, series_of
+from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled, downsampled_stack
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.pictures.units import UNITS, unit_of
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
@@ -23,7 +23,7 @@ from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 HOSTILE = "</text><script>alert(1)</script>' + datum.v + 'https://example.com/"
 
 
-def frame(*values: float | None, name: str = "value", **labels: str) -> Frame:
+def frame(*values: float | None, name: str = "Value", **labels: str) -> Frame:
     nulls = np.array([value is None for value in values])
     numbers = np.array([np.nan if value is None else value for value in values])
     times = np.arange(len(values), dtype=np.int64) * 60_000_000_000
@@ -105,7 +105,7 @@ def test_ticks_are_round_in_their_unit() -> None:
 def test_lines_have_thresholds_bounds_colours_and_a_legend() -> None:
     """Lines follow the field configuration and its overrides; series are named by the label in which they differ."""
     override = {
-        "matcher": {"id": "byName", "options": "b"},
+        "matcher": {"id": "byName", "options": '{host="b", job="j"}'},
         "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}],
     }
     steps = [{"value": None, "color": "green"}, {"value": 5, "color": "rgba(255, 0, 0, 0.5)"}]
@@ -124,7 +124,7 @@ def test_lines_have_thresholds_bounds_colours_and_a_legend() -> None:
     encoding = lines(chart)["encoding"]
     assert encoding["y"]["scale"]["domain"] == [0, 10]
     assert encoding["x"]["scale"] == {"type": "utc", "domain": [0, 600_000]}
-    assert encoding["color"]["scale"] == {"domain": ["a", "b"], "range": ["#73bf69", "#f2495c"]}
+    assert encoding["color"]["scale"] == {"domain": ['{host="a", job="j"}', '{host="b", job="j"}'], "range": ["#73bf69", "#f2495c"]}
     assert encoding["color"]["legend"]["orient"] == "bottom"
 
 
@@ -190,14 +190,6 @@ def test_peaks_and_gaps_outlast_thinning() -> None:
     assert len(thin.values) <= MAX_POINTS
     assert {np.nanmin(thin.values), np.nanmax(thin.values)} == {-99, 99}
     assert np.isnan(thin.values).any()
-
-
-def test_series_have_names_of_their_own() -> None:
-    """The source's name, else the labels that differ, else the column; repeated names are numbered."""
-    named = Frame([Field("v", FieldType.FLOAT64, np.ones(1), labels=Labels.of({"a": "b"}), config={"displayNameFromDS": "told"})])
-    assert [series.name for series in series_of([named])] == ["told"]
-    assert [series.name for series in series_of([frame(1, name="x"), frame(1, name="x")])] == ["x", "x (2)"]
-    assert [series.name for series in series_of([frame(1, a="1", b="1"), frame(1, a="2", b="2")])] == ['{a="1", b="1"}', '{a="2", b="2"}']
 
 
 def test_a_panel_without_data_shows_a_message() -> None:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.dashboard import Panel
+from dashwright.expressions.pictures.display_names import DisplayNames
+from dashwright.expressions.pictures.field_overrides import Column, FieldConfigs
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import PlotSeries
 from dashwright.expressions.pictures.theme import PALETTE, Theme, colour_of
@@ -111,22 +114,25 @@ class Style:
 
 def style_of(panel: Panel, theme: Theme, series: PlotSeries | None = None) -> Style:
     """Return the style of the panel, or of one of its series."""
-    if series is None:
-        return Style(panel.defaults, theme)
-    config: dict[str, Any] = dict(panel.defaults)
-    for override in panel.overrides:
-        if _matches(object_of(override.get("matcher")), series):
-            for property_ in objects_of(override.get("properties")):
-                _set_property(config, string_of(property_.get("id")), property_.get("value"))
-    return Style(config, theme)
+    return Style(panel.defaults, theme) if series is None else styles_of(panel, theme, [series])[0]
+
+
+def styles_of(panel: Panel, theme: Theme, all_series: Sequence[PlotSeries]) -> list[Style]:
+    """Return the style of each series of a panel."""
+    configs = FieldConfigs(panel.defaults, panel.overrides)
+    return [Style(configs.configure(_column(series)), theme) for series in all_series]
 
 
 def display_name(style: Style, series: PlotSeries) -> str:
     """Return the configured display name, or the name of the series."""
-    configured_name = string_of(style.config.get("displayName"))
-    # A name with an expression such as ``${__field.name}`` is not evaluated.
-    is_plain = bool(configured_name) and "${__" not in configured_name
-    return (configured_name if is_plain else series.name)[:_MAX_TEXT_LENGTH]
+    return (string_of(style.config.get("displayName")) or series.name)[:_MAX_TEXT_LENGTH]
+
+
+def _column(series: PlotSeries) -> Column:
+    if source := series.source:
+        return Column(source.field, source.frame, source.names)
+    field = Field(series.name, FieldType.FLOAT64, series.values)
+    return Column(field, Frame([field], ref_id=series.ref_id), DisplayNames(()))
 
 
 def series_colours(styles: Sequence[Style]) -> list[str]:
@@ -147,19 +153,6 @@ def threshold_colour(steps: Sequence[ThresholdStep], value: float | None, theme:
 
 def _colour_of_step(value: Any, theme: Theme) -> str:
     return TRANSPARENT if value == TRANSPARENT else colour_of(value, theme) or theme.text
-
-
-def _matches(matcher: Mapping[str, Any], series: PlotSeries) -> bool:
-    """Return whether a matcher selects the series by its name or refId. Matchers with a regular expression select no series."""
-    kind, option = matcher.get("id"), matcher.get("options")
-    return (kind == "byName" and option == series.name) or (kind == "byFrameRefID" and option == series.ref_id)
-
-
-def _set_property(config: dict[str, Any], name: str, value: Any) -> None:
-    if name.startswith("custom."):
-        config["custom"] = {**object_of(config.get("custom")), name.removeprefix("custom."): value}
-    else:
-        config[name] = value
 
 
 def _mapping_results(mappings: Sequence[Mapping[str, Any]], value: float | None) -> Iterator[Mapping[str, Any]]:
