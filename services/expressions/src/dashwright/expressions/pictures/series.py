@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -65,16 +65,18 @@ def downsampled(series: PlotSeries, limit: int) -> PlotSeries:
     return replace(series, times=series.times[indexes], values=series.values[indexes])
 
 
-def extremes(values: NDArray[np.float64], limit: int) -> list[int]:
+def extremes(values: NDArray[np.float64], limit: int) -> NDArray[np.intp]:
     """Return the indexes of the lowest and the highest value of each bucket of values, at most ``limit`` in all."""
-    edges = np.linspace(0, len(values), limit // 2 + 1).astype(int)
-    indexes: list[int] = []
-    for start, end in pairwise(edges.tolist()):
-        bucket = values[start:end]
-        if not len(bucket) or np.isnan(bucket).all():
-            indexes.append(start)
-        else:
-            indexes += sorted({start + int(np.nanargmin(bucket)), start + int(np.nanargmax(bucket))})
+    size = -(-len(values) // max(limit // 2, 1))
+    count = -(-len(values) // max(size, 1))
+    padded = np.full(count * size, np.nan)
+    padded[: len(values)] = values
+    buckets = padded.reshape(count, size)
+    is_missing = np.isnan(buckets)
+    # A bucket without values has its first index twice.
+    lows = np.where(is_missing, np.inf, buckets).argmin(axis=1)
+    highs = np.where(is_missing, -np.inf, buckets).argmax(axis=1)
+    indexes: NDArray[np.intp] = np.unique(np.arange(count) * size + np.stack([lows, highs]))
     return indexes
 
 

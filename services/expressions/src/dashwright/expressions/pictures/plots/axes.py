@@ -10,9 +10,9 @@ import numpy as np
 
 from dashwright.common.json_shapes import string_of
 from dashwright.expressions.pictures.plots.marks import Plot
-from dashwright.expressions.pictures.plots.plotted import PlottedSeries
+from dashwright.expressions.pictures.plots.plotted import PlottedSeries, is_boolean
 from dashwright.expressions.pictures.plots.ranges import value_range
-from dashwright.expressions.pictures.plots.scales import Scale, ScaleKey, distribution_of, range_settings, scale_of
+from dashwright.expressions.pictures.plots.scales import ScaleKey, ValueScale, distribution_of, range_settings, scale_of
 from dashwright.expressions.pictures.plots.ticks import step_decimals, time_ticks, value_ticks
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import text_element, text_width, truncated
@@ -27,7 +27,7 @@ _TITLE_WIDTH: Final = 18.0
 _MAX_LABEL_WIDTH: Final = 140.0
 #: Zeros at the end of a number's decimals.
 _TRAILING_ZEROS: Final = re.compile(r"(\d)(?:\.0+|(\.\d*?[1-9])0+)(?!\d)")
-#: Units whose texts are not shortened, because their digits are no decimals.
+#: Units whose texts are not shortened, because their digits are not decimals.
 _UNITS_WITH_FIXED_TEXT: Final = ("date", "time", "currency", "locale", "bool")
 
 
@@ -38,7 +38,7 @@ class ValueAxis:
     key: ScaleKey
     style: Style  #: Of the first series.
     colour: str  #: Of the first series.
-    scale: Scale
+    scale: ValueScale
     values: Sequence[float]  #: Of the ticks.
     labels: Sequence[str]
     is_right: bool
@@ -47,7 +47,7 @@ class ValueAxis:
 
     @property
     def title(self) -> str:
-        """The text beside the axis."""
+        """The text along the axis."""
         return string_of(self.style.custom.get("axisLabel")).strip()
 
     @property
@@ -106,7 +106,7 @@ def grid_elements(axes: Sequence[ValueAxis], plot: Plot, theme: Theme) -> list[s
 
 
 def value_axis_elements(axes: Sequence[ValueAxis], left: float, top: float, width: float, theme: Theme) -> list[str]:
-    """Return the labels and titles of the axes beside a plot, whose left and top edges and width are in pixels."""
+    """Return the labels and titles of the axes next to a plot, whose left and top edges and width are in pixels."""
     elements: list[str] = []
     edges = {False: left, True: left + width}
     for axis in axes:
@@ -123,7 +123,8 @@ def value_axis_elements(axes: Sequence[ValueAxis], left: float, top: float, widt
             elements.append(f'<path d="M{edge:.1f} {top:.1f}v{axis.scale.height:.1f}" fill="none" stroke="{colour}"/>')
         edge += outwards * axis.width
         if axis.title:
-            elements.append(_title(axis, edge - outwards * _TITLE_SIZE * 0.4, top, colour))
+            # Turned letters are to the left of their baseline.
+            elements.append(_title(axis, edge - 4 if axis.is_right else edge + _TITLE_SIZE, top, colour))
         edges[axis.is_right] = edge
     return elements
 
@@ -157,7 +158,7 @@ def _ends(members: Sequence[PlottedSeries]) -> tuple[float, float] | None:
             lows.append(float(values.min()))
             highs.append(float(values.max()))
     settings = range_settings(first.style.config, is_percent=first.is_percent)
-    if first.series.source and first.series.source.field.type == "bool":
+    if is_boolean(first.series):
         settings = replace(settings, minimum=0, maximum=1)
     ends = value_range(settings, min(lows, default=None), max(highs, default=None))
     return ends if ends and all(map(math.isfinite, ends)) and ends[0] < ends[1] else None
@@ -171,6 +172,6 @@ def _title(axis: ValueAxis, x: float, top: float, colour: str) -> str:
     return f'<g transform="rotate(-90 {x:.1f} {y:.1f})">{element}</g>'
 
 
-def scales_by_key(axes: Sequence[ValueAxis]) -> Mapping[Any, Scale]:
+def scales_by_key(axes: Sequence[ValueAxis]) -> Mapping[Any, ValueScale]:
     """Return the scale of each axis by its key."""
     return {axis.key: axis.scale for axis in axes}

@@ -1,13 +1,14 @@
 """Gradients of lines and areas from the bottom to the top of a plot, by Grafana's gradient modes."""
 
 import colorsys
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from dashwright.expressions.pictures.plots.colours import is_by_value
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
-from dashwright.expressions.pictures.plots.scales import Scale
+from dashwright.expressions.pictures.plots.scales import ValueScale
 from dashwright.expressions.pictures.style import TRANSPARENT, Style
 
 #: The number of colours of a continuous scheme that a gradient is made of.
@@ -17,7 +18,7 @@ _HUE_CHANGE: Final = 15 / 360
 _CODE_LENGTH: Final = 7
 
 
-def gradient_element(plotted: PlottedSeries, scale: Scale) -> str | None:
+def gradient_element(plotted: PlottedSeries, scale: ValueScale) -> str | None:
     """Return the ``<linearGradient>`` of a series with the id ``{id}``; None if its mode needs no gradient."""
     mode = plotted.look.gradient
     if mode == "opacity":
@@ -34,21 +35,21 @@ def gradient_element(plotted: PlottedSeries, scale: Scale) -> str | None:
     )
 
 
-def _stops_of_scheme(style: Style, scale: Scale) -> list[str]:
+def _stops_of_scheme(style: Style, scale: ValueScale) -> list[str]:
     """Return the colours of values from the top of a scale to its bottom: steps for thresholds, otherwise continuous ones."""
     if style.colour_mode == "thresholds":
         limits = [step.value for step in style.thresholds(minimum=scale.low, maximum=scale.high) if step.value is not None]
         positions = sorted({min(max(scale.position(value) / scale.height, 0.0), 1.0) for value in limits})
         edges = [0.0, *(position for position in positions if 0 < position < 1), 1.0]
         stops = []
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in pairwise(edges):
             colour = style.colour(_value_at(scale, (start + end) / 2))
             stops += [_stop(start, colour), _stop(end, colour)]
         return stops
     return [_stop(share, style.colour(_value_at(scale, share))) for share in np.linspace(0, 1, _STOPS).tolist()]
 
 
-def _value_at(scale: Scale, share: float) -> float:
+def _value_at(scale: ValueScale, share: float) -> float:
     """Return the value at a share of the height below the top."""
     values = np.linspace(scale.low, scale.high, 400)
     return float(values[int(np.argmin(np.abs(scale.positions(values) - share * scale.height)))])
@@ -56,7 +57,9 @@ def _value_at(scale: Scale, share: float) -> float:
 
 def _stop(offset: float, colour: str, opacity: float = 1) -> str:
     is_visible = colour != TRANSPARENT
-    return f'<stop offset="{offset:.4f}" stop-color="{colour if is_visible else "#000000"}" stop-opacity="{opacity if is_visible else 0:g}"/>'
+    return (
+        f'<stop offset="{offset:.4f}" stop-color="{colour if is_visible else "#000000"}" stop-opacity="{opacity if is_visible else 0:g}"/>'
+    )
 
 
 def _turned(colour: str, change: float) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dashwright.expressions.pictures.plots import paths
 from dashwright.expressions.pictures.plots.gradients import gradient_element
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
-from dashwright.expressions.pictures.plots.scales import Scale
+from dashwright.expressions.pictures.plots.scales import ValueScale
 
 _MIN_BAR_WIDTH: Final = 1.0
 
@@ -30,7 +30,7 @@ class Plot:
         return (times - self.start) * (self.width / max(self.end - self.start, 1))
 
 
-def series_elements(plotted: Sequence[PlottedSeries], scales: Mapping[object, Scale], plot: Plot) -> list[str]:
+def series_elements(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueScale], plot: Plot) -> list[str]:
     """Return the elements of all visible series, from back to front."""
     visible = [each for each in plotted if not each.look.is_hidden and each.scale in scales and len(each.times)]
     slot = _bar_slot(visible, plot)
@@ -49,7 +49,7 @@ def series_elements(plotted: Sequence[PlottedSeries], scales: Mapping[object, Sc
 class _SeriesDrawing:
     """The drawing of one series."""
 
-    def __init__(self, plotted: PlottedSeries, scale: Scale, plot: Plot) -> None:
+    def __init__(self, plotted: PlottedSeries, scale: ValueScale, plot: Plot) -> None:
         self._plotted, self._look = plotted, plotted.look
         self._scale, self._plot = scale, plot
         self._xs = plot.xs(plotted.times)
@@ -84,10 +84,8 @@ class _SeriesDrawing:
         definition, paint = self._stroke()
         dash = f' stroke-dasharray="{" ".join(f"{length:g}" for length in look.dash)}"' if look.dash else ""
         ends = ' stroke-linecap="round"' if look.has_round_ends else ""
-        return [
-            f'{definition}<path d="{description}" fill="none" stroke="{paint}" stroke-width="{look.line_width:g}"'
-            f' stroke-linejoin="round"{dash}{ends}/>'
-        ]
+        attributes = f'stroke-width="{look.line_width:g}" stroke-linejoin="round"{dash}{ends}'
+        return [f'{definition}<path d="{description}" fill="none" stroke="{paint}" {attributes}/>']
 
     def points(self) -> list[str]:
         """Return the points, or only those between gaps, of which a line shows nothing."""
@@ -118,10 +116,8 @@ class _SeriesDrawing:
         description = paths.bars(left, inner_width, self._ys[selected], self._floor(None)[selected])
         definition, paint, opacity = self._fill()
         stroke_definition, stroke = self._stroke()
-        return [
-            f'{definition}{stroke_definition}<path d="{description}" fill="{paint}" fill-opacity="{opacity:g}" stroke="{stroke}"'
-            f' stroke-width="{look.line_width:g}"/>'
-        ]
+        paints = f'fill="{paint}" fill-opacity="{opacity:g}" stroke="{stroke}" stroke-width="{look.line_width:g}"'
+        return [f'{definition}{stroke_definition}<path d="{description}" {paints}/>']
 
     def _has_room_for_points(self) -> bool:
         # Grafana shows points if they are further apart than twice their own size.

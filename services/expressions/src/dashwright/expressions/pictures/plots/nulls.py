@@ -52,7 +52,7 @@ def inserted_rows(
 
 
 def number_of_text(text: Any) -> float | None:
-    """Return the number that replaces nulls in a graph, from the text ``noValue``; None if the text is no number.
+    """Return the number that replaces nulls in a graph, from the text ``noValue``; None if the text is not a number.
 
     As in JavaScript, empty text is 0.
     """

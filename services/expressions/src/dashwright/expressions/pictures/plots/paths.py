@@ -72,7 +72,7 @@ def _smooth_vertices(xs: NDArray[np.float64], ys: NDArray[np.float64]) -> Points
 
 
 def _path(vertices: Points, *, is_smooth: bool) -> str:
-    coordinates = ["%.1f" % number for number in vertices.ravel().tolist()]
+    coordinates = [f"{number:.1f}" for number in vertices.ravel().tolist()]
     start = f"M{coordinates[0]} {coordinates[1]}"
     command = "C" if is_smooth else "L"
-    return f"{start}{command}{' '.join(coordinates[2:])}" if len(coordinates) > 2 else start  # noqa: PLR2004
+    return f"{start}{command}{' '.join(coordinates[2:])}" if len(coordinates) > 2 else start

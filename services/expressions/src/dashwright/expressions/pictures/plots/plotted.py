@@ -64,8 +64,14 @@ def plotted_series(panel: Panel, frames: Sequence[Frame], theme: Theme, start: f
 
 def _look(series: PlotSeries, style: Style) -> Look:
     look = Look.of(style.custom)
-    is_boolean = series.source is not None and series.source.field.type is FieldType.BOOL
-    return replace(look, interpolation="stepAfter") if is_boolean else look
+    if look.transform == "constant":
+        return replace(look, points="never")
+    return replace(look, interpolation="stepAfter") if is_boolean(series) else look
+
+
+def is_boolean(series: PlotSeries) -> bool:
+    """Return whether the values of a series are those of a column of booleans."""
+    return series.source is not None and series.source.field.type is FieldType.BOOL
 
 
 def _config_of_scale(style: Style, look: Look) -> Mapping[str, Any]:
@@ -145,7 +151,7 @@ def _stacked(members: Sequence[PlottedSeries], limit: int) -> list[PlottedSeries
         row[np.searchsorted(times, member.times)] = member.values
     groups = stack_groups([StackMember(row, (), member.is_percent) for row, member in zip(rows, members, strict=True)])
     for group in groups:
-        indexes = np.array(extremes(group.totals[-1], limit) if len(times) > limit else range(len(times)), dtype=np.intp)
+        indexes = extremes(group.totals[-1], limit) if len(times) > limit else np.arange(len(times))
         floor = None
         for totals, position in zip(group.totals, group.members, strict=True):
             values = totals[indexes]

@@ -32,7 +32,7 @@ class RangeSettings:
 
 
 def value_range(settings: RangeSettings, low: float | None, high: float | None) -> tuple[float, float] | None:
-    """Return the ends of an axis for values from ``low`` to ``high``, which are None without values; None if it has no range."""
+    """Return the ends of an axis for values from ``low`` to ``high``, both None without values; None if it has no range."""
     if settings.is_percent:
         # Shares fill the axis, upwards and downwards.
         settings = RangeSettings(soft_minimum=0, soft_maximum=1, distribution=settings.distribution, base=settings.base)
@@ -65,9 +65,7 @@ def _ordered(low: float, high: float, *, is_logarithmic: bool) -> tuple[float, f
     return (1.0 if is_logarithmic else 0.0, _FALLBACK_HIGH) if low >= high else (low, high)
 
 
-def _linear_range(
-    low: float, high: float, settings: RangeSettings, minimum: float | None, maximum: float | None
-) -> tuple[float, float]:
+def _linear_range(low: float, high: float, settings: RangeSettings, minimum: float | None, maximum: float | None) -> tuple[float, float]:
     span = high - low
     largest = max(abs(low), abs(high))
     if span < _MIN_SPAN or abs(_magnitude(largest) - _magnitude(span)) > _MAX_MAGNITUDES:
@@ -112,7 +110,7 @@ def _logarithmic_range(low: float, high: float, base: int, *, has_integers: bool
 
 def _power(value: float, base: int, *, is_up: bool) -> float:
     """Return the whole power of the base next to the size of a value."""
-    exponent = _without_error(math.log2(abs(value)) if base == 2 else math.log10(abs(value)))  # noqa: PLR2004
+    exponent = _without_error(math.log2(abs(value)) if base == 2 else math.log10(abs(value)))
     return float(base) ** (math.ceil(exponent) if is_up else math.floor(exponent))
 
 

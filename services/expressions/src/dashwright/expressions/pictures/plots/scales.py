@@ -17,6 +17,8 @@ _UNSET: Final = "na"
 _BASES: Final = (2, 10)
 #: Positions beyond the plot by more pixels are moved there, because renderers limit coordinates.
 _MAX_POSITION: Final = 20_000.0
+#: The span of a scale below which divisions by it are not accurate.
+_MIN_SPAN: Final = 1e-300
 
 #: The settings that series of one scale have in common, as Grafana's ``buildScaleKey`` combines them.
 ScaleKey = tuple[str, ...]
@@ -64,7 +66,7 @@ def distribution_of(custom: Mapping[str, Any]) -> tuple[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ValueScale:
     """A mapping of values to vertical positions in a plot."""
 
     low: float  #: The value at the bottom.
@@ -77,8 +79,10 @@ class Scale:
     def positions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the distances in pixels from the top of the plot; NaN for NaN, and the bottom for what a logarithm lacks."""
         low, high = self._transformed(np.array([self.low, self.high]))
-        positions = (1 - (self._transformed(values) - low) / (high - low)) * self.height
-        return np.clip(positions, -_MAX_POSITION, self.height + _MAX_POSITION)
+        # The position of a value far beyond a short scale is infinite.
+        with np.errstate(over="ignore"):
+            positions: NDArray[np.float64] = (1 - (self._transformed(values) - low) / (high - low)) * self.height
+        return positions.clip(-_MAX_POSITION, self.height + _MAX_POSITION)
 
     def position(self, value: float) -> float:
         """Return the distance in pixels of a value from the top of the plot."""
@@ -96,19 +100,21 @@ class Scale:
             # Halves, so that the difference of the ends is finite.
             return values / 2
         if self.distribution == "symlog":
-            return np.arcsinh(values / self.linear_threshold)
+            return np.asarray(np.arcsinh(values / self.linear_threshold))
         # All values of a logarithmic scale have the sign of its ends.
         sign, smallest = (-1.0, -self.high) if self.high < 0 else (1.0, self.low)
         smallest = smallest if smallest > 0 else max(abs(self.low), abs(self.high)) / float(self.base) ** 4
         return sign * np.log(np.maximum(sign * values, smallest))
 
 
-def scale_of(custom: Mapping[str, Any], ends: tuple[float, float], height: float) -> Scale:
+def scale_of(custom: Mapping[str, Any], ends: tuple[float, float], height: float) -> ValueScale:
     """Return the scale with its ends for a plot of a height in pixels."""
     distribution, base = distribution_of(custom)
     threshold = number_of(object_of(custom.get("scaleDistribution")).get("linearThreshold"))
-    low, high = ends if all(map(math.isfinite, ends)) else (0.0, 1.0)
-    return Scale(low, high, height, distribution, base, threshold if threshold and threshold > 0 else 1.0)
+    low, high = ends
+    if not _MIN_SPAN < high / 2 - low / 2 < math.inf:
+        low, high = 0.0, 1.0
+    return ValueScale(low, high, height, distribution, base, threshold if threshold and threshold > 0 else 1.0)
 
 
 def _part(value: Any) -> str:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Final
 
 from dashwright.expressions.pictures.plots.marks import Plot
-from dashwright.expressions.pictures.plots.scales import Scale
+from dashwright.expressions.pictures.plots.scales import ValueScale
 from dashwright.expressions.pictures.style import TRANSPARENT, Style, ThresholdStep
 from dashwright.expressions.pictures.svg import rectangle
 
@@ -28,7 +28,7 @@ def has_thresholds(style: Style) -> bool:
     return style.custom_string("thresholdsStyle", "mode") in _MODES
 
 
-def threshold_elements(style: Style, scale: Scale, plot: Plot) -> list[str]:
+def threshold_elements(style: Style, scale: ValueScale, plot: Plot) -> list[str]:
     """Return the elements of the thresholds of a style on a scale."""
     has_lines, is_dashed, has_areas = _MODES[style.custom_string("thresholdsStyle", "mode")]
     soft_low, soft_high = style.custom.get("axisSoftMin"), style.custom.get("axisSoftMax")
@@ -39,7 +39,7 @@ def threshold_elements(style: Style, scale: Scale, plot: Plot) -> list[str]:
     return elements + (_lines(steps, scale, plot, is_dashed=is_dashed) if has_lines else [])
 
 
-def _areas(steps: Sequence[ThresholdStep], scale: Scale, plot: Plot) -> list[str]:
+def _areas(steps: Sequence[ThresholdStep], scale: ValueScale, plot: Plot) -> list[str]:
     elements = []
     # The first step is the base, whatever its value is.
     limits = [scale.height, *(_position(step, scale) for step in steps[1:]), 0.0]
@@ -49,7 +49,7 @@ def _areas(steps: Sequence[ThresholdStep], scale: Scale, plot: Plot) -> list[str
     return elements
 
 
-def _lines(steps: Sequence[ThresholdStep], scale: Scale, plot: Plot, *, is_dashed: bool) -> list[str]:
+def _lines(steps: Sequence[ThresholdStep], scale: ValueScale, plot: Plot, *, is_dashed: bool) -> list[str]:
     dash = f' stroke-dasharray="{_DASH}"' if is_dashed else ""
     # Steps up to a transparent one are limits for values below them: their lines have the colour of the step before.
     last_transparent = max((index for index, step in enumerate(steps) if step.colour == TRANSPARENT), default=0)
@@ -66,6 +66,6 @@ def _lines(steps: Sequence[ThresholdStep], scale: Scale, plot: Plot, *, is_dashe
     return elements
 
 
-def _position(step: ThresholdStep, scale: Scale) -> float:
+def _position(step: ThresholdStep, scale: ValueScale) -> float:
     """Return the position of a step, limited to the plot."""
     return scale.height if step.value is None else min(max(scale.position(step.value), 0.0), scale.height)

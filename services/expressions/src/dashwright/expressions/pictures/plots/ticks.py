@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import Final
 
-from dashwright.expressions.pictures.plots.scales import Scale
+from dashwright.expressions.pictures.plots.scales import ValueScale
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -55,7 +55,7 @@ class TimeTicks:
     labels: Sequence[str]
 
 
-def value_ticks(scale: Scale, unit_id: str, *, has_integers: bool) -> ValueTicks:
+def value_ticks(scale: ValueScale, unit_id: str, *, has_integers: bool) -> ValueTicks:
     """Return the ticks of a value axis in a unit."""
     space = _SMALL_SPACE if scale.height <= _LOW_HEIGHT else _SPACE
     if scale.distribution != "linear":
@@ -102,7 +102,7 @@ def _binary_step(min_step: float) -> float:
     return 2.0 ** math.ceil(math.log2(min_step) - 1e-9)
 
 
-def _powers(scale: Scale) -> list[float]:
+def _powers(scale: ValueScale) -> list[float]:
     """Return the powers of the base on a logarithmic scale, in ascending order; zero too on a symmetric one."""
     base = float(scale.base)
     largest = max(abs(scale.low), abs(scale.high), 1e-300)
@@ -115,14 +115,18 @@ def _powers(scale: Scale) -> list[float]:
     return [value for value in values if scale.low - tolerance <= value <= scale.high + tolerance and not (is_above_zero and value <= 0)]
 
 
-def _thinned(values: Sequence[float], scale: Scale, space: float) -> list[float]:
-    """Return every n-th value, so that the labels of those on the scale do not touch."""
-    positions = [scale.position(value) for value in values]
-    gaps = [abs(first - second) for first, second in zip(positions, positions[1:], strict=False)]
-    # Values below what a logarithmic scale shows are all at its bottom.
-    visible = [value for value, gap in zip(values, [*gaps, space], strict=False) if gap > 0]
-    stride = max(1, math.ceil(space / max(min((gap for gap in gaps if gap > 0), default=space), 1)))
-    return list(visible[::stride])
+def _thinned(values: Sequence[float], scale: ValueScale, space: float) -> list[float]:
+    """Return ascending values that are at least ``space`` pixels apart: the first one, or zero, and others from there."""
+    origin = values.index(0.0) if 0.0 in values else 0
+    kept: list[float] = []
+    for section in (values[origin:], values[:origin][::-1]):
+        last = scale.position(values[origin]) if kept else math.inf
+        for value in section:
+            position = scale.position(value)
+            if abs(position - last) >= space:
+                kept.append(value)
+                last = position
+    return sorted(kept)
 
 
 def _even_times(start: float, end: float, step: float) -> Iterator[float]:
@@ -137,7 +141,7 @@ def _calendar_times(start: float, end: float, step: float) -> Iterator[float]:
     months = round(step / _YEAR) * 12 or round(step / _MONTH)
     first = _datetime(start)
     index = math.ceil((first.year * 12 + first.month - 1) / months) * months
-    while index // 12 < datetime.max.year:
+    while index // 12 < MAXYEAR:
         time = (datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC) - _EPOCH).total_seconds() * _SECOND
         if time > end:
             return
