@@ -86,7 +86,7 @@ def test_series_share_a_scale_if_their_axes_are_alike() -> None:
 
 
 def test_limits_are_read_from_the_configuration() -> None:
-    """Values that are no numbers are ignored."""
+    """Values that are not numbers are ignored."""
     custom = {"axisSoftMin": "3", "axisSoftMax": [], "axisCenteredZero": True, "scaleDistribution": {"type": "log", "log": 7}}
     settings = range_settings({"min": 1, "max": None, "decimals": 0, "custom": custom}, is_percent=False)
     assert settings == RangeSettings(1, None, 3, None, is_centred=True, has_integers=True, distribution="log", base=10)

@@ -154,7 +154,7 @@ def test_points_alone_have_no_line() -> None:
 
 
 def test_bars_are_as_wide_as_the_smallest_distance_allows() -> None:
-    """A share of the smallest distance, at their times or beside them."""
+    """A share of the smallest distance, at their times, before or after them."""
     [bars] = marks(svg(series(1, 2, 3), custom={"drawStyle": "bars", "lineWidth": 0}))
     edges = [float(x) for x in re.findall(r"M(-?[\d.]+)", bars["d"])]
     width = float(re.findall(r"h([\d.]+)", bars["d"])[0])
