@@ -4,10 +4,10 @@ from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, 
 from dashwright.expressions.pictures.panels.swatches import with_legend
 from dashwright.expressions.pictures.plots import axes as plot_axes
 from dashwright.expressions.pictures.plots.legend import legend_entries
-from dashwright.expressions.pictures.plots.marks import Plot, series_elements
+from dashwright.expressions.pictures.plots.marks import Plot, exceed_plot, series_elements
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries, plotted_series
 from dashwright.expressions.pictures.plots.threshold_marks import has_thresholds, threshold_elements
-from dashwright.expressions.pictures.svg import nested
+from dashwright.expressions.pictures.svg import moved, nested
 
 #: Pixels above the plot, next to it where it has no axis, and outside of an axis.
 _TOP, _SIDE, _EDGE = 8.0, 10.0, 5.0
@@ -41,8 +41,10 @@ def _chart(props: PanelProps, plotted: list[PlottedSeries], area: Cell) -> list[
         content += threshold_elements(style, scales[key], plot)
     content += series_elements(plotted, scales, plot)
     x, y = area.x + left, area.y + _TOP
+    # Clipping takes more time than all else in a PNG.
+    is_clipped = exceed_plot(plotted, scales)
     return [
-        nested(content, x, y, plot.width, plot.height),
+        nested(content, x, y, plot.width, plot.height) if is_clipped else moved(content, x, y),
         *plot_axes.value_axis_elements(axes, x, y, plot.width, props.theme),
         *plot_axes.time_axis_elements(plot, x, y, (area.x, area.x + area.width), props.theme),
     ]

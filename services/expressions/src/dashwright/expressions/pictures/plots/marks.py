@@ -46,6 +46,17 @@ def series_elements(plotted: Sequence[PlottedSeries], scales: Mapping[object, Va
     return elements
 
 
+def exceed_plot(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueScale]) -> bool:
+    """Return whether values are above or below their scales, so that the plot must be clipped."""
+    for each in plotted:
+        scale = scales.get(each.scale)
+        if scale is not None and not each.look.is_hidden and len(each.values):
+            inside = (each.values >= scale.low) & (each.values <= scale.high) | np.isnan(each.values)
+            if not inside.all():
+                return True
+    return False
+
+
 class _SeriesDrawing:
     """The drawing of one series."""
 
@@ -113,7 +124,10 @@ class _SeriesDrawing:
         width = max(min(slot * look.bar_share, look.max_bar_width), _MIN_BAR_WIDTH)
         inner_width = max(width - look.line_width, 0.5)
         left = self._xs[selected] + (look.bar_alignment - 1) / 2 * width + (width - inner_width) / 2
-        description = paths.bars(left, inner_width, self._ys[selected], self._floor(None)[selected])
+        # Bars at the edges of the plot are cut.
+        right = np.clip(left + inner_width, 0, self._plot.width)
+        left = np.clip(left, 0, self._plot.width)
+        description = paths.bars(left, right - left, self._ys[selected], self._floor(None)[selected])
         definition, paint, opacity = self._fill()
         stroke_definition, stroke = self._stroke()
         paints = f'fill="{paint}" fill-opacity="{opacity:g}" stroke="{stroke}" stroke-width="{look.line_width:g}"'

@@ -33,10 +33,10 @@ def dots(xs: NDArray[np.float64], ys: NDArray[np.float64]) -> str:
     return "".join([f"M{x:.1f} {y:.1f}h0" for x, y in zip(xs.tolist(), ys.tolist(), strict=True)])
 
 
-def bars(left: NDArray[np.float64], width: float, ys: NDArray[np.float64], floor_ys: NDArray[np.float64]) -> str:
-    """Return the path of bars of a width between two values of y."""
-    rows = zip(left.tolist(), ys.tolist(), floor_ys.tolist(), strict=True)
-    return "".join([f"M{x:.1f} {floor:.1f}V{y:.1f}h{width:.1f}V{floor:.1f}Z" for x, y, floor in rows])
+def bars(left: NDArray[np.float64], widths: NDArray[np.float64], ys: NDArray[np.float64], floor_ys: NDArray[np.float64]) -> str:
+    """Return the path of bars between two values of y each."""
+    rows = zip(left.tolist(), widths.tolist(), ys.tolist(), floor_ys.tolist(), strict=True)
+    return "".join([f"M{x:.1f} {floor:.1f}V{y:.1f}h{width:.1f}V{floor:.1f}Z" for x, width, y, floor in rows])
 
 
 def _vertices(xs: NDArray[np.float64], ys: NDArray[np.float64], interpolation: str) -> Points:

@@ -13,6 +13,7 @@ from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.plots.colours import line_colours
 from dashwright.expressions.pictures.plots.looks import Look
 from dashwright.expressions.pictures.plots.nulls import inserted_rows, insertion_distance, number_of_text, spanned_points
+from dashwright.expressions.pictures.plots.range_cut import within_range
 from dashwright.expressions.pictures.plots.scales import ScaleKey, scale_key
 from dashwright.expressions.pictures.plots.stacking import StackMember, constant_value, stack_groups, upside_down
 from dashwright.expressions.pictures.series import PlotSeries, downsampled, extremes, points_per_series, series_of
@@ -117,7 +118,8 @@ def _values_in_graph(
     if look.transform == "negative-Y":
         values = upside_down(values)
     is_drawn = spanned_points(times, values, look.spanned_distance)
-    return times[is_drawn], values[is_drawn]
+    interpolation = look.interpolation if look.draw_style == "line" else None
+    return within_range(times[is_drawn], values[is_drawn], start, end, interpolation)
 
 
 def _with_stacks(plotted: Sequence[PlottedSeries], limit: int) -> list[PlottedSeries]:
