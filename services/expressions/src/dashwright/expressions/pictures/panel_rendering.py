@@ -88,7 +88,7 @@ class PanelRenderer:
                 if drawing.chart is not None and self._context.plotter:
                     chart = await self._context.plotter.chart(drawing.chart, self._context.deadline - _COMPOSITION_SECONDS)
                     content = await asyncio.to_thread(with_unique_ids, chart, f"p{index}-")
-            problems = [*problems, *left_out(box.panel)]
+            problems = [*problems, *drawing.notes, *left_out(box.panel)]
             return PanelOutcome(content, State.PARTIAL if problems else State.DRAWN, "; ".join(problems))
         except NothingToDraw as reason:
             return self._message(props, reason.message, State.ERROR if reason.is_error else State.NO_DATA)

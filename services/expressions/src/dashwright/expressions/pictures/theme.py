@@ -6,6 +6,7 @@ from typing import Any, Final
 
 #: The first font is part of the drawing library, so that text is drawn on machines without fonts.
 FONT: Final = "Liberation Sans, Arial, sans-serif"
+CODE_FONT: Final = "Liberation Mono, Liberation Sans, monospace"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class PanelDrawing:
 
     elements: Sequence[str] = ()  #: Of SVG; ignored if there is a chart.
     chart: Mapping[str, Any] | None = None
+    notes: Sequence[str] = ()  #: What the drawing leaves out, such as rows that do not fit.
 
 
 @dataclass(frozen=True, slots=True)
