@@ -4,11 +4,12 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from dashwright.expressions.pictures.theme import FONT
+from dashwright.expressions.pictures.theme import CODE_FONT, FONT
 
 _INVALID_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _NARROW_CHARACTERS: Final = frozenset("iIjlftr.,:;!|'()[]{}- ")
@@ -79,6 +80,30 @@ def text_element(
         f'<text x="{x:.1f}" y="{y:.1f}" font-family={quoteattr(FONT)} font-size="{size:.1f}" fill="{colour}"'
         f' text-anchor="{anchor}"{weight}>{escaped}</text>'
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """A part of a line of text, in one style."""
+
+    text: str
+    size: float  #: In pixels.
+    colour: str
+    bold: bool = False
+    italic: bool = False
+    code: bool = False
+    struck: bool = False
+
+
+def rich_text_element(runs: Iterable[TextRun], x: float, y: float, *, anchor: Literal["start", "middle", "end"] = "start") -> str:
+    """Return a ``<text>`` element with a line of text in several styles."""
+    spans = []
+    for run in runs:
+        attributes = [f'font-family={quoteattr(CODE_FONT if run.code else FONT)} font-size="{run.size:.1f}" fill="{run.colour}"']
+        attributes += ['font-weight="bold"'] * run.bold + ['font-style="italic"'] * run.italic
+        attributes += ['text-decoration="line-through"'] * run.struck
+        spans.append(f"<tspan {' '.join(attributes)}>{escape(_INVALID_CHARACTERS.sub('', run.text))}</tspan>")
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" xml:space="preserve">{"".join(spans)}</text>'
 
 
 def rectangle(

@@ -98,7 +98,7 @@ def stopwatch(milliseconds: int) -> ValueFormat:
 
 
 def _beyond_dates(duration: float, decimals: int | None) -> str:
-    """Return the text of a number of milliseconds that is no date of JavaScript, of which Grafana shows only the hours."""
+    """Return the text of a number of milliseconds beyond the dates of JavaScript, of which Grafana shows only the hours."""
     if duration < 0:
         return _INVALID
     hours = shortest_text(duration // _HOUR if math.isfinite(duration) else duration)

@@ -39,7 +39,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class PixelScale:
     """The linear mapping of values from ``low`` to ``high`` to pixels from ``start`` to ``end``."""
 
     low: float
@@ -137,7 +137,7 @@ def _milliseconds(moment: datetime) -> float:
 def time_axis(area: Cell, start: float, end: float, theme: Theme, *, has_grid: bool = False) -> list[str]:
     """Return the labels of times below an area, and vertical lines at the labels if wanted."""
     ticks, time_format = time_ticks(start, end, int(area.width // _MIN_TIME_SPACING))
-    scale = Scale(start, end, area.x, area.x + area.width)
+    scale = PixelScale(start, end, area.x, area.x + area.width)
     labelled = [(scale.position(tick), time_label(tick, time_format)) for tick in ticks]
     return bottom_axis(area, labelled, theme, has_grid=has_grid)
 
@@ -159,14 +159,14 @@ def bottom_axis(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme,
     return elements
 
 
-def value_axis(area: Cell, scale: Scale, label_of: Callable[[float], str], theme: Theme) -> list[str]:
+def value_axis(area: Cell, scale: PixelScale, label_of: Callable[[float], str], theme: Theme) -> list[str]:
     """Return horizontal lines at round values of an area, with labels to the left of it."""
     ticks = value_ticks(scale, area.height)
     lines = "".join(f"M{area.x:.1f} {scale.position(tick):.1f}h{area.width:.1f}" for tick in ticks)
     return [path(lines, stroke=theme.grid), *left_labels(area, [(scale.position(tick), label_of(tick)) for tick in ticks], theme)]
 
 
-def value_ticks(scale: Scale, height: float) -> list[float]:
+def value_ticks(scale: PixelScale, height: float) -> list[float]:
     """Return the values that have a label on an axis of a height in pixels."""
     return number_ticks(scale.low, scale.high, max(1, int(height // _MIN_VALUE_SPACING)))
 

@@ -106,7 +106,7 @@ def _samples(field: Field, times: _Times, style: Style, series_colour: str, rang
         start = starts[index]
         end = starts[kept[position + 1]] if position + 1 < len(kept) else range_end
         if interval and not spans_nulls:
-            # A distance that is longer by rounding is no gap.
+            # A distance may be longer by rounding.
             end = min(end, start + interval) if end - start > interval * 1.01 else end
         if ends is not None and ends[index] == ends[index]:
             end = min(end, ends[index])
