@@ -3,7 +3,18 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from dashwright.expressions.pictures.panels import bars, gauge, piechart, stat, state_timeline, status_history, table, text, timeseries
+from dashwright.expressions.pictures.panels import (
+    bars,
+    gauge,
+    heatmap,
+    piechart,
+    stat,
+    state_timeline,
+    status_history,
+    table,
+    text,
+    timeseries,
+)
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
 
 #: The function that draws a panel, by the panel's type. A panel of any other type shows a message.
@@ -17,6 +28,7 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "piechart": piechart.draw,
     "state-timeline": state_timeline.draw,
     "status-history": status_history.draw,
+    "heatmap": heatmap.draw,
     "text": text.draw,
 }
 
