@@ -54,7 +54,7 @@ def test_histograms_with_other_labels_are_added() -> None:
 
 
 def test_other_series_are_rows_as_they_are() -> None:
-    """Without the format, counts are no differences; rows whose names are texts keep their order."""
+    """Without the format, counts are drawn as they are; rows whose names are texts keep their order."""
     grid = grid_of(props_of(panel_of("heatmap"), *buckets(("1", [5]), ("2", [3]))))
     assert grid.counts.tolist() == [[5], [3]]
     grid = grid_of(props_of(panel_of("heatmap"), series(1, 2, name="z"), series(3, None, name="b")))

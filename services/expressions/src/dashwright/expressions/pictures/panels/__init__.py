@@ -7,6 +7,7 @@ from dashwright.expressions.pictures.panels import (
     bars,
     gauge,
     heatmap,
+    logs,
     piechart,
     stat,
     state_timeline,
@@ -29,6 +30,7 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "state-timeline": state_timeline.draw,
     "status-history": status_history.draw,
     "heatmap": heatmap.draw,
+    "logs": logs.draw,
     "text": text.draw,
 }
 
