@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from dashwright.expressions.pictures.panels import (
-    bars,
+    barchart,
     gauge,
     heatmap,
     logs,
@@ -21,7 +21,7 @@ from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelPr
 #: The function that draws a panel, by the panel's type. A panel of any other type shows a message.
 DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "timeseries": timeseries.draw,
-    "barchart": bars.draw,
+    "barchart": barchart.draw,
     "stat": stat.draw,
     "gauge": gauge.draw,
     "bargauge": gauge.draw_bars,

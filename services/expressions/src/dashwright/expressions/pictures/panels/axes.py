@@ -79,7 +79,7 @@ def padded_range(low: float, high: float) -> tuple[float, float]:
     low, high = min(low, 0.0), max(high, 0.0)
     if low == high:
         return 0.0, 1.0
-    room = (high / 20 - low / 20) or high - low
+    room = (high / 10 - low / 10) or high - low
     return (low - room if low < 0 else 0.0), (high + room if high > 0 else 0.0)
 
 
