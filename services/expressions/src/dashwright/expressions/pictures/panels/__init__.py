@@ -7,6 +7,7 @@ from dashwright.expressions.pictures.panels import (
     barchart,
     gauge,
     heatmap,
+    histogram,
     logs,
     piechart,
     stat,
@@ -30,6 +31,7 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "state-timeline": state_timeline.draw,
     "status-history": status_history.draw,
     "heatmap": heatmap.draw,
+    "histogram": histogram.draw,
     "logs": logs.draw,
     "text": text.draw,
 }

@@ -49,7 +49,9 @@ class PixelScale:
 
     def position(self, value: float) -> float:
         """Return the position of a value in pixels."""
-        return self.start + (self.end - self.start) * ((value - self.low) / ((self.high - self.low) or 1.0))
+        # Halved, so that distances of huge values are finite.
+        share = (value / 2 - self.low / 2) / ((self.high / 2 - self.low / 2) or 1.0)
+        return self.start + (self.end - self.start) * share
 
 
 def round_step(rough: float) -> float:
