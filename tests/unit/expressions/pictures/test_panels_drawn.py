@@ -95,13 +95,6 @@ def test_tables_show_rows_and_the_number_of_others() -> None:
     assert "more rows" in text
 
 
-def test_bars_are_categories() -> None:
-    """Each value of the first string column is a bar."""
-    texts = Field("name", FieldType.STRING, np.array(["a", "b"], dtype=object))
-    chart = drawn("barchart", Frame([texts, Field("v", FieldType.INT64, np.array([1, 2]))])).chart
-    assert [(row["c"], row["v"]) for row in lines(chart)["data"]["values"]] == [("a", 1), ("b", 2)]
-
-
 def test_peaks_and_gaps_outlast_thinning() -> None:
     """The least and greatest point of each stretch are kept, and one of a stretch without points."""
     values = np.zeros(100_000)

@@ -43,8 +43,7 @@ def _panel_with_border(box: Box, content: str, note: str, theme: Theme) -> str:
     """Return the SVG of a panel: its content with a border and its title, or only the title if the panel is the heading of a row."""
     title = box.panel.title
     if box.panel.type == "row":
-        visible_title = svg.truncated(title, 14, box.width - 16)
-        return svg.text_element(visible_title, box.x + 4, box.y + box.height / 2 + 5, size=14, colour=theme.text, bold=True)
+        return _row_heading(box, theme)
     border = svg.rectangle(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1, theme.panel, border=theme.border, radius=3)
     width, height = box.content_size
     heading = ""
@@ -56,6 +55,17 @@ def _panel_with_border(box: Box, content: str, note: str, theme: Theme) -> str:
         if note:
             heading += svg.text_element(visible_note, box.x + box.width - 10, box.y + 19, size=_NOTE_SIZE, colour=theme.muted, anchor="end")
     return border + heading + svg.nested([content], box.x + INSET, box.y + box.height - height - INSET, width, height)
+
+
+def _row_heading(box: Box, theme: Theme) -> str:
+    """Return the title of a row after a sign, which points to the right if the row is collapsed and down otherwise."""
+    middle = box.y + box.height / 2
+    left, top = box.x + 6, middle - 2.5
+    corners = [(left + 2, middle - 5), (left + 7, middle), (left + 2, middle + 5)] if box.panel.is_collapsed else [
+        (left, top), (left + 5, top + 5), (left + 10, top),
+    ]  # fmt: skip
+    title = svg.truncated(box.panel.title, 14, box.width - 32)
+    return svg.polyline(corners, theme.muted, 1.6) + svg.text_element(title, box.x + 24, middle + 5, size=14, colour=theme.text, bold=True)
 
 
 def with_unique_ids(chart: bytes, prefix: str) -> str:

@@ -43,6 +43,7 @@ class Panel:
     interval: str = ""  #: The minimum interval of the panel.
     max_data_points: int | None = None
     transformations: Sequence[str] = ()  #: The ids of those that are active.
+    is_collapsed: bool = False  #: True for the heading of a row whose panels are not shown.
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +116,12 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
     panel, scope = placed.source, placed.scope
     type_ = string_of(panel.get("type"))
     title = scope.interpolate(string_of(panel.get("title")), _TITLE_FORMAT)
-    if placed.hidden_count:
+    is_collapsed = placed.hidden_count is not None
+    if is_collapsed:
         title = f"{title} ({placed.hidden_count} {'panel' if placed.hidden_count == 1 else 'panels'})"
     current_type = _CURRENT_TYPES.get(type_, type_)
     if not is_complete:
-        return Panel(_id_of(placed), current_type, title, placed.position)
+        return Panel(_id_of(placed), current_type, title, placed.position, is_collapsed=is_collapsed)
     field_config = object_of(panel.get("fieldConfig"))
     points = number_of(panel.get("maxDataPoints"))
     found = PanelTargets() if current_type in ("row", "text") else read_targets(panel, sources, catalog, scope)
@@ -137,6 +139,7 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
         interval=scope.interpolate(string_of(panel.get("interval"))),
         max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,
         transformations=tuple(_transformations(panel)),
+        is_collapsed=is_collapsed,
     )
 
 

@@ -24,6 +24,7 @@ from dashwright.expressions.pictures.layout import Box
 from dashwright.expressions.pictures.outcomes import PanelOutcome, State, left_out
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITHOUT_QUERIES, text
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.placeholders import sentence_of
 from dashwright.expressions.pictures.plotter import NotDrawn, Plotter
 from dashwright.expressions.pictures.series import MAX_POINTS
 from dashwright.expressions.pictures.theme import Theme
@@ -109,7 +110,7 @@ class PanelRenderer:
         panel = props.panel
         draw_panel = DRAW_FUNCTIONS.get(panel.type)
         if draw_panel is None:
-            raise NothingToDraw("" if panel.type == "row" else f"{panel.type or 'unknown'}: not drawn in pictures")
+            raise NothingToDraw("" if panel.type == "row" else sentence_of(panel.type))
         if panel.type in WITHOUT_QUERIES:
             return draw_panel(props), []
         if panel.problem:

@@ -3,13 +3,26 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from dashwright.expressions.pictures.panels import bars, gauge, piechart, stat, state_timeline, status_history, table, text, timeseries
+from dashwright.expressions.pictures.panels import (
+    barchart,
+    gauge,
+    heatmap,
+    histogram,
+    logs,
+    piechart,
+    stat,
+    state_timeline,
+    status_history,
+    table,
+    text,
+    timeseries,
+)
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
 
 #: The function that draws a panel, by the panel's type. A panel of any other type shows a message.
 DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "timeseries": timeseries.draw,
-    "barchart": bars.draw,
+    "barchart": barchart.draw,
     "stat": stat.draw,
     "gauge": gauge.draw,
     "bargauge": gauge.draw_bars,
@@ -17,6 +30,9 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "piechart": piechart.draw,
     "state-timeline": state_timeline.draw,
     "status-history": status_history.draw,
+    "heatmap": heatmap.draw,
+    "histogram": histogram.draw,
+    "logs": logs.draw,
     "text": text.draw,
 }
 

@@ -49,7 +49,9 @@ class PixelScale:
 
     def position(self, value: float) -> float:
         """Return the position of a value in pixels."""
-        return self.start + (self.end - self.start) * ((value - self.low) / ((self.high - self.low) or 1.0))
+        # Halved, so that distances of huge values are finite.
+        share = (value / 2 - self.low / 2) / ((self.high / 2 - self.low / 2) or 1.0)
+        return self.start + (self.end - self.start) * share
 
 
 def round_step(rough: float) -> float:
@@ -79,7 +81,7 @@ def padded_range(low: float, high: float) -> tuple[float, float]:
     low, high = min(low, 0.0), max(high, 0.0)
     if low == high:
         return 0.0, 1.0
-    room = (high / 20 - low / 20) or high - low
+    room = (high / 10 - low / 10) or high - low
     return (low - room if low < 0 else 0.0), (high + room if high > 0 else 0.0)
 
 

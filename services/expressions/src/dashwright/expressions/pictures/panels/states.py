@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import object_of, objects_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.panels.columns import NamedColumn, named_columns
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.panels.text_mappings import TextMappings
 from dashwright.expressions.pictures.panels.value_colours import is_by_value
-from dashwright.expressions.pictures.series import MAX_SERIES, float_values, series_of
-from dashwright.expressions.pictures.style import TRANSPARENT, Style, display_name, series_colours, style_of
+from dashwright.expressions.pictures.series import float_values
+from dashwright.expressions.pictures.style import TRANSPARENT, Style, series_colours
 
 #: The thresholds of panels that configure none, as in Grafana.
 _DEFAULT_THRESHOLDS: Final[Mapping[str, Any]] = {
@@ -44,7 +45,7 @@ class StateRow:
 
 
 def state_rows(props: PanelProps, default_mode: str, *, names_bands: bool) -> list[StateRow]:
-    """Return a row for each column that is not a time, at most ``MAX_SERIES``, by default with a colour mode.
+    """Return a row for each column that is not a time, at most 50, by default with a colour mode.
 
     ``names_bands`` gives numbers the text of their threshold's band, such as *< 80*, if thresholds colour them. Raises NothingToDraw if
     no frame has times.
@@ -52,17 +53,15 @@ def state_rows(props: PanelProps, default_mode: str, *, names_bands: bool) -> li
     timed = [(frame, times) for frame in props.frames if (times := _times(frame)) and frame.row_count]
     if not timed:
         raise NothingToDraw("No time in the data" if any(frame.row_count for frame in props.frames) else "No data")
-    columns = [(frame, times, field) for frame, times in timed for field in frame.fields if field.type is not FieldType.TIME][:MAX_SERIES]
-    all_series = series_of([_named_like(frame, field) for frame, _, field in columns])
-    styles = [_with_defaults(style_of(props.panel, props.theme, series), default_mode) for series in all_series]
-    found = [
-        (series, style, colour, times, field)
-        for series, style, colour, (_, times, field) in zip(all_series, styles, series_colours(styles), columns, strict=True)
-        if object_of(style.custom.get("hideFrom")).get("viz") is not True
+    pairs = [(frame, field, times) for frame, times in timed for field in frame.fields if field.type is not FieldType.TIME]
+    named = [
+        replace(column, style=_with_defaults(column.style, default_mode)) for column in named_columns(props, [pair[:2] for pair in pairs])
     ]
+    colours = series_colours([column.style for column in named])
     return [
-        StateRow(display_name(style, series), style, list(_samples(field, times, style, colour, props.end, names_bands=names_bands)))
-        for series, style, colour, times, field in found
+        StateRow(column.name, column.style, list(_samples(column, times, colour, props.end, names_bands=names_bands)))
+        for column, colour, (_, _, times) in zip(named, colours, pairs, strict=False)
+        if not column.is_hidden
     ]
 
 
@@ -84,17 +83,13 @@ def _times(frame: Frame) -> _Times | None:
     return _Times(starts, others[0] if others else None, interval if isinstance(interval, int | float) and interval > 0 else None)
 
 
-def _named_like(frame: Frame, field: Field) -> Frame:
-    """Return a frame with one number whose series has the name that the column has, because only numbers are series."""
-    return Frame([replace(field, type=FieldType.FLOAT64, values=np.zeros(1), nulls=None)], frame.name, frame.ref_id)
-
-
 def _with_defaults(style: Style, mode: str) -> Style:
     return replace(style, config={"color": {"mode": mode}, "thresholds": _DEFAULT_THRESHOLDS, **style.config})
 
 
-def _samples(field: Field, times: _Times, style: Style, series_colour: str, range_end: float, *, names_bands: bool) -> Iterator[Sample]:
-    values = _values(field)[:_MAX_SAMPLES]
+def _samples(column: NamedColumn, times: _Times, series_colour: str, range_end: float, *, names_bands: bool) -> Iterator[Sample]:
+    style = column.style
+    values = _values(column.field)[:_MAX_SAMPLES]
     order = np.argsort(times.starts[:_MAX_SAMPLES], kind="stable")
     starts = times.starts[order].tolist()
     ends = None if times.ends is None else times.ends[order].tolist()

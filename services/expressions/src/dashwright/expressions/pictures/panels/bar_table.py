@@ -1,0 +1,132 @@
+"""Data of bar charts: categories, and a value and a colour for each category and series."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.panels.axes import time_label
+from dashwright.expressions.pictures.panels.columns import NamedColumn, named_columns
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
+from dashwright.expressions.pictures.panels.text_mappings import TextMappings
+from dashwright.expressions.pictures.panels.value_colours import is_by_value, mapped_colour
+from dashwright.expressions.pictures.series import float_values
+from dashwright.expressions.pictures.style import series_colours
+
+#: Categories that are read; further ones are omitted.
+MAX_CATEGORIES: Final = 2_000
+_MAX_LENGTH: Final = 100
+_DAY_MS: Final = 86_400_000
+_MINUTE_NS: Final = 60_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class BarSeries:
+    """A series of bars, one for each category."""
+
+    column: NamedColumn
+    colour: str  #: In the legend.
+    values: NDArray[np.float64]  #: NaN for a category without a bar.
+    colours: Sequence[str]  #: Of the bars.
+
+
+@dataclass(frozen=True, slots=True)
+class BarTable:
+    """The categories and the bars of a panel."""
+
+    categories: Sequence[str]
+    series: Sequence[BarSeries]
+    category_count: int  #: With the omitted ones.
+    has_times: bool  #: True if the categories are times.
+
+
+def bar_table(props: PanelProps) -> BarTable:
+    """Return the bars of a panel's frames. Raises NothingToDraw if there are no categories or no numbers.
+
+    As in Grafana, the categories are the texts of the configured column, else of the first column of texts, else times. Frames are
+    joined by their categories.
+    """
+    x_name = props.panel.options.get("xField")
+    joined = [(frame, x_field) for frame in props.frames if frame.row_count and (x_field := _category_field(frame, x_name))]
+    if not joined:
+        is_empty = not any(frame.row_count for frame in props.frames)
+        raise NothingToDraw("No data" if is_empty else "No categories in the data, which bars need: a column of texts or times")
+    labels = [_labels(props, x_field) for _, x_field in joined]
+    # Categories of one frame may be equal; further frames are joined to the first ones.
+    categories = list(labels[0]) if len(joined) == 1 else list(dict.fromkeys(label for frame_labels in labels for label in frame_labels))
+    category_count = joined[0][0].row_count if len(joined) == 1 else len(categories)
+    categories = categories[:MAX_CATEGORIES]
+    places = {label: index for index, label in reversed(list(enumerate(categories)))}
+    pairs, rows_of = [], []
+    for (frame, x_field), frame_labels in zip(joined, labels, strict=True):
+        rows = range(len(categories)) if len(joined) == 1 else [places.get(label, -1) for label in frame_labels]
+        for field in frame.fields:
+            if field.type.is_numeric and field is not x_field:
+                pairs.append((frame, field))
+                rows_of.append(rows)
+    columns = named_columns(props, pairs)
+    if not columns:
+        raise NothingToDraw("No numbers in the data")
+    row_colours = _row_colours(props, joined, len(categories))
+    found = []
+    for column, rows, colour in zip(columns, rows_of, series_colours([column.style for column in columns]), strict=False):
+        if column.is_hidden:
+            continue
+        values = np.full(len(categories), np.nan)
+        for value, row in zip(float_values(column.field).tolist(), rows, strict=False):
+            if row >= 0:
+                values[row] = value
+        found.append(BarSeries(column, colour, values, row_colours or [_colour(column, value, colour) for value in values.tolist()]))
+    if not any(np.isfinite(series.values).any() for series in found):
+        raise NothingToDraw("No data")
+    return BarTable(categories, found, category_count, joined[0][1].type is FieldType.TIME)
+
+
+def _category_field(frame: Frame, name: Any) -> Field | None:
+    """Return the column with a name, else the first one of texts, else of times, or None."""
+    named = [field for field in frame.fields if field.name == name]
+    texts = [field for field in frame.fields if field.type in (FieldType.STRING, FieldType.BOOL, FieldType.ENUM)]
+    times = [field for field in frame.fields if field.type is FieldType.TIME]
+    return next(iter([*named, *texts, *times]), None)
+
+
+def _labels(props: PanelProps, field: Field) -> list[str]:
+    """Return the categories of a column as text."""
+    limit = MAX_CATEGORIES * 2
+    if field.type is FieldType.TIME:
+        times = field.values[:limit]
+        time_format = "%m/%d %H:%M" if props.end - props.start > _DAY_MS else "%H:%M:%S" if (times % _MINUTE_NS).any() else "%H:%M"
+        return [time_label(time / 1e6, time_format) for time in times.tolist()]
+    (column,) = named_columns(props, [(Frame(), field)])
+    if field.type.is_numeric:
+        return [column.style.format_value(None if value != value else value) for value in float_values(field)[:limit].tolist()]
+    mappings = TextMappings(column.style)
+    values = field.values[:limit].tolist()
+    return [mappings.mapped(value if value is None or isinstance(value, bool) else str(value)).text[:_MAX_LENGTH] for value in values]
+
+
+def _colour(column: NamedColumn, value: float, series_colour: str) -> str:
+    """Return the colour of a bar: by its value, if the colour mode demands it or a mapping has a colour, else that of its series."""
+    if value != value:
+        return series_colour
+    if is_by_value(column.style):
+        return column.style.colour(value)
+    return mapped_colour(column.style, value) or series_colour
+
+
+def _row_colours(props: PanelProps, joined: Sequence[tuple[Frame, Field]], count: int) -> list[str]:
+    """Return the colours of categories, if the panel colours bars by a column; empty otherwise."""
+    name = props.panel.options.get("colorByField")
+    frame = joined[0][0]
+    field = next((field for field in frame.fields if field.name == name), None)
+    if not isinstance(name, str) or field is None or len(joined) > 1:
+        return []
+    (column,) = named_columns(props, [(frame, field)])
+    (default,) = series_colours([column.style])
+    if field.type.is_numeric:
+        return [_colour(column, value, default) for value in float_values(field)[:count].tolist()]
+    mappings = TextMappings(column.style)
+    return [mappings.mapped(None if value is None else str(value)).colour or default for value in field.values[:count].tolist()]
