@@ -25,7 +25,7 @@ class NullMode(StrEnum):
 class FieldValues:
     """The values of one field."""
 
-    values: Sequence[Any]  #: Null is None, undefined is ``UNDEFINED``, and times are milliseconds.
+    values: Sequence[Any]  #: ``None`` for null, ``UNDEFINED`` for undefined, milliseconds for times.
     is_numeric: bool = True  #: True for numbers and times; other values are only counted and chosen.
     nulls: NullMode = NullMode.IGNORE
 

@@ -42,7 +42,7 @@ def compare(left: Any, right: Any) -> float:
 
 
 def difference(left: Any, right: Any) -> float:
-    """Return ``left - right``, NaN if one is no number. It is the usual comparison for sorting."""
+    """Return ``left - right``, NaN if one is not a number. It is the usual comparison for sorting."""
     return _arithmetic_number(left) - _arithmetic_number(right)
 
 
@@ -54,12 +54,12 @@ def total(left: Any, right: Any) -> Any:
 
 
 def product(left: Any, right: Any) -> float:
-    """Return ``left * right``, NaN if one is no number."""
+    """Return ``left * right``, NaN if one is not a number."""
     return _arithmetic_number(left) * _arithmetic_number(right)
 
 
 def quotient(left: Any, right: Any) -> float:
-    """Return ``left / right``: infinite for a division by zero, NaN if one is no number or both are zero."""
+    """Return ``left / right``: infinite for a division by zero, NaN if one is not a number or both are zero."""
     dividend, divisor = _arithmetic_number(left), _arithmetic_number(right)
     if divisor == 0:
         sign = math.copysign(1, dividend) * math.copysign(1, divisor)

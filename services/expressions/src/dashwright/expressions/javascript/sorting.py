@@ -1,4 +1,4 @@
-"""Sorting as browsers do it: comparison functions, and the order of text that people expect."""
+"""Sorting as browsers do it: comparison functions, and the order of text without regard to case and accents."""
 
 import math
 import re

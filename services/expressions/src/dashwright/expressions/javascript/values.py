@@ -15,7 +15,7 @@ _PREFIXED: Final = {"0x": 16, "0o": 8, "0b": 2}
 #: Numbers outside of this range are written with an exponent.
 _MIN_PLAIN: Final = 1e-6
 _MAX_PLAIN: Final = 1e21
-#: Text that is longer is no number, because reading it takes too long.
+#: Longer text is not a number, because reading it takes too long.
 _MAX_NUMBER_LENGTH: Final = 400
 
 
@@ -97,7 +97,7 @@ def _without_exponent(value: float) -> str:
 
 
 def number_of(value: Any) -> float:
-    """Return a value as ``Number`` converts it; NaN if it is no number."""
+    """Return a value as ``Number`` converts it; NaN if it is not a number."""
     if isinstance(value, bool) or value is None:
         return 1 if value else 0
     if isinstance(value, int | float):
@@ -137,20 +137,19 @@ def _read_number(text: str) -> float:
 
 def json_text(value: Any) -> str | Undefined:
     """Return a value as ``JSON.stringify`` writes it, which is undefined for undefined."""
-    text = json.dumps(_json_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return UNDEFINED if value is UNDEFINED else text
+    return UNDEFINED if value is UNDEFINED else _json_text(value)
 
 
-def _json_value(value: Any) -> Any:
+def _json_text(value: Any) -> str:
     if isinstance(value, dict):
-        return {text_of(key): _json_value(item) for key, item in value.items() if item is not UNDEFINED}
+        pairs = (f"{_json_text(text_of(key))}:{_json_text(item)}" for key, item in value.items() if item is not UNDEFINED)
+        return f"{{{','.join(pairs)}}}"
     if isinstance(value, list):
-        return [_json_value(item) for item in value]
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None
-        return int(value) if value.is_integer() and abs(value) < _MAX_PLAIN else value
-    return None if value is UNDEFINED else value
+        return f"[{','.join(map(_json_text, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    is_null = value is None or value is UNDEFINED or (isinstance(value, float) and not math.isfinite(value))
+    return "null" if is_null else text_of(value)
 
 
 def key_of(value: Any) -> tuple[str, Any]:

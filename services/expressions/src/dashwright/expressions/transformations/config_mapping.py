@@ -13,7 +13,7 @@ from dashwright.expressions.transformations.names import DisplayNames
 NAME_KEY: Final = "field.name"
 VALUE_KEY: Final = "field.value"
 LABEL_KEY: Final = "field.label"
-#: Keys of columns that are no settings.
+#: Keys of columns other than settings.
 _OTHER_KEYS: Final = frozenset({NAME_KEY, VALUE_KEY, LABEL_KEY, "__ignore"})
 _MAX_DECIMALS: Final = 15
 #: Parts of value mappings, each of which is a list of all values of a column.
@@ -23,7 +23,7 @@ _LAST: Final = "lastNotNull"
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """What a column is mapped to."""
+    """The setting that a column is mapped to."""
 
     column: Column
     name: str  #: The display name of the column.
@@ -34,7 +34,7 @@ class ColumnMapping:
 
 @dataclass(frozen=True, slots=True)
 class FrameMapping:
-    """What the columns of a frame are mapped to."""
+    """The settings that the columns of a frame are mapped to."""
 
     columns: Sequence[ColumnMapping] = field(default_factory=list)
     name_column: Column | None = None
@@ -45,7 +45,7 @@ def map_columns(frame: DataFrame, options: Any, *, has_rows: bool) -> FrameMappi
     """Return the mapping of the columns by ``options``, or by their names in lower case.
 
     If ``has_rows``, each row is a field: the first column of text has its name, the first one of numbers its value, and columns
-    that are no settings are labels.
+    without a setting are labels.
     """
     mappings = objects_of(options)
     names = DisplayNames([frame], are_related=False)

@@ -13,7 +13,7 @@ from dashwright.expressions.javascript.values import UNDEFINED, is_missing, is_n
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.matchers.fields import FieldPlace, named
-from dashwright.expressions.transformations.moments import format_moment, parse_iso, parse_moment, zone_of
+from dashwright.expressions.transformations.moments import format_moment, parse_iso, parse_moment, whole_milliseconds, zone_of
 from dashwright.expressions.transformations.names import DisplayNames
 
 _ISO: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{3,})?(?:Z|[-+]\d{2}:?\d{2})")
@@ -45,7 +45,7 @@ def _converted(frames: Frames, convert: Conversion, target: str, options: Mappin
 
 
 def _to_number(column: Column, _conversion: Mapping[str, Any], _zone: tzinfo) -> Column:
-    """Return the column as numbers. Text may have commas between thousands; what is no number becomes null."""
+    """Return the column as numbers. Text may have commas between thousands; other values become null."""
     numbers = [number_of(value.replace(",", "") if isinstance(value, str) else value) for value in column.values]
     return column.with_values([number if isfinite(number) else None for number in numbers], CellType.NUMBER)
 
@@ -62,7 +62,7 @@ def text_column(column: Column, date_format: Any, zone_name: Any, default_zone: 
     """Return the column as text: times in a format, text and documents as JSON, lists joined by ``separator`` if there is one."""
     values: list[Any]
     if column.type is CellType.TIME:
-        zone, is_named = zone_of(zone_name, default_zone), zone_of(zone_name, default_zone) is not default_zone
+        zone, is_named = zone_of(zone_name, default_zone), zone_name not in (None, "", "browser")
         values = [format_moment(value, date_format, zone, is_named=is_named) for value in column.values]
     elif column.type in (CellType.STRING, CellType.OTHER):
         values = [
@@ -88,7 +88,8 @@ def _to_time(column: Column, conversion: Mapping[str, Any], zone: tzinfo) -> Col
 
     def time_of(value: Any) -> float | None:
         if is_number(value):
-            return value * factor if is_true(value) and isfinite(value) else None
+            milliseconds = whole_milliseconds(value) if is_true(value) and isfinite(value) else None
+            return None if milliseconds is None else milliseconds * factor
         if not isinstance(value, str) or not value:
             return None
         return parse_iso(value) if is_iso else parse_moment(value, pattern, zone)

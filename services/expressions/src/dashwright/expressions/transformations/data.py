@@ -1,6 +1,6 @@
 """Frames as transformations read and return them: columns of cells of any type, each with labels and a configuration.
 
-Null is None, undefined is ``UNDEFINED``, and times are milliseconds since 1970, as in Grafana's frames in a browser.
+Cells are ``None`` for null, ``UNDEFINED`` for undefined, and milliseconds since 1970 for times, as in Grafana's frames.
 """
 
 import re
@@ -69,7 +69,7 @@ class Column:
         return replace(self, source=values, type=type_ or self.type)
 
     def with_config(self, **settings: Any) -> "Column":
-        """Return the column with settings of its configuration changed; those that are None are removed."""
+        """Return the column with settings of its configuration changed; ``None`` removes a setting."""
         config = {**self.config, **settings}
         return replace(self, config={name: value for name, value in config.items() if value is not None or name not in settings})
 

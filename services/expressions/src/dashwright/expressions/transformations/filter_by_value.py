@@ -1,6 +1,7 @@
 """Filter of rows by the values of columns."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dashwright.common.json_shapes import object_of, objects_of
@@ -25,7 +26,8 @@ def filter_by_value(frames: Frames, options: Mapping[str, Any], context: Context
         tests = [_test(columns[name].values, matches) if name in columns else _never for name, matches in conditions]
         context.step(frame.row_count * len(tests))
         rows = [row for row in range(frame.row_count) if combine(test(row) for test in tests) is is_included]
-        return frame.with_rows(rows)
+        filtered = frame.with_rows(rows)
+        return filtered.with_columns([replace(column, known_name=None) for column in filtered.columns])
 
     return [chosen(frame) for frame in frames]
 

@@ -12,7 +12,7 @@ from dashwright.expressions.transformations.names import DisplayNames
 
 
 def format_string(frames: Frames, options: Mapping[str, Any], _context: Context) -> Frames:
-    """Return the frames with the column ``stringField`` in the format ``outputFormat``. Values that are no text are unchanged."""
+    """Return the frames with the column ``stringField`` in the format ``outputFormat``. Other values than text are unchanged."""
     names, matches = DisplayNames(frames), named(string_of(options.get("stringField")))
     output = string_of(options.get("outputFormat"))
 

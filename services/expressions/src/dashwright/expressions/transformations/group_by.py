@@ -30,10 +30,11 @@ def group_by(frames: Frames, options: Mapping[str, Any], context: Context) -> Fr
         if not keys:
             continue
         groups = grouped_rows(keys, frame.row_count, context)
-        columns = key_columns(keys, groups)
+        namesakes = columns_by_name(frame)
+        columns = key_columns(keys, groups, namesakes)
         for column in frame.columns:
             name = bare_display_name(column)
-            columns += _aggregated(column, name, settings.get(name, {}), groups)
+            columns += [aggregated(column, namesakes, id_, groups) for id_ in aggregations_of(settings.get(name, {}))]
         result.append(DataFrame(columns, len(groups), ref_id=frame.ref_id))
     return result
 
@@ -47,9 +48,20 @@ def grouped_rows(keys: Sequence[Column], row_count: int, context: Context) -> li
     return list(groups.values())
 
 
-def key_columns(keys: Sequence[Column], groups: Sequence[Sequence[int]]) -> list[Column]:
+def columns_by_name(frame: DataFrame) -> dict[str, list[Column]]:
+    """Return the columns by display name. Grafana groups the values of columns with one name together."""
+    columns: dict[str, list[Column]] = {}
+    for column in frame.columns:
+        columns.setdefault(bare_display_name(column), []).append(column)
+    return columns
+
+
+def key_columns(keys: Sequence[Column], groups: Sequence[Sequence[int]], namesakes: Mapping[str, Sequence[Column]]) -> list[Column]:
     """Return the columns to group by, with the value of each group."""
-    return [Column(column.name, column.type, [column.values[rows[0]] for rows in groups], config=column.config) for column in keys]
+    return [
+        Column(column.name, column.type, [namesakes[bare_display_name(column)][0].values[rows[0]] for rows in groups], config=column.config)
+        for column in keys
+    ]
 
 
 def aggregations_of(setting: Mapping[str, Any]) -> list[str]:
@@ -60,15 +72,16 @@ def aggregations_of(setting: Mapping[str, Any]) -> list[str]:
     return names if setting.get("operation") == "groupby" and names == ["count"] else []
 
 
-def _aggregated(column: Column, name: str, setting: Mapping[str, Any], groups: Sequence[Sequence[int]]) -> list[Column]:
-    """Return a column for each calculation of a column, named ``name (id)``."""
-    columns = []
-    for aggregation in aggregations_of(setting):
-        calculations = known_calculations([aggregation])
-        values = [
-            column.with_values([column.values[row] for row in rows]).reduced(calculations[0]) if calculations else UNDEFINED
-            for rows in groups
-        ]
-        type_ = CellType.NUMBER if aggregation in _COUNTS else CellType.BOOLEAN if aggregation in _FLAGS else column.type
-        columns.append(Column(f"{name} ({aggregation})", type_, values))
-    return columns
+def aggregated(column: Column, namesakes: Mapping[str, Sequence[Column]], aggregation: str, groups: Sequence[Sequence[int]]) -> Column:
+    """Return the results of a calculation for the values of each group in a column and its namesakes, named ``name (id)``."""
+    name = bare_display_name(column)
+    columns = namesakes[name]
+    calculations = known_calculations([aggregation])
+    values = [
+        columns[0].with_values([same.values[row] for row in rows for same in columns]).reduced(calculations[0])
+        if calculations
+        else UNDEFINED
+        for rows in groups
+    ]
+    type_ = CellType.NUMBER if aggregation in _COUNTS else CellType.BOOLEAN if aggregation in _FLAGS else column.type
+    return Column(f"{name} ({aggregation})", type_, values)

@@ -1,14 +1,13 @@
 """Grouping of rows, with the rows of each group as a table in a cell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of
-from dashwright.expressions.calculations.table import known_calculations
-from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames, guessed_type
-from dashwright.expressions.transformations.group_by import aggregations_of, grouped_rows, key_columns
+from dashwright.expressions.transformations.group_by import aggregated, aggregations_of, columns_by_name, grouped_rows, key_columns
 from dashwright.expressions.transformations.names import bare_display_name
 
 _NESTED_NAME: Final = "__nestedFrames"
@@ -20,41 +19,41 @@ def group_to_nested_table(frames: Frames, options: Mapping[str, Any], context: C
     settings = {name: object_of(setting) for name, setting in object_of(options.get("fields")).items()}
     if not any(setting.get("operation") == "groupby" for setting in settings.values()):
         return frames
-    show_headers = options.get("showSubframeHeaders", True)
-    result = []
-    for frame in frames:
-        names = [bare_display_name(column) for column in frame.columns]
-        setting_of = [settings.get(name, {}) for name in names]
-        keys = [column for column, setting in zip(frame.columns, setting_of, strict=True) if setting.get("operation") == "groupby"]
-        if not keys:
-            continue
-        groups = grouped_rows(keys, frame.row_count, context)
-        columns = key_columns(keys, groups)
-        nested = []
-        for column, name, setting in zip(frame.columns, names, setting_of, strict=True):
-            if setting.get("operation") == "aggregate":
-                columns += [_aggregated(column, name, aggregation, groups) for aggregation in aggregations_of(setting)]
-            if name not in settings or "aggregations" not in setting or _has_no_operation(setting):
-                nested.append(Column(name, column.type, column.values, config=column.config))
-        whole = DataFrame(nested, frame.row_count, meta={"custom": {"noHeader": not show_headers}})
-        tables = [[whole.with_rows(rows if nested else ())] for rows in groups]
-        columns.append(Column(_NESTED_NAME, CellType.FRAMES, tables))
-        result.append(DataFrame(columns, len(groups)))
-    return result
+    meta = {"custom": {"noHeader": not options.get("showSubframeHeaders", True)}}
+    grouped = [_grouped(frame, settings, meta, context) for frame in frames]
+    return [frame for frame in grouped if frame.columns]
 
 
-def _has_no_operation(setting: Mapping[str, Any]) -> bool:
-    operation = setting.get("operation")
-    return operation is None or (operation == "aggregate" and setting.get("aggregations") == [])
+def _grouped(frame: DataFrame, settings: Mapping[str, Mapping[str, Any]], meta: Mapping[str, Any], context: Context) -> DataFrame:
+    """Return the groups of a frame, a frame without columns if it has no column to group by."""
+    named = [(column, bare_display_name(column)) for column in frame.columns]
+    keys = [column for column, name in named if settings.get(name, {}).get("operation") == "groupby"]
+    if not keys:
+        return DataFrame()
+    groups = grouped_rows(keys, frame.row_count, context)
+    namesakes = columns_by_name(frame)
+    columns = key_columns(keys, groups, namesakes)
+    for column, name in named:
+        setting = settings.get(name, {})
+        if setting.get("operation") == "aggregate":
+            columns += [_typed(aggregated(column, namesakes, id_, groups), column, id_) for id_ in aggregations_of(setting)]
+    chosen = {name: same[0] for name, same in namesakes.items() if _is_nested(settings.get(name))}
+    nested = [Column(name, column.type, column.values, config=column.config) for name, column in chosen.items()]
+    whole = DataFrame(nested, frame.row_count, meta=meta)
+    tables = [[whole.with_rows(rows if nested else ())] for rows in groups]
+    return DataFrame([*columns, Column(_NESTED_NAME, CellType.FRAMES, tables)], len(groups))
 
 
-def _aggregated(column: Column, name: str, aggregation: str, groups: Sequence[Sequence[int]]) -> Column:
-    calculations = known_calculations([aggregation])
-    values = [
-        column.with_values([column.values[row] for row in rows]).reduced(calculations[0]) if calculations else UNDEFINED for rows in groups
-    ]
-    title = f"{name} ({aggregation})"
+def _is_nested(setting: Mapping[str, Any] | None) -> bool:
+    """Return whether a column is in the nested tables: columns without an operation or calculations are."""
+    if setting is None or "aggregations" not in setting or setting.get("operation") is None:
+        return True
+    return (setting["operation"], setting["aggregations"]) == ("aggregate", [])
+
+
+def _typed(result: Column, column: Column, aggregation: str) -> Column:
+    """Return the results of a calculation with the type that Grafana guesses."""
     if aggregation == "allIsNull":
-        return Column(title, CellType.BOOLEAN, values)
-    type_ = column.type if aggregation in _CHOICES else guessed_type(title, values) or CellType.STRING
-    return Column(title, type_, values)
+        return replace(result, type=CellType.BOOLEAN)
+    type_ = column.type if aggregation in _CHOICES else guessed_type(result.name, result.values) or CellType.STRING
+    return replace(result, type=type_)

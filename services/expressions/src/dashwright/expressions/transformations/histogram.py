@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dashwright.expressions.javascript.comparisons import difference, rounded
 from dashwright.expressions.javascript.sorting import sorted_by
-from dashwright.expressions.javascript.values import is_missing, is_true, key_of, leading_number, number_of, text_of
+from dashwright.expressions.javascript.values import is_missing, is_nan, is_true, key_of, leading_number, number_of, text_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames, KnownName
 
@@ -70,7 +70,7 @@ def _automatic_size(values: Sequence[Any]) -> float:
     """Return the size for about ``_BUCKET_COUNT`` buckets, not below the smallest difference of values; NaN without one."""
     ordered = sorted_by(values, difference)
     steps = [step for before, after in pairwise(ordered) if (step := after - before)]
-    smallest = 1 if len(ordered) == 1 else min(steps, default=math.inf)
+    smallest = 1 if len(ordered) == 1 else math.nan if any(map(is_nan, steps)) else min(steps, default=math.inf)
     target = (ordered[-1] - ordered[0]) / _BUCKET_COUNT if ordered else math.nan
     return next((size for size in _SIZES if target < size and size >= smallest), math.nan)
 

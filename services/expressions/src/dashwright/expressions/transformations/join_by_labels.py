@@ -52,4 +52,4 @@ def join_by_labels(frames: Frames, options: Mapping[str, Any], context: Context)
 
 def _error(text: str) -> DataFrame:
     """Return the frame with an error that Grafana returns."""
-    return DataFrame([Column("Error", CellType.STRING, [text])], 0, meta={"notices": [{"severity": "error", "text": text}]})
+    return DataFrame([Column("Error", CellType.STRING, [text])], 1, meta={"notices": [{"severity": "error", "text": text}]})

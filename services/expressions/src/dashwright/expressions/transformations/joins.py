@@ -17,7 +17,7 @@ from dashwright.expressions.transformations.sort_by import sorted_frame
 _SAMPLES: Final = 50
 
 
-class NullMode(Enum):
+class JoinNulls(Enum):
     """The treatment of nulls in an outer join."""
 
     REMOVE = "remove"  #: A null becomes undefined, so that lines connect its neighbours.
@@ -26,7 +26,7 @@ class NullMode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class JoinTable:
     """The columns of one frame that a join reads."""
 
     key: Column
@@ -34,13 +34,13 @@ class Table:
 
 
 #: Returns the columns of joined tables: the key, then the columns of each table.
-Joiner = Callable[[Sequence[Table], Context], Sequence[Cells]]
+Joiner = Callable[[Sequence[JoinTable], Context], Sequence[Cells]]
 
 
 def join_frames(frames: Frames, context: Context, key: FieldMatcher | None, join: Joiner | None = None) -> DataFrame | None:
     """Return the frames joined by the first column of each that ``key`` matches, by default with an outer join.
 
-    Frames without a key are left out. A single frame is only sorted by its key. The result is None without frames.
+    Frames without a key are left out. A single frame is only sorted by its key. Without frames, the result is ``None``.
     """
     if not frames:
         return None
@@ -69,7 +69,7 @@ def _sorted_by_key(frame: DataFrame, names: DisplayNames, matches: FieldMatcher)
     return sorted_frame(frame, key)
 
 
-def _table(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> Table | None:
+def _table(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> JoinTable | None:
     key: Column | None = None
     columns = []
     for column in frame.columns:
@@ -77,7 +77,7 @@ def _table(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> Tabl
             key = column
         else:
             columns.append(_joined_column(column, frame))
-    return None if key is None else Table(key, columns)
+    return None if key is None else JoinTable(key, columns)
 
 
 def _joined_column(column: Column, frame: DataFrame) -> Column:
@@ -93,16 +93,16 @@ def _joined_column(column: Column, frame: DataFrame) -> Column:
     return replace(column, name=name, labels=labels)
 
 
-def null_mode_of(column: Column) -> NullMode:
+def null_mode_of(column: Column) -> JoinNulls:
     """Return the treatment of nulls that the setting ``spanNulls`` of a column demands."""
     custom = column.config.get("custom")
     spans = custom.get("spanNulls") if isinstance(custom, dict) else None
     if spans is True:
-        return NullMode.REMOVE
-    return NullMode.RETAIN if spans == -1 and spans is not False else NullMode.EXPAND
+        return JoinNulls.REMOVE
+    return JoinNulls.RETAIN if spans == -1 and spans is not False else JoinNulls.EXPAND
 
 
-def outer_join(tables: Sequence[Table], context: Context) -> Sequence[Cells]:
+def outer_join(tables: Sequence[JoinTable], context: Context) -> Sequence[Cells]:
     """Return one row for each value of the key, sorted. Of several rows with one key the last value of a column counts."""
     keys: dict[Any, Any] = {}
     for table in tables:
@@ -125,11 +125,11 @@ def _aligned(column: Column, rows: Sequence[int], count: int) -> Cells:
     null_rows = []
     for row, value in zip(rows, column.values, strict=False):
         if value is None:
-            if mode is NullMode.REMOVE:
+            if mode is JoinNulls.REMOVE:
                 continue
             null_rows.append(row)
         aligned[row] = value
-    if mode is NullMode.EXPAND:
+    if mode is JoinNulls.EXPAND:
         _expand_nulls(aligned, null_rows)
     return aligned
 
@@ -150,17 +150,17 @@ def _expand_nulls(values: list[Any], null_rows: Sequence[int]) -> None:
                 row += 1
 
 
-def inner_join(tables: Sequence[Table], context: Context) -> Sequence[Cells]:
+def inner_join(tables: Sequence[JoinTable], context: Context) -> Sequence[Cells]:
     """Return a row for each combination of rows with the same key, in the order of the first table."""
     return _tabular_join(tables, context, is_outer=False)
 
 
-def outer_tabular_join(tables: Sequence[Table], context: Context) -> Sequence[Cells]:
+def outer_tabular_join(tables: Sequence[JoinTable], context: Context) -> Sequence[Cells]:
     """Return the rows of an inner join, followed by the rows of either side that have no partner."""
     return _tabular_join(tables, context, is_outer=True)
 
 
-def _tabular_join(tables: Sequence[Table], context: Context, *, is_outer: bool) -> Sequence[Cells]:
+def _tabular_join(tables: Sequence[JoinTable], context: Context, *, is_outer: bool) -> Sequence[Cells]:
     left: Sequence[Cells] = [table_column.values for table_column in (tables[0].key, *tables[0].columns)]
     for table in tables[1:]:
         right = [column.values for column in (table.key, *table.columns)]

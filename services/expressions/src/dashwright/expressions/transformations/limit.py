@@ -21,4 +21,6 @@ def limit(frames: Frames, options: Mapping[str, Any], _context: Context) -> Fram
 def _limited(frame: DataFrame, count: int) -> DataFrame:
     if frame.row_count <= count:
         return frame
-    return frame.with_rows(range(frame.row_count)[:count] if count >= 0 else range(frame.row_count)[count:])
+    rows = range(frame.row_count)
+    # With a negative limit beyond the number of rows, the sum is a position from the end, as in Grafana.
+    return frame.with_rows(rows[:count] if count >= 0 else rows[len(rows) + count :])

@@ -16,6 +16,7 @@ _ISO_FORMAT: Final = "YYYY-MM-DDTHH:mm:ss.SSSZ"
 _INVALID: Final = "Invalid date"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_LENGTH: Final = 200
+_MAX_MILLISECONDS: Final = 8.64e15
 _TOKEN: Final = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DDDD|DDD|Do|DD|D|dddd|ddd|HH|H|hh|h|mm|m|ss|s|S+|ZZ|Z|X|x|A|a|[^\[]")
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DIGITS: Final = {"YYYY": r"\d{1,4}", "S": r"\d+", "X": r"[+-]?\d+(\.\d{1,3})?", "x": r"[+-]?\d+", "DDD": r"\d{1,3}", "DDDD": r"\d{1,3}"}
@@ -67,6 +68,11 @@ def time_of(milliseconds: float) -> datetime | None:
         return _EPOCH + timedelta(milliseconds=milliseconds)
     except (OverflowError, ValueError):
         return None
+
+
+def whole_milliseconds(number: float) -> int | None:
+    """Return the milliseconds of a ``Date``; None if they are beyond its range."""
+    return int(number) if abs(number) <= _MAX_MILLISECONDS else None
 
 
 def parse_iso(text: str) -> float | None:
@@ -121,9 +127,9 @@ def _date(parts: Mapping[str, str]) -> tuple[int, int, int]:
     now = datetime.now(UTC)
     year: int | None = None
     if "YYYY" in parts:
-        year = int(parts["YYYY"])
+        year = _year(parts["YYYY"])
     elif "YY" in parts:
-        year = int(parts["YY"]) + (2000 if int(parts["YY"]) <= 68 else 1900)
+        year = _year(parts["YY"])
     month = _number(parts, "MM", "M")
     name = parts.get("MMM") or parts.get("MMMM")
     if name:
@@ -136,6 +142,11 @@ def _date(parts: Mapping[str, str]) -> tuple[int, int, int]:
     if year is None and month is None:
         return now.year, now.month, day or 1
     return now.year if year is None else year, 1 if month is None else month, 1 if day is None else day
+
+
+def _year(digits: str) -> int:
+    """Return a year. Two digits are a year from 1969 to 2068."""
+    return int(digits) + (0 if len(digits) != 2 else 2000 if int(digits) <= 68 else 1900)
 
 
 def _clock(parts: Mapping[str, str]) -> tuple[int, int, int, int]:

@@ -13,8 +13,8 @@ TIME_NAME: Final = "Time"
 class DisplayNames:
     """The display names of the columns of some frames.
 
-    A name depends on the other columns and frames: on whether their names and labels differ. Once computed, it stays with the
-    column when transformations copy it, as in Grafana, so that later options can refer to it.
+    A name depends on the other columns and frames: on whether their names and labels differ. Once computed, it is kept with
+    the column and its copies, as in Grafana, so that later options can refer to it.
     """
 
     def __init__(self, frames: Frames, *, are_related: bool = True) -> None:

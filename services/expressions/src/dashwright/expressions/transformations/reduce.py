@@ -8,7 +8,7 @@ from dashwright.common.json_shapes import list_of, object_of
 from dashwright.expressions.calculations.table import Calculation, known_calculations
 from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.context import Context
-from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames, guessed_type, joined_ref_id
+from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames, guessed_type, joined_ref_id, padded
 from dashwright.expressions.transformations.matchers.fields import FieldMatcher, FieldPlace, field_matcher
 from dashwright.expressions.transformations.names import DisplayNames
 
@@ -60,15 +60,19 @@ def _result_column(calculation: Calculation, columns: Sequence[Column]) -> Colum
 
 
 def _appended(tables: Sequence[Sequence[Column]]) -> list[Column]:
-    """Return the columns of the first table with the rows of the others, where names and types agree."""
+    """Return the columns of the first table with the rows of the others, where names and types agree.
+
+    Columns that lack rows end with undefined values.
+    """
     merged = []
+    length = sum(len(table[0].values) for table in tables)
     for index, column in enumerate(tables[0]):
         values = list(column.values)
         for table in tables[1:]:
             for other_index, other in enumerate(table):
                 if index == other_index == 0 or (other.name == column.name and other.type is column.type):
                     values += other.values
-        merged.append(column.with_values(values))
+        merged.append(column.with_values(padded(values, length)))
     return merged
 
 

@@ -21,8 +21,8 @@ def sort_by(frames: Frames, options: Mapping[str, Any], _context: Context) -> Fr
 def _sorted(frame: DataFrame, rule: Mapping[str, Any]) -> DataFrame:
     index = rule.get("index")
     if index is None:
-        names = DisplayNames([frame], are_related=False).of_frame(frame)
-        index = names.index(rule["field"]) if rule.get("field") in names else -1
+        names = DisplayNames([frame], are_related=False)
+        index = next((i for i, column in enumerate(frame.columns) if names.of(column, frame) == rule.get("field")), -1)
     if not is_number(index) or not 0 <= index < len(frame.columns):
         return frame
     return sorted_frame(frame, frame.columns[int(index)], is_descending=is_true(rule.get("desc")))

@@ -37,7 +37,7 @@ def moving_values(values: Cells, calculation: str, size: int, context: Context, 
 
 
 def _trailing_means(values: Cells, size: int) -> Iterator[float]:
-    """Yield the mean of the rows up to each row. At a null the window stays as it is, as in Grafana."""
+    """Yield the mean of the rows up to each row. At a null the window is unchanged, as in Grafana."""
     total, count = 0.0, 0
     for row, value in enumerate(values):
         if not is_missing(value):
