@@ -143,7 +143,9 @@ def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] 
             for group_name, rows in row_groups:
                 # Only the name, the labels and the configuration of this field are used.
                 named_field = Field(group_name or field.name, field.type, field.values, labels=field.labels, config=field.config)
-                yield named_field, None if times is None else times[rows], values[rows]
+                # Lines connect the neighbours of values that a join added.
+                is_drawn = slice(None) if field.absent is None else ~field.absent[rows]
+                yield named_field, None if times is None else times[rows][is_drawn], values[rows][is_drawn]
 
 
 def _rows_by_name(fields: Sequence[Field]) -> list[tuple[str, Any]]:

@@ -58,12 +58,10 @@ def _setting(value: Any) -> float | None:
 
 
 def _without_nulls(column: Column) -> Column:
-    """Return the column with nulls replaced by its ``noValue``, or left out."""
-    setting = column.config.get("noValue", math.nan)
-    no_value = number_of(setting)
-    if math.isnan(no_value):
-        return column.with_values([value for value in column.values if not is_missing(value)])
-    return column.with_values([no_value if value is None else value for value in column.values if value is None or not is_missing(value)])
+    """Return the numbers of a column, with nulls replaced by its ``noValue``, or left out."""
+    no_value = number_of(column.config.get("noValue", math.nan))
+    replacement = [] if math.isnan(no_value) else [no_value]
+    return column.with_values([number for value in column.values for number in (replacement if is_missing(value) else [number_of(value)])])
 
 
 def _automatic_size(values: Sequence[Any]) -> float:

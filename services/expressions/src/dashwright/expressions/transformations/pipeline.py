@@ -1,6 +1,6 @@
 """Application of the transformations of a panel, in their order."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,18 +33,16 @@ class Step:
 
 def read_steps(transformations: Any) -> list[Step]:
     """Return the transformations of a panel's JSON, without those that are disabled or change annotations."""
-    return list(_read(transformations))
+    return [
+        Step(string_of(item.get("id")), object_of(item.get("options")), _condition(item.get("filter")))
+        for item in objects_of(transformations)
+        if item.get("disabled") is not True and item.get("topic") != _ANNOTATIONS
+    ]
 
 
-def _read(transformations: Any) -> Iterator[Step]:
-    for transformation in objects_of(transformations):
-        # In panels of dashboards with elements, the members are in ``spec``, and older ones have the id as the kind.
-        spec = object_of(transformation.get("spec")) or transformation
-        name = string_of(spec.get("id")) or string_of(transformation.get("kind")) or string_of(transformation.get("group"))
-        if spec.get("disabled") is True or spec.get("topic") == _ANNOTATIONS:
-            continue
-        filter_ = object_of(spec.get("filter"))
-        yield Step(name, object_of(spec.get("options")), filter_ if filter_.get("options") else None)
+def _condition(filter_: Any) -> Mapping[str, Any] | None:
+    condition = object_of(filter_)
+    return condition if condition.get("options") else None
 
 
 def apply_steps(frames: Frames, steps: Sequence[Step], context: Context) -> Frames:
