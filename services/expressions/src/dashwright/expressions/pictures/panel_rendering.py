@@ -1,18 +1,19 @@
 """Rendering of the panels of a picture: runs their queries and draws the results, or the reason why there is no drawing."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from time import monotonic
 from typing import Any, Final
 
 import orjson
 
-from dashwright.common.errors import DashwrightError
+from dashwright.common.errors import DashwrightError, DeadlineExceeded
 from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import queries
+from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.memory import Reservation
 from dashwright.expressions.engine.timerange import TimeRange
@@ -26,6 +27,8 @@ from dashwright.expressions.pictures.panels.placeholders import sentence_of
 from dashwright.expressions.pictures.series import MAX_POINTS
 from dashwright.expressions.pictures.theme import Theme
 from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.result import transformed_for_drawing
 from dashwright.expressions.variables.builtin import milliseconds
 from dashwright.expressions.variables.intervals import interval_of, minimum_of
 
@@ -77,13 +80,13 @@ class PanelRenderer:
         start, end = (milliseconds(time) + self._offset_ms for time in (time_range.start, time_range.end))
         props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end)
         try:
-            async with self._slots, asyncio.timeout(self._context.deadline - _COMPOSITION_SECONDS - time.monotonic()):
+            async with self._slots, asyncio.timeout(self._context.deadline - _COMPOSITION_SECONDS - monotonic()):
                 drawing, problems = await self._draw(props)
             problems = [*problems, *drawing.notes, *left_out(box.panel)]
             return PanelOutcome("".join(drawing.elements), State.PARTIAL if problems else State.DRAWN, "; ".join(problems))
         except NothingToDraw as reason:
             return self._message(props, reason.message, State.ERROR if reason.is_error else State.NO_DATA)
-        except TimeoutError:
+        except (TimeoutError, DeadlineExceeded):
             return self._message(props, "Not drawn in time", State.ERROR)
 
     def _message(self, props: PanelProps, message: str, state: State) -> PanelOutcome:
@@ -133,9 +136,22 @@ class PanelRenderer:
         errors = [client_message(result.error) for result in evaluation.results.values() if result.error]
         if errors and not frames:
             raise NothingToDraw(errors[0], is_error=True)
+        if panel.transformations:
+            frames = await asyncio.to_thread(self._transformed, frames, panel, memory)
         if not any(frame.row_count for frame in frames):
             raise NothingToDraw(f"{_NO_DATA} ({panel.hint})" if panel.hint else _NO_DATA)
         return [self._in_zone(frame) for frame in frames], errors
+
+    def _transformed(self, frames: Sequence[Frame], panel: Panel, memory: Reservation) -> list[Frame]:
+        """Return the frames after the transformations of the panel. Raises NothingToDraw with the error of one that failed."""
+        deadline = Deadline(self._context.deadline - _COMPOSITION_SECONDS - monotonic())
+        limits = replace(self._context.settings.limits, memory=memory, deadline=deadline)
+        try:
+            return transformed_for_drawing([frames], panel.transformations, Context(limits, self._context.zone))
+        except DeadlineExceeded:
+            raise
+        except DashwrightError as error:
+            raise NothingToDraw(client_message(error), is_error=True) from error
 
     def _query(self, target: Any, panel: Panel, points: int) -> dict[str, Any]:
         """Return the query of a target, by default with an interval and a number of points that fit the panel."""

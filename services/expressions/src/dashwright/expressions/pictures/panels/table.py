@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from dashwright.common.json_shapes import string_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.series import PlotSeries
@@ -28,7 +29,8 @@ def draw(props: PanelProps) -> PanelDrawing:
     if not frames:
         raise NothingToDraw("No data")
     columns = _joined_columns(frames)[: max(1, min(_MAX_COLUMNS, int(props.width // _MIN_COLUMN_WIDTH)))]
-    styles = [style_of(props.panel, props.theme, PlotSeries(column.name, None, np.zeros(0))) for column in columns]
+    titles = [PlotSeries(_title(column), None, np.zeros(0)) for column in columns]
+    styles = [style_of(props.panel, props.theme, title) for title in titles]
     row_count = max(len(column) for column in columns)
     # The first row of the panel is the header. If rows are omitted, the last one says how many.
     fitting_row_count = max(0, int((props.height - _ROW_HEIGHT) // _ROW_HEIGHT))
@@ -37,7 +39,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         [_cell_text(column, row, style) for row in range(min(displayed_row_count, len(column)))]
         for column, style in zip(columns, styles, strict=True)
     ]
-    names = [display_name(style, PlotSeries(column.name, None, np.zeros(0))) for column, style in zip(columns, styles, strict=True)]
+    names = [display_name(style, title) for title, style in zip(titles, styles, strict=True)]
     elements, x = [polyline([(4, _ROW_HEIGHT), (props.width - 4, _ROW_HEIGHT)], props.theme.border)], 8.0
     for column, name, column_cells, width in zip(columns, names, cells, _widths(names, cells, props.width - 16), strict=True):
         elements += _column(props, column, name, column_cells, x, width)
@@ -67,6 +69,12 @@ def _joined_columns(frames: list[Frame]) -> list[Field]:
         columns.append(Field(label_name, FieldType.STRING, values))
     last_numbers = np.array([_last_number(field) for field in fields], dtype=np.float64)
     return [*columns, Field("Value", FieldType.FLOAT64, last_numbers)]
+
+
+def _title(column: Field) -> str:
+    """Return the display name that transformations or the data source gave the column, else its name."""
+    config = column.config or {}
+    return string_of(config.get("displayName")) or string_of(config.get("displayNameFromDS")) or column.name
 
 
 def _last_number(field: Field) -> float:
