@@ -77,7 +77,9 @@ def used_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]
     return names
 
 
-_INTERPOLATED_MEMBERS: Final = ("title", "datasource", "targets", "options", "content", "interval")
+_INTERPOLATED_MEMBERS: Final = ("title", "datasource", "targets", "options", "content", "interval", "fieldConfig")
+#: The settings of columns in which Grafana replaces variables.
+_INTERPOLATED_SETTINGS: Final = frozenset({"displayName", "custom.axisLabel"})
 
 
 def read_dashboard(
@@ -129,8 +131,8 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
         title=title,
         position=placed.position,
         options=scope.interpolate_tree(_options(panel)),
-        defaults=object_of(field_config.get("defaults")) or _legacy_defaults(panel),
-        overrides=objects_of(field_config.get("overrides")),
+        defaults=_defaults(object_of(field_config.get("defaults")), scope) or _legacy_defaults(panel),
+        overrides=[_override(rule, scope) for rule in objects_of(field_config.get("overrides"))],
         targets=found.targets,
         problem=found.problem,
         hint=_hint(panel, scope),
@@ -158,6 +160,23 @@ def _options(panel: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the options of a panel. Old text panels have their content next to ``options`` rather than in it."""
     options = object_of(panel.get("options"))
     return options or {name: panel[name] for name in ("content", "mode") if name in panel}
+
+
+def _defaults(defaults: Mapping[str, Any], scope: Scope) -> Mapping[str, Any]:
+    """Return the defaults of columns with variables replaced in names and labels of axes."""
+    custom = object_of(defaults.get("custom"))
+    names = {"displayName": scope.interpolate_tree(defaults["displayName"])} if "displayName" in defaults else {}
+    labels = {"custom": {**custom, "axisLabel": scope.interpolate_tree(custom["axisLabel"])}} if "axisLabel" in custom else {}
+    return {**defaults, **names, **labels}
+
+
+def _override(rule: Mapping[str, Any], scope: Scope) -> Mapping[str, Any]:
+    """Return an override rule with variables replaced in names and labels of axes."""
+    properties = [
+        {**item, "value": scope.interpolate_tree(item.get("value"))} if item.get("id") in _INTERPOLATED_SETTINGS else item
+        for item in objects_of(rule.get("properties"))
+    ]
+    return {**rule, "properties": properties}
 
 
 def _legacy_defaults(panel: Mapping[str, Any]) -> Mapping[str, Any]:

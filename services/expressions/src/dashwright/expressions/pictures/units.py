@@ -16,13 +16,6 @@ class Unit:
     prefix: str = ""  #: Precedes the value, such as a currency sign.
     factor: float = 1  #: The size of the unit of the values. They are multiplied by it before they are compared with the steps.
 
-    def format_value(self, value: float, decimals: int | None = None) -> str:
-        """Return the value with its unit, such as *1.5 KiB*."""
-        if not math.isfinite(value):
-            return "∞" if value > 0 else "-∞" if value < 0 else "-"
-        size, suffix = self._step(value * self.factor)
-        return self.prefix + _formatted_number(value * self.factor / size, decimals) + suffix
-
     def label_expression(self, decimals: int | None = None) -> str:
         """Return a Vega expression for the label of an axis tick. It contains only strings and numbers of ``UNITS``."""
         number_format = ".4~g" if decimals is None else f".{min(max(decimals, 0), 10)}f"
@@ -170,14 +163,3 @@ UNITS: Final = {
 def unit_of(unit_id: str) -> Unit:
     """Return the unit with an id, or plain numbers if the id is unknown."""
     return UNITS.get(unit_id, _PLAIN)
-
-
-def _formatted_number(value: float, decimals: int | None) -> str:
-    """Return the value with ``decimals``, or by default with three or four significant digits and no trailing zeros."""
-    if decimals is not None:
-        return f"{value:.{min(max(decimals, 0), 10)}f}"
-    if value and (abs(value) >= 1e15 or abs(value) < 1e-6):
-        return f"{value:.3g}"
-    places = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 0.1 else 6
-    text = f"{value:.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
