@@ -37,7 +37,7 @@ def texts(name: str, *values: str | None) -> Field:
     return Field(name, FieldType.STRING, np.array(values, dtype=object))
 
 
-def series(*values: float | None, name: str = "value", **labels: str) -> Frame:
+def series(*values: float | None, name: str = "Value", **labels: str) -> Frame:
     """Return a frame with a value for each minute."""
     return Frame([times(len(values)), numbers(name, *values, **labels)])
 

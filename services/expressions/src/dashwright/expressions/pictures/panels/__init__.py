@@ -3,7 +3,18 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from dashwright.expressions.pictures.panels import bars, gauge, piechart, stat, state_timeline, status_history, table, text, timeseries
+from dashwright.expressions.pictures.panels import (
+    bargauge,
+    bars,
+    gauge,
+    piechart,
+    stat,
+    state_timeline,
+    status_history,
+    table,
+    text,
+    timeseries,
+)
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
 
 #: The function that draws a panel, by the panel's type. A panel of any other type shows a message.
@@ -12,7 +23,7 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "barchart": bars.draw,
     "stat": stat.draw,
     "gauge": gauge.draw,
-    "bargauge": gauge.draw_bars,
+    "bargauge": bargauge.draw,
     "table": table.draw,
     "piechart": piechart.draw,
     "state-timeline": state_timeline.draw,

@@ -8,11 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from dashwright.common.json_shapes import object_of
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.pictures.panels import vega
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.stat import panel_numbers
+from dashwright.expressions.pictures.panels.item_cells import panel_items
 from dashwright.expressions.pictures.series import PlotSeries, float_values
 from dashwright.expressions.pictures.style import display_name, series_colours, style_of
 
@@ -58,10 +57,8 @@ def _bars(props: PanelProps) -> tuple[list[dict[str, Any]], list[PlotSeries]]:
         if rows := _bars_of_table(frame):
             series = {row["s"]: PlotSeries(row["s"], None, np.zeros(0)) for row in rows}
             return rows, list(series.values())
-    numbers = panel_numbers(props, object_of(props.panel.options.get("reduceOptions")))
-    rows = [
-        {"c": display_name(number.style, number.series), "v": number.value, "s": "value"} for number in numbers if number.value is not None
-    ]
+    numbers = [item for item in panel_items(props) if item.column and not math.isnan(item.display.number)]
+    rows = [{"c": item.title, "v": item.display.number, "s": "value"} for item in numbers]
     return rows, [PlotSeries("value", None, np.zeros(0))]
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dashwright.common.json_shapes import string_of
+from dashwright.expressions.pictures.display.colour_math import mixed, text_colour_on
 from dashwright.expressions.pictures.panels.axes import AXIS_HEIGHT, LABEL_SIZE, labels_width, time_axis
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.states import Sample, StateRow, legend_states, merged, state_rows
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
-from dashwright.expressions.pictures.panels.value_colours import blended, contrast_colour
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import cells_path, text_element, truncated
@@ -115,7 +115,7 @@ def _states(props: PanelProps, style: Style, states: Sequence[tuple[Sample, floa
         text = truncated(sample.text, _TEXT_SIZE, room) if room > 0 else ""
         if sum(character != "…" for character in text) < min(_MIN_CHARACTERS, len(sample.text)) or not text:
             continue
-        colour = contrast_colour(blended(sample.colour or "", props.theme.panel, opacity))
+        colour = text_colour_on(mixed(sample.colour or props.theme.panel, props.theme.panel, opacity))
         elements.append(_text(props, text, left, right, bar, colour))
     return elements
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import object_of, objects_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.display.colour_modes import is_by_value
+from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
+from dashwright.expressions.pictures.display.value_mappings import Value
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
-from dashwright.expressions.pictures.panels.text_mappings import TextMappings
-from dashwright.expressions.pictures.panels.value_colours import is_by_value
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values, series_of
 from dashwright.expressions.pictures.style import TRANSPARENT, Style, display_name, series_colours, style_of
 
@@ -98,7 +99,7 @@ def _samples(field: Field, times: _Times, style: Style, series_colour: str, rang
     order = np.argsort(times.starts[:_MAX_SAMPLES], kind="stable")
     starts = times.starts[order].tolist()
     ends = None if times.ends is None else times.ends[order].tolist()
-    shown = _Appearance(style, series_colour, names_bands=names_bands)
+    shown = _Appearance(style, series_colour, _type_of(field), names_bands=names_bands)
     interval = _number(style.custom.get("insertNulls")) or times.interval
     spans_nulls = style.custom.get("spanNulls") is True
     kept = [index for index in range(len(starts)) if starts[index] == starts[index] and not (spans_nulls and values[order[index]] is None)]
@@ -129,13 +130,19 @@ def _values(field: Field) -> list[Any]:
     return [None if is_null or value is None else str(value) for value, is_null in zip(values, nulls, strict=True)]
 
 
+def _type_of(field: Field) -> str:
+    if field.type.is_numeric:
+        return "number"
+    return "boolean" if field.type is FieldType.BOOL else "string"
+
+
 class _Appearance:
     """The texts and colours of the values of one column."""
 
-    def __init__(self, style: Style, series_colour: str, *, names_bands: bool) -> None:
-        self._style = style
+    def __init__(self, style: Style, series_colour: str, column_type: str, *, names_bands: bool) -> None:
+        self._is_by_value = is_by_value(style.config)
+        self._processor = DisplayProcessor(style.config, style.theme, ColumnTraits(column_type))
         self._series_colour = series_colour
-        self._mappings = TextMappings(style)
         self._bands = band_names(style) if names_bands else []
         self._known: dict[Any, tuple[str, str | None]] = {}
 
@@ -144,24 +151,23 @@ class _Appearance:
         # True is equal to 1, but not shown like it.
         key = (type(value), value)
         if key not in self._known:
-            self._known[key] = self._of_number(value) if isinstance(value, float) else self._of_text(value)
+            self._known[key] = self._of_number(value) if isinstance(value, float) else self._of_any(value)
         return self._known[key]
 
     def _of_number(self, value: float) -> tuple[str, str | None]:
         if self._bands:
             reached = [band for band in self._bands if band[0] is None or value >= band[0]]
             return reached[-1][1:] if reached else self._bands[0][1:]
-        if is_by_value(self._style) or self._style.config.get("mappings"):
-            return self._style.format_value(value), self._style.colour(value)
-        return self._style.format_value(value), self._series_colour
+        return self._of_any(value)
 
-    def _of_text(self, value: str | bool | None) -> tuple[str, str | None]:
-        mapped = self._mappings.mapped(value)
-        if value is None:
-            return mapped.text, mapped.colour
-        if mapped.colour or not is_by_value(self._style):
-            return mapped.text, mapped.colour or self._series_colour
-        return mapped.text, self._style.colour(float(value) if isinstance(value, bool) else None)
+    def _of_any(self, value: Value) -> tuple[str, str | None]:
+        shown = self._processor.display(value)
+        # A mapping that colours a value leaves it without a place in the range.
+        is_mapped = shown.share is None
+        if value is None and not is_mapped:
+            return str(shown), None
+        colour = shown.colour if is_mapped or self._is_by_value else self._series_colour
+        return str(shown), None if colour == TRANSPARENT else colour
 
 
 def band_names(style: Style) -> list[tuple[float | None, str, str | None]]:
