@@ -1,7 +1,6 @@
 """Charts of each panel type: the structure of Vega specs and the text of SVG, not pixels."""
 
 import contextlib
-import json
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from dashwright.expressions.pictures.dashboard import MAX_PANELS, Panel, read_da
 from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled, downsampled_stack
+from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downsampled
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.pictures.units import UNITS, unit_of
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
@@ -49,72 +48,21 @@ def test_labels_are_safe() -> None:
     assert unit_of("suffix:" + HOSTILE).label_expression() == unit_of("none").label_expression()
 
 
-def test_lines_keep_their_gaps() -> None:
-    """A null is a point without a value, unless nulls are spanned."""
-    chart = drawn("timeseries", frame(1, None, 3)).chart
-    assert [row["v"] for row in lines(chart)["data"]["values"]] == [1, None, 3]
-    assert lines(chart)["mark"]["invalid"] == "break-paths-show-domains"
-    spanned = drawn("timeseries", frame(1, None, 3), fieldConfig=configured(custom={"spanNulls": True})).chart
-    assert [row["v"] for row in lines(spanned)["data"]["values"]] == [1, 3]
-
-
-def test_values_without_neighbours_are_points() -> None:
-    """A line would show nothing of them."""
-    chart = drawn("timeseries", frame(1, None, 3, 4)).chart
-    assert chart is not None
-    assert [[row["v"] for row in layer["data"]["values"]] for layer in chart["layer"]] == [[1], [1, None, 3, 4]]
-
-
 def test_ticks_are_round_in_their_unit() -> None:
-    """Units that are not decimal have round ticks; the axis then ends at ticks, unless the panel sets its bounds."""
+    """Units that are not decimal have round ticks."""
     assert unit_of("bytes").ticks(100, 3 * 2**30, 3) == [0, 2**30, 2 * 2**30, 3 * 2**30]
     assert unit_of("ms").ticks(0, 180_000, 3) == [0, 60_000, 120_000, 180_000]
     assert unit_of("short").ticks(0, 10, 3) == []
-    chart = drawn("timeseries", frame(100, 2.5 * 2**30), fieldConfig=configured(unit="bytes")).chart
-    assert lines(chart)["encoding"]["y"]["scale"]["domain"] == [0, 3 * 2**30]
 
 
-def test_lines_have_thresholds_bounds_colours_and_a_legend() -> None:
-    """Lines follow the field configuration and its overrides; series are named by the label in which they differ."""
-    override = {
-        "matcher": {"id": "byName", "options": '{host="b", job="j"}'},
-        "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}],
-    }
-    steps = [{"value": None, "color": "green"}, {"value": 5, "color": "rgba(255, 0, 0, 0.5)"}]
-    defaults = {
-        "min": 0,
-        "max": 10,
-        "thresholds": {"steps": steps},
-        "custom": {"thresholdsStyle": {"mode": "line+area"}, "fillOpacity": 20},
-    }
-    chart = drawn(
-        "graph", frame(1, 2, host="a", job="j"), frame(3, 4, host="b", job="j"), fieldConfig={"defaults": defaults, "overrides": [override]}
-    ).chart
-    assert chart is not None
-    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["rect", "rect", "rule", "area"]
-    assert chart["layer"][2]["mark"]["color"] == "#ff0000"
-    encoding = lines(chart)["encoding"]
-    assert encoding["y"]["scale"]["domain"] == [0, 10]
-    assert encoding["x"]["scale"] == {"type": "utc", "domain": [0, 600_000]}
-    assert encoding["color"]["scale"] == {"domain": ['{host="a", job="j"}', '{host="b", job="j"}'], "range": ["#73bf69", "#f2495c"]}
-    assert encoding["color"]["legend"]["orient"] == "bottom"
-
-
-def test_user_strings_are_only_values() -> None:
-    """Names, units and colours of a hostile dashboard occur only as values and in lists of names, and escaped in SVG."""
-    hostile = configured(unit=HOSTILE, displayName="${__x}", color={"mode": "fixed", "fixedColor": HOSTILE}, custom={"drawStyle": HOSTILE})
-    chart = drawn("timeseries", frame(1, 2, name=HOSTILE), fieldConfig=hostile).chart
-    assert chart is not None
-    for row in lines(chart)["data"]["values"]:
-        row.pop("s")
-    lines(chart)["encoding"]["color"]["scale"].pop("domain")
-    assert "script" not in json.dumps(chart)
-    told = [
+def test_user_strings_are_only_text() -> None:
+    """Names, units and texts of a hostile dashboard are escaped in SVG."""
+    drawings = [
         drawn("stat", frame(1, name=HOSTILE), fieldConfig=configured(unit="suffix:<script>"), options={"textMode": "value_and_name"}),
         drawn("text", options={"content": HOSTILE}),
         drawn("table", frame(1, name=HOSTILE)),
     ]
-    assert all("<script" not in "".join(each.elements) for each in told)
+    assert all("<script" not in "".join(each.elements) for each in drawings)
     assert colour_of(HOSTILE, THEMES["dark"]) is None
 
 
@@ -184,26 +132,6 @@ def test_layouts_with_elements_are_read() -> None:
     panels = read_dashboard({"elements": {"e": element}, "layout": rows}, catalog=catalog).panels
     assert [(panel.type, panel.title, panel.position.x, panel.position.y) for panel in panels] == [("row", "R", 0, 0), ("stat", "E", 6, 1)]
     assert panels[1].targets[0] == {"expr": "up", "refId": "A", "hide": False, "datasource": {"type": "prometheus", "uid": "p"}}
-
-
-def test_stacks_are_downsampled_on_common_times() -> None:
-    """Every time has all series that have a value there, and the highest total remains."""
-    size = 3_000
-    ramp, peak = np.arange(size, dtype=float), np.where(np.arange(size) == 1_234, 1e6, 1.0)
-    short = PlotSeries("short", ramp[:10], ramp[:10], "A")
-    stack = downsampled_stack([PlotSeries("ramp", ramp, ramp, "A"), PlotSeries("peak", ramp, peak, "B"), short], 200)
-    first, second, third = (series.times for series in stack)
-    assert first is not None
-    assert second is not None
-    assert third is not None
-    assert len(first) <= 200
-    assert np.array_equal(first, second)
-    assert np.array_equal(first, third)
-    assert 1e6 in stack[1].values
-    assert np.isfinite(stack[0].values).all()
-    assert downsampled_stack([short], 200) == [short]
-    jitter = [PlotSeries(str(index), ramp + index / 100, ramp, "A") for index in range(9)]
-    assert all(len(series.values) <= 200 for series in downsampled_stack(jitter, 200))
 
 
 def test_invalid_parts_of_a_dashboard_are_ignored() -> None:

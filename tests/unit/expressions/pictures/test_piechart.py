@@ -53,7 +53,7 @@ def test_the_legend_has_percentages_unless_the_panel_says_otherwise() -> None:
     frames = [series(3, n="a"), series(1, n="b")]
     assert visible_texts(drawing("piechart", *frames)) == ["a 75%", "b 25%"]
     table = {"legend": {"displayMode": "table", "values": ["value", "percent"]}}
-    assert visible_texts(drawing("piechart", *frames, options=table)) == ["a", "b", "Value", "3", "1", "Percent", "75%", "25%"]
+    assert visible_texts(drawing("piechart", *frames, options=table)) == ["a", "b", "Name", "Value", "3", "1", "Percent", "75%", "25%"]
     assert visible_texts(drawing("piechart", *frames, options={"legend": {"displayMode": "hidden"}})) == []
 
 

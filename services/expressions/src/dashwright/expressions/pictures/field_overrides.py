@@ -63,7 +63,7 @@ class Column:
         return numbers if self.field.nulls is None else np.where(self.field.nulls, math.nan, numbers)
 
     def set_property(self, name: str, value: Any) -> None:
-        """Set a property of the configuration, or remove it if the value is None. Some apply only to columns of numbers."""
+        """Set a property of the configuration, or remove it if there is no value. Some apply only to columns of numbers."""
         if name in _PROPERTIES_OF_NUMBERS and self.type != "number":
             return
         if name == "displayName" and isinstance(value, str):
@@ -135,7 +135,7 @@ def _completed(config: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _with(settings: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
-    """Return the settings with one of them changed, or removed if the value is None."""
+    """Return the settings with one of them changed, or removed if there is no value."""
     return {key: item for key, item in {**settings, name: value}.items() if item is not None or key != name}
 
 

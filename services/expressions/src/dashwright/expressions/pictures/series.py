@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -22,8 +22,6 @@ MAX_POINTS: Final = 2_000
 _MAX_POINTS_OF_ALL_SERIES: Final = 15_000
 _MIN_POINTS: Final = 50
 _POINTS_PER_PIXEL: Final = 1.3
-#: The times of a stack, at most this number for each one of its longest series.
-_MAX_UNION: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,41 +61,22 @@ def downsampled(series: PlotSeries, limit: int) -> PlotSeries:
     """
     if len(series.values) <= limit or series.times is None:
         return series
-    indexes = _extremes(series.values, limit)
+    indexes = extremes(series.values, limit)
     return replace(series, times=series.times[indexes], values=series.values[indexes])
 
 
-def downsampled_stack(all_series: Sequence[PlotSeries], limit: int) -> list[PlotSeries]:
-    """Return the series of a stack with at most ``limit`` common times: those of the lowest and the highest total of each bucket.
-
-    Series of a stack need the same times, otherwise the total lacks members. Series whose times differ too much are
-    downsampled one by one.
-    """
-    longest = max((len(series.values) for series in all_series), default=0)
-    if longest <= limit:
-        return list(all_series)
-    times = np.unique(np.concatenate([series.times for series in all_series if series.times is not None]))
-    if len(times) > _MAX_UNION * longest:
-        return [downsampled(series, limit) for series in all_series]
-    values = np.full((len(all_series), len(times)), np.nan)
-    for row, series in zip(values, all_series, strict=True):
-        if series.times is not None:
-            row[np.searchsorted(times, series.times)] = series.values
-    has_values = ~np.isnan(values).all(axis=0)
-    indexes = _extremes(np.where(has_values, np.nansum(values, axis=0), np.nan), limit)
-    return [replace(series, times=times[indexes], values=row[indexes]) for row, series in zip(values, all_series, strict=True)]
-
-
-def _extremes(values: NDArray[np.float64], limit: int) -> list[int]:
-    """Return the indexes of the lowest and the highest value of each bucket, at most ``limit`` in all."""
-    edges = np.linspace(0, len(values), limit // 2 + 1).astype(int)
-    indexes: list[int] = []
-    for start, end in pairwise(edges.tolist()):
-        bucket = values[start:end]
-        if not len(bucket) or np.isnan(bucket).all():
-            indexes.append(start)
-        else:
-            indexes += sorted({start + int(np.nanargmin(bucket)), start + int(np.nanargmax(bucket))})
+def extremes(values: NDArray[np.float64], limit: int) -> NDArray[np.intp]:
+    """Return the indexes of the lowest and the highest value of each bucket of values, at most ``limit`` in all."""
+    size = -(-len(values) // max(limit // 2, 1))
+    count = -(-len(values) // max(size, 1))
+    padded = np.full(count * size, np.nan)
+    padded[: len(values)] = values
+    buckets = padded.reshape(count, size)
+    is_missing = np.isnan(buckets)
+    # A bucket without values has its first index twice.
+    lows = np.where(is_missing, np.inf, buckets).argmin(axis=1)
+    highs = np.where(is_missing, -np.inf, buckets).argmax(axis=1)
+    indexes: NDArray[np.intp] = np.unique(np.arange(count) * size + np.stack([lows, highs]))
     return indexes
 
 

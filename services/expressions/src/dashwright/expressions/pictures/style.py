@@ -85,6 +85,11 @@ class Style:
         return self.processor.display(value).colour
 
     @property
+    def colour_mode(self) -> str:
+        """The colour mode, such as ``thresholds``; empty if it is missing."""
+        return string_of(object_of(self.config.get("color")).get("mode"))
+
+    @property
     def fixed_colour(self) -> str | None:
         """The fixed colour, or None."""
         colour_config = object_of(self.config.get("color"))

@@ -159,6 +159,11 @@ def nested(elements: Sequence[str], x: float, y: float, width: float, height: fl
     )
 
 
+def moved(elements: Sequence[str], x: float, y: float) -> str:
+    """Return the elements with their origin moved to a position."""
+    return f'<g transform="translate({x:.1f} {y:.1f})">{"".join(elements)}</g>'
+
+
 def document(elements: Sequence[str], width: int, height: int) -> str:
     """Return the SVG document with the elements."""
     content = "".join(elements)

@@ -41,7 +41,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     }
     category_axis, value_axis = ("y", "x") if is_horizontal else ("x", "y")
     encoding: dict[str, Any] = {category_axis: category_encoding, value_axis: value_encoding}
-    encoding["color"] = {**vega.colours(props, names, series_colours(styles), as_lines=False)}
+    encoding["color"] = {**vega.colours(props, names, series_colours(styles))}
     if len(names) == 1:
         encoding["color"]["legend"] = None
     elif props.panel.options.get("stacking") not in ("normal", "percent"):

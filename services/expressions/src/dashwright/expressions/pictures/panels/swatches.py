@@ -1,7 +1,8 @@
 """Legends of charts that are drawn as our own SVG: names with their colours, as a list or as a table with values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
 
 from dashwright.common.json_shapes import object_of
@@ -20,6 +21,8 @@ _BOTTOM_SHARE: Final = 0.35
 _RIGHT_SHARE: Final = 0.6
 #: The part of a panel that a list to the right takes at most.
 _RIGHT_LIST_SHARE: Final = 0.4
+#: The part of a table that names may take at most if there is no room for all columns.
+_MIN_NAME_SHARE: Final = 0.4
 _MIN_PANEL_HEIGHT: Final = 100
 _MIN_PANEL_WIDTH: Final = 140
 
@@ -31,6 +34,7 @@ class LegendEntry:
     name: str
     colour: str
     values: Sequence[str] = ()  #: As text, one for each column of the legend.
+    is_disabled: bool = False  #: True for a series that is not drawn.
 
 
 def with_legend(
@@ -78,7 +82,7 @@ def _natural_width(entries: Sequence[LegendEntry], columns: Sequence[str], *, is
 
 
 def _column_width(entries: Sequence[LegendEntry], index: int, title: str) -> float:
-    return max(text_width(text, _SIZE) for text in [title, *(entry.values[index] for entry in entries)]) + 16
+    return max(text_width(text, _SIZE) for text in [title, *(entry.values[index] for entry in entries)]) + 12
 
 
 def _list_rows(entries: Sequence[LegendEntry], width: float) -> list[list[LegendEntry]]:
@@ -111,11 +115,13 @@ def _entry(props: PanelProps, entry: LegendEntry, x: float, y: float, width: flo
     """Return the swatch, the name and the values of an entry of a list."""
     text_x, baseline = x + _SWATCH_WIDTH + 5, y + _ROW_HEIGHT / 2 + 4
     text = truncated("  ".join([entry.name, *entry.values]), _SIZE, width - _SWATCH_WIDTH - 5 + 1)
-    return [_swatch(entry, x, y), text_element(text, text_x, baseline, size=_SIZE, colour=props.theme.text)]
+    colour = props.theme.muted if entry.is_disabled else props.theme.text
+    return [_swatch(props, entry, x, y), text_element(text, text_x, baseline, size=_SIZE, colour=colour)]
 
 
-def _swatch(entry: LegendEntry, x: float, y: float) -> str:
-    return rectangle(x, y + (_ROW_HEIGHT - _SWATCH_HEIGHT) / 2, _SWATCH_WIDTH, _SWATCH_HEIGHT, entry.colour, radius=2)
+def _swatch(props: PanelProps, entry: LegendEntry, x: float, y: float) -> str:
+    colour = props.theme.grid if entry.is_disabled else entry.colour
+    return rectangle(x, y + (_ROW_HEIGHT - _SWATCH_HEIGHT) / 2, _SWATCH_WIDTH, _SWATCH_HEIGHT, colour, radius=2)
 
 
 def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[str], area: Cell) -> list[str]:
@@ -123,13 +129,16 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[
     header_rows = 1 if columns else 0
     fitting_count = max(1, int(area.height // _ROW_HEIGHT) - header_rows)
     visible_entries = entries[:fitting_count]
+    columns = _fitting_columns(visible_entries, columns, area.width)
     widths = [_column_width(visible_entries, index, title) for index, title in enumerate(columns)]
-    name_width = max(30.0, area.width - sum(widths))
+    name_width = area.width - sum(widths)
     elements: list[str] = []
     for index, entry in enumerate(visible_entries):
         y = area.y + (index + header_rows) * _ROW_HEIGHT
-        shown = LegendEntry(entry.name, entry.colour) if columns else entry
+        shown = replace(entry, values=()) if columns else entry
         elements += _entry(props, shown, area.x, y, name_width)
+    if columns:
+        elements.append(text_element("Name", area.x, area.y + _ROW_HEIGHT / 2 + 4, size=_SIZE, colour=props.theme.muted))
     rights = [area.x + name_width + sum(widths[: index + 1]) for index in range(len(widths))]
     for index, (title, right) in enumerate(zip(columns, rights, strict=True)):
         texts = [(title, props.theme.muted), *((entry.values[index], props.theme.text) for entry in visible_entries)]
@@ -139,6 +148,14 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[
         ]
     omitted_count = len(entries) - len(visible_entries)
     return elements if not omitted_count else [*elements, _omission(props, omitted_count, area.x + area.width, area.y + area.height + 4)]
+
+
+def _fitting_columns(entries: Sequence[LegendEntry], columns: Sequence[str], width: float) -> Sequence[str]:
+    """Return the first columns, as many as leave a part of a width in pixels to the names."""
+    names_width = max(min(text_width(entry.name, _SIZE), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + 12
+    remaining = width - min(names_width, width * _MIN_NAME_SHARE)
+    widths = accumulate(_column_width(entries, index, title) for index, title in enumerate(columns))
+    return columns[: sum(total <= remaining for total in widths)]
 
 
 def _omission(props: PanelProps, count: int, right: float, y: float) -> str:

@@ -48,17 +48,17 @@ def chart(props: PanelProps, layers: Sequence[Mapping[str, Any]]) -> dict[str, A
     }
 
 
-def colours(props: PanelProps, names: Sequence[str], colour_codes: Sequence[str], *, as_lines: bool = True) -> dict[str, Any]:
+def colours(props: PanelProps, names: Sequence[str], colour_codes: Sequence[str]) -> dict[str, Any]:
     """Return the encoding of series by colour. It has a legend unless the legend is hidden or the panel is too small for one."""
     return {
         "field": "s",
         "type": "nominal",
         "scale": {"domain": list(names), "range": list(colour_codes)},
-        "legend": _legend(props, names, "stroke" if as_lines else "square"),
+        "legend": _legend(props, names),
     }
 
 
-def _legend(props: PanelProps, names: Sequence[str], symbol_type: str) -> dict[str, Any] | None:
+def _legend(props: PanelProps, names: Sequence[str]) -> dict[str, Any] | None:
     legend = object_of(props.panel.options.get("legend"))
     is_hidden = legend.get("showLegend") is False or legend.get("displayMode") == "hidden"
     is_panel_too_small = props.height < 110 or props.width < 160
@@ -76,7 +76,6 @@ def _legend(props: PanelProps, names: Sequence[str], symbol_type: str) -> dict[s
         "columns": columns,
         "labelLimit": int(label_width) + 8,
         "symbolLimit": max(1, rows) * columns,
-        "symbolType": symbol_type,
-        "symbolStrokeWidth": 3,
+        "symbolType": "square",
         "symbolSize": 110,
     }
