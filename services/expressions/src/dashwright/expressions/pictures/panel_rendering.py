@@ -81,7 +81,7 @@ class PanelRenderer:
         """Return the SVG of a panel's content, or of a message. ``index`` makes the ids of its elements unique."""
         time_range = self._context.time_range
         start, end = (milliseconds(time) + self._offset_ms for time in (time_range.start, time_range.end))
-        props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end)
+        props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end, self._context.zone)
         try:
             async with self._slots:
                 drawing, problems = await self._draw(props)

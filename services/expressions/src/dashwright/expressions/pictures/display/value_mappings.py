@@ -26,7 +26,7 @@ _GROUP: Final = regex.compile(r"\$(\d)")
 
 @dataclass(frozen=True, slots=True)
 class MappingResult:
-    """What a mapping gives to a value."""
+    """The text and the colour that a mapping gives to a value."""
 
     text: str | None  #: None to keep the text of the value.
     colour: str  #: As written in the dashboard; empty to keep the colour of the value.

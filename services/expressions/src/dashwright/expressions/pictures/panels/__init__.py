@@ -5,6 +5,7 @@ from typing import Final
 
 from dashwright.expressions.pictures.panels import (
     barchart,
+    bargauge,
     gauge,
     heatmap,
     histogram,
@@ -25,7 +26,7 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "barchart": barchart.draw,
     "stat": stat.draw,
     "gauge": gauge.draw,
-    "bargauge": gauge.draw_bars,
+    "bargauge": bargauge.draw,
     "table": table.draw,
     "piechart": piechart.draw,
     "state-timeline": state_timeline.draw,

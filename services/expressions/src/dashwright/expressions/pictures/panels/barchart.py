@@ -43,7 +43,7 @@ _MARGIN: Final = 8.0
 def draw(props: PanelProps) -> PanelDrawing:
     """Return the bar chart. Raises NothingToDraw if there are no categories or no numbers."""
     table = bar_table(props)
-    legend_elements, cell = with_legend(props, [LegendEntry(series.column.name, series.colour) for series in table.series])
+    legend_elements, cell = with_legend(props, [LegendEntry(series.name, series.colour) for series in table.series])
     orientation = string_of(props.panel.options.get("orientation")) or "auto"
     is_horizontal = orientation == "horizontal" or (orientation == "auto" and props.width < props.height)
     chart = _Chart.of(props, table, cell, is_horizontal=is_horizontal)
@@ -73,7 +73,7 @@ class _Chart:
         limit = number_of(props.panel.options.get("xTickLabelMaxLength"))
         categories = [_shortened(name, limit) for name in table.categories[:count]]
         stacking = string_of(props.panel.options.get("stacking"))
-        style = table.series[0].column.style
+        style = table.series[0].style
         ends = bar_ends([series.values[:count] for series in table.series], stacking)
         return _Chart(table, cell, categories, stacking, style, ends, *value_range(ends, style.minimum, style.maximum, stacking))
 
@@ -156,13 +156,13 @@ def _bars(props: PanelProps, chart: _Chart, area: Cell, scale: PixelScale, first
             Bar(
                 bar_cell(scale, (start, end), offset + index * slot, thickness, is_horizontal=is_horizontal),
                 series.colours[index],
-                series.column.style.format_value(float(series.values[index])),
+                series.style.format_value(float(series.values[index])),
                 end < start,
             )
             for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True))
             if is_drawn(start, end)
         ]
-        elements += bar_elements(bars, BarLook.of(series.column.style))
+        elements += bar_elements(bars, BarLook.of(series.style))
         all_bars += bars
     mode = string_of(options.get("showValue"))
     return elements + value_elements(all_bars, area, props.theme.text, mode, is_stacked=is_stacked, is_horizontal=is_horizontal)

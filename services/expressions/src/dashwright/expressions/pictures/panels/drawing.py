@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Any
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.dashboard import Panel
+from dashwright.expressions.pictures.display.columns import FieldSettings
+from dashwright.expressions.pictures.display.defaults import completed_defaults
 from dashwright.expressions.pictures.theme import Theme
 
 
@@ -20,6 +23,13 @@ class PanelProps:
     theme: Theme
     start: float  #: In milliseconds since 1970.
     end: float  #: In milliseconds since 1970.
+    zone: tzinfo = UTC  #: In which the times of frames are, and numbers with the unit of a date are shown.
+
+    @property
+    def field_settings(self) -> FieldSettings:
+        """The field configuration of the panel, completed by that of its type."""
+        defaults = completed_defaults(self.panel.type, self.panel.defaults)
+        return FieldSettings(defaults, self.panel.overrides, self.theme, self.zone, are_times_moved=True)
 
 
 @dataclass(frozen=True, slots=True)
