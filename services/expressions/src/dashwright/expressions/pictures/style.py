@@ -18,7 +18,6 @@ from dashwright.expressions.pictures.field_overrides import Column, FieldConfigs
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import PlotSeries
 from dashwright.expressions.pictures.theme import Theme, colour_of
-from dashwright.expressions.pictures.units import Unit, unit_of
 
 _MAX_TEXT_LENGTH: Final = 200
 _MAX_DECIMALS: Final = 10
@@ -40,11 +39,6 @@ class Style:
 
     config: Mapping[str, Any]
     theme: Theme
-
-    @property
-    def unit(self) -> Unit:
-        """The unit of the values, for axes of charts."""
-        return unit_of(string_of(self.config.get("unit")))
 
     @cached_property
     def processor(self) -> DisplayProcessor:

@@ -18,7 +18,7 @@ def reduced(column: DisplayColumn, calculation: str) -> Value:
     """Return the result of a calculation on a column; null if there is none. Text has only a first and a last value."""
     values = column.values()
     if calculation not in ("first", "last"):
-        values = [value for value in values if value is not None]
+        values = [value for value in values if value is not None and (value == value or calculation == "count")]
     if calculation == "count":
         return float(len(values))
     if column.type in ("number", "time", "boolean", "enum"):
@@ -32,9 +32,10 @@ def percent_change(column: DisplayColumn) -> float:
     """Return the change from the first to the last number of a column in percent of the first; 0 if it is not known."""
     numbers = column.source.numbers
     numbers = numbers[~np.isnan(numbers)]
-    if not len(numbers) or not numbers[0]:
+    if column.type != "number" or not len(numbers) or not numbers[0]:
         return 0.0
-    change = float((numbers[-1] - numbers[0]) / numbers[0] * 100)
+    first, last = float(numbers[0]), float(numbers[-1])
+    change = (last - first) / first * 100
     return change if math.isfinite(change) else 0.0
 
 
