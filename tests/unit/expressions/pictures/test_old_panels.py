@@ -135,7 +135,7 @@ def test_a_graph_is_a_time_series_with_its_lines_axes_and_stacks() -> None:
 
 
 def test_rules_of_a_graph_are_overrides() -> None:
-    """A pattern stays a pattern; series of the right axis have its unit and limits."""
+    """A pattern selects by pattern; series of the right axis have its unit and limits."""
     panel: Any = migrated(GRAPH)
     assert [rule["matcher"]["id"] for rule in panel["fieldConfig"]["overrides"]] == ["byName", "byRegexp", "byName"]
     assert properties(panel)["/b.*/"] == {

@@ -3,7 +3,7 @@
 Invalid parts of a spec are ignored, because a stored dashboard may contain anything.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from dashwright.expressions.pictures.panel_targets import PanelTargets, read_tar
 from dashwright.expressions.pictures.placement import PlacedPanel, place
 from dashwright.expressions.pictures.sections import GridPosition, Section, classic_sections, number_of
 from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.transformations.pipeline import Step, read_steps
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import text_of
@@ -41,7 +42,7 @@ class Panel:
     hint: str = ""  #: Which variables without a value may be the reason for a result without data.
     interval: str = ""  #: The minimum interval of the panel.
     max_data_points: int | None = None
-    transformations: Sequence[str] = ()  #: The ids of those that are active.
+    transformations: Sequence[Step] = ()  #: Those that are active.
     is_collapsed: bool = False  #: True for the heading of a row whose panels are not shown.
 
 
@@ -76,7 +77,10 @@ def used_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]
     return names
 
 
-_INTERPOLATED_MEMBERS: Final = ("title", "datasource", "targets", "options", "content", "interval", "fieldConfig")
+_INTERPOLATED_MEMBERS: Final = (
+    *("title", "datasource", "targets", "options", "content", "interval"),
+    *("fieldConfig", "transformations"),
+)
 #: The settings of columns in which Grafana replaces variables.
 _INTERPOLATED_SETTINGS: Final = frozenset({"displayName", "custom.axisLabel"})
 
@@ -136,7 +140,7 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
         hint=_hint(panel, scope),
         interval=scope.interpolate(string_of(panel.get("interval"))),
         max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,
-        transformations=tuple(_transformations(panel)),
+        transformations=read_steps(scope.interpolate_tree(panel.get("transformations"))),
         is_collapsed=is_collapsed,
     )
 
@@ -146,12 +150,6 @@ def _hint(panel: Mapping[str, Any], scope: Scope) -> str:
     names = dict.fromkeys(names_in(panel.get("targets")))
     empty = [name for name in names if (value := scope.values.get(name)) and not any(value.values) and value.custom_all is None]
     return f"no value of {', '.join(f'${name}' for name in empty[:3])}" if empty else ""
-
-
-def _transformations(panel: Mapping[str, Any]) -> Iterator[str]:
-    for transformation in objects_of(panel.get("transformations")):
-        if transformation.get("disabled") is not True:
-            yield string_of(transformation.get("id")) or string_of(transformation.get("kind"))
 
 
 def _options(panel: Mapping[str, Any]) -> Mapping[str, Any]:

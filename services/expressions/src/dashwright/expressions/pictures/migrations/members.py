@@ -27,7 +27,7 @@ def successor(
 ) -> dict[str, Any]:
     """Return a panel with another type, with new options and defaults below those that the panel has, and with further overrides.
 
-    Defaults that are None are omitted.
+    Defaults without a value are omitted.
     """
     config = object_of(panel.get("fieldConfig"))
     old_defaults = object_of(config.get("defaults"))
