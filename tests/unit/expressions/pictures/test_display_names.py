@@ -5,7 +5,7 @@ import pytest
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.pictures.display_names import DisplayNames, frame_display_name
+from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name
 from dashwright.expressions.pictures.series import series_of
 
 
@@ -14,7 +14,7 @@ def column(name: str = "Value", config: dict[str, str] | None = None, **labels: 
 
 
 def names(*frames: Frame) -> list[str]:
-    display_names = DisplayNames(frames)
+    display_names = ColumnNames(frames)
     return [display_names.of_field(field, frame, field.config or {}) for frame in frames for field in frame.fields]
 
 

@@ -9,8 +9,8 @@ import pytest
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.pictures.dashboard import read_dashboard
-from dashwright.expressions.pictures.display_names import DisplayNames
-from dashwright.expressions.pictures.field_overrides import Column, FieldConfigs, matcher_of
+from dashwright.expressions.pictures.display_names import ColumnNames
+from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn, matcher_of
 from dashwright.expressions.pictures.outcomes import left_out
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope
@@ -26,9 +26,9 @@ READS_NAME = '{device="sda", kind="reads"}'
 ALL = ["Time", READS_NAME, "spare", "idle", "text"]
 
 
-def columns() -> list[Column]:
-    names = DisplayNames([FRAME])
-    return [Column(field, FRAME, names) for field in FRAME.fields]
+def columns() -> list[PanelColumn]:
+    names = ColumnNames([FRAME])
+    return [PanelColumn(field, FRAME, names) for field in FRAME.fields]
 
 
 def configured(overrides: list[Any], **defaults: Any) -> Mapping[str, Any]:
@@ -148,7 +148,7 @@ def test_the_data_source_precedes_defaults_but_not_rules() -> None:
     field = Field("v", FieldType.FLOAT64, np.ones(1), config={"unit": "ms", "decimals": 1})
     frame = Frame([field])
     rules = [rule("byName", "v", decimals=3)]
-    config = FieldConfigs({"unit": "s", "max": 9}, rules).configure(Column(field, frame, DisplayNames([frame])))
+    config = FieldConfigs({"unit": "s", "max": 9}, rules).configure(PanelColumn(field, frame, ColumnNames([frame])))
     assert config == {"unit": "ms", "decimals": 3, "max": 9, "custom": {}}
 
 

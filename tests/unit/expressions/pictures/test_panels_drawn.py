@@ -1,4 +1,4 @@
-"""Charts of each panel type: the structure of Vega specs and the text of SVG, not pixels."""
+"""Drawings of panel types: the text of their SVG, not pixels."""
 
 import contextlib
 from typing import Any
@@ -18,7 +18,7 @@ from dashwright.expressions.pictures.series import MAX_POINTS, PlotSeries, downs
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 
-HOSTILE = "</text><script>alert(1)</script>' + datum.v + 'https://example.com/"
+HOSTILE = "</text><script>alert(1)</script>https://example.com/"
 
 
 def frame(*values: float | None, name: str = "Value", **labels: str) -> Frame:

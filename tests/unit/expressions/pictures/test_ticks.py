@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.expressions.pictures.plots.axes import tick_text
+from dashwright.expressions.pictures.plots.axes import tick_texts
 from dashwright.expressions.pictures.plots.scales import ValueScale
 from dashwright.expressions.pictures.plots.ticks import step_decimals, time_ticks, value_ticks
 from dashwright.expressions.pictures.style import Style
@@ -115,4 +115,4 @@ def test_a_step_has_decimals(step: float, decimals: int) -> None:
 )
 def test_labels_have_the_decimals_of_the_step(config: dict[str, object], value: float, step: float, text: str) -> None:
     """Without zeros at the end, unless the panel has decimals."""
-    assert tick_text(Style(config, THEMES["dark"]), value, step) == text
+    assert tick_texts(Style(config, THEMES["dark"]), [value], step) == [text]

@@ -1,6 +1,5 @@
 """Composition of a picture: the title, the panels with their borders, and the notices become one SVG."""
 
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,10 +13,6 @@ _NOTE_SIZE: Final = 11.0
 #: The part of a panel's heading that a note may take.
 _NOTE_SHARE: Final = 0.6
 _HEADING_SIZE: Final = 18.0
-_SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
-_XLINK_NAMESPACE: Final = "http://www.w3.org/1999/xlink"
-ET.register_namespace("", _SVG_NAMESPACE)
-ET.register_namespace("xlink", _XLINK_NAMESPACE)
 
 
 def compose(layout: PictureLayout, contents: Sequence[str], notes: Sequence[str], theme: Theme, title: str, time_range: TimeRange) -> str:
@@ -66,17 +61,3 @@ def _row_heading(box: Box, theme: Theme) -> str:
     ]  # fmt: skip
     title = svg.truncated(box.panel.title, 14, box.width - 32)
     return svg.polyline(corners, theme.muted, 1.6) + svg.text_element(title, box.x + 24, middle + 5, size=14, colour=theme.text, bold=True)
-
-
-def with_unique_ids(chart: bytes, prefix: str) -> str:
-    """Return the SVG of a chart with a prefix on its ids, which must be unique in a picture. Raises ET.ParseError."""
-    root = ET.fromstring(chart)  # noqa: S314 (the drawing library wrote it: it declares no entities)
-    for element in root.iter():
-        for name, value in element.attrib.items():
-            if name == "id":
-                element.set(name, prefix + value)
-            elif value.startswith("url(#"):
-                element.set(name, f"url(#{prefix}{value[5:]}")
-            elif name in ("href", f"{{{_XLINK_NAMESPACE}}}href"):
-                element.set(name, f"#{prefix}{value[1:]}" if value.startswith("#") else "")
-    return ET.tostring(root, encoding="unicode")

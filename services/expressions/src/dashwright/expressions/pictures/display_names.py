@@ -11,7 +11,7 @@ from dashwright.expressions.engine.labels import Labels
 _VALUE_NAME: Final = "Value"
 
 
-class DisplayNames:
+class ColumnNames:
     """The display names of the columns of frames that a panel shows together."""
 
     def __init__(self, frames: Sequence[Frame]) -> None:
@@ -52,7 +52,7 @@ def frame_display_name(frame: Frame, index: int | None = None) -> str:
         return frame.name
     value_fields = [field for field in frame.fields if field.type is not FieldType.TIME]
     if len(value_fields) == 1:
-        return DisplayNames([frame]).of_field(value_fields[0], frame, value_fields[0].config or {})
+        return ColumnNames([frame]).of_field(value_fields[0], frame, value_fields[0].config or {})
     return f"Series ({frame.ref_id or ('' if index is None else index)})"
 
 

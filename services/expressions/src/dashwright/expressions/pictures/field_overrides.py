@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.pictures.display_names import DisplayNames, frame_display_name, label_list
+from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name, label_list
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import reduced_value
 from dashwright.expressions.variables.patterns import Pattern
@@ -30,10 +30,10 @@ _PROPERTIES_OF_NUMBERS: Final = frozenset({"decimals", "min", "max", "fieldMinMa
 _NANOS_PER_MILLISECOND: Final = 1e6
 
 
-class Column:
+class PanelColumn:
     """A column with its configuration, to which rules are applied in order."""
 
-    def __init__(self, field: Field, frame: Frame, names: DisplayNames) -> None:
+    def __init__(self, field: Field, frame: Frame, names: ColumnNames) -> None:
         self.field = field
         self.frame = frame
         self.config: dict[str, Any] = {name: value for name, value in (field.config or {}).items() if value is not None}
@@ -92,7 +92,7 @@ class Column:
 
 
 #: A function that returns whether a rule applies to a column.
-Matcher = Callable[[Column], bool]
+Matcher = Callable[[PanelColumn], bool]
 
 
 class FieldConfigs:
@@ -102,7 +102,7 @@ class FieldConfigs:
         self._defaults = defaults
         self._rules = [(matcher_of(rule.get("matcher")), objects_of(rule.get("properties"))) for rule in overrides[:_MAX_RULES]]
 
-    def configure(self, column: Column) -> Mapping[str, Any]:
+    def configure(self, column: PanelColumn) -> Mapping[str, Any]:
         """Apply the defaults and rules to a column, and return its configuration."""
         for name, value in self._defaults.items():
             if name != "custom" and name not in column.config and value is not None:
@@ -139,7 +139,7 @@ def _with(settings: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
     return {key: item for key, item in {**settings, name: value}.items() if item is not None or key != name}
 
 
-def _nothing(_column: Column) -> bool:
+def _nothing(_column: PanelColumn) -> bool:
     return False
 
 
@@ -162,7 +162,7 @@ def _by_regexp(options: Any, _depth: int) -> Matcher:
     except BadRequest:
         return _nothing
 
-    def matches(column: Column) -> bool:
+    def matches(column: PanelColumn) -> bool:
         try:
             return bool(pattern.matches(column.display_name))
         except BadRequest:
@@ -199,7 +199,7 @@ def _first(_options: Any, _depth: int) -> Matcher:
 
 
 def _first_time(_options: Any, _depth: int) -> Matcher:
-    def matches(column: Column) -> bool:
+    def matches(column: PanelColumn) -> bool:
         return column.field is next((field for field in column.frame.fields if field.type is FieldType.TIME), None)
 
     return matches
@@ -212,7 +212,7 @@ def _by_value(options: Any, _depth: int) -> Matcher:
     compare = _COMPARISONS.get(string_of(settings.get("op")))
     limit = number_of(settings.get("value"))
 
-    def matches(column: Column) -> bool:
+    def matches(column: PanelColumn) -> bool:
         if predicate := _PREDICATES.get(calculation):
             return predicate(column)
         value = reduced_value(column.numbers, calculation)
@@ -234,16 +234,16 @@ def _combined(combine: Callable[[Any], bool]) -> Callable[[Any, int], Matcher]:
     return create
 
 
-def _is_all_null(column: Column) -> bool:
+def _is_all_null(column: PanelColumn) -> bool:
     return bool(np.isnan(column.numbers).all())
 
 
-def _is_all_zero(column: Column) -> bool:
+def _is_all_zero(column: PanelColumn) -> bool:
     numbers = column.numbers[~np.isnan(column.numbers)]
     return len(numbers) > 0 and not numbers.any()
 
 
-_PREDICATES: Final[Mapping[str, Callable[[Column], bool]]] = {"allIsNull": _is_all_null, "allIsZero": _is_all_zero}
+_PREDICATES: Final[Mapping[str, Callable[[PanelColumn], bool]]] = {"allIsNull": _is_all_null, "allIsZero": _is_all_zero}
 _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "eq": operator.eq,
     "neq": operator.ne,

@@ -41,8 +41,8 @@ def left_out(panel: Panel) -> list[str]:
     """Return what the settings of a panel demand and its drawing lacks."""
     matchers = {str(object_of(override.get("matcher")).get("id")) for override in panel.overrides if override.get("properties")}
     problems = []
-    if panel.transformations:
-        problems.append(f"without transformations ({_listed(panel.transformations)})")
+    if unknown_steps := [step.id for step in panel.transformations if not step.is_known]:
+        problems.append(f"without transformations ({_listed(unknown_steps)})")
     if unknown := sorted(matchers - MATCHERS.keys()):
         problems.append(f"without overrides {_listed(unknown)}")
     return problems

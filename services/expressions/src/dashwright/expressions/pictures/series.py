@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.frame_layout import VALUE_TYPES
 from dashwright.expressions.engine.reducers import REDUCERS, Reducer
-from dashwright.expressions.pictures.display_names import DisplayNames
+from dashwright.expressions.pictures.display_names import ColumnNames
 
 MAX_SERIES: Final = 50
 #: The limit of points in one series.
@@ -30,7 +30,7 @@ class SeriesSource:
 
     field: Field
     frame: Frame
-    names: DisplayNames  #: Of the frames that the panel shows.
+    names: ColumnNames  #: Of the frames that the panel shows.
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PlotSeries:
 
 def series_of(frames: Sequence[Frame]) -> list[PlotSeries]:
     """Return a series with its display name for each column of numbers, at most ``MAX_SERIES``."""
-    names = DisplayNames(frames)
+    names = ColumnNames(frames)
     columns = ((frame, *column) for frame in frames for column in _numeric_columns(frame))
     return [
         PlotSeries(names.of_field(field, frame, field.config or {}), times, values, frame.ref_id, SeriesSource(field, frame, names))
@@ -128,7 +128,9 @@ def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] 
             for group_name, rows in row_groups:
                 # Only the name, the labels and the configuration of a field with a group's name are used.
                 named_field = replace(field, name=group_name) if group_name else field
-                yield named_field, None if times is None else times[rows], values[rows]
+                # Lines connect the neighbours of values that a join added.
+                is_drawn = slice(None) if field.absent is None else ~field.absent[rows]
+                yield named_field, None if times is None else times[rows][is_drawn], values[rows][is_drawn]
 
 
 def _rows_by_name(fields: Sequence[Field]) -> list[tuple[str, Any]]:

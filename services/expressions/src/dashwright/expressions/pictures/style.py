@@ -13,8 +13,8 @@ from dashwright.expressions.pictures.display.defaults import completed_defaults
 from dashwright.expressions.pictures.display.palettes import palette_colour
 from dashwright.expressions.pictures.display.processor import DisplayProcessor
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT, thresholds_of
-from dashwright.expressions.pictures.display_names import DisplayNames
-from dashwright.expressions.pictures.field_overrides import Column, FieldConfigs
+from dashwright.expressions.pictures.display_names import ColumnNames
+from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import PlotSeries
 from dashwright.expressions.pictures.theme import Theme, colour_of
@@ -114,11 +114,11 @@ def display_name(style: Style, series: PlotSeries) -> str:
     return (string_of(style.config.get("displayName")) or series.name)[:_MAX_TEXT_LENGTH]
 
 
-def _column(series: PlotSeries) -> Column:
+def _column(series: PlotSeries) -> PanelColumn:
     if source := series.source:
-        return Column(source.field, source.frame, source.names)
+        return PanelColumn(source.field, source.frame, source.names)
     field = Field(series.name, FieldType.FLOAT64, series.values)
-    return Column(field, Frame([field], ref_id=series.ref_id), DisplayNames(()))
+    return PanelColumn(field, Frame([field], ref_id=series.ref_id), ColumnNames(()))
 
 
 def series_colours(styles: Sequence[Style]) -> list[str]:

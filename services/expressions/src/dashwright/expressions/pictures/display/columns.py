@@ -12,8 +12,8 @@ import orjson
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
 from dashwright.expressions.pictures.display.value_mappings import Value
-from dashwright.expressions.pictures.display_names import DisplayNames
-from dashwright.expressions.pictures.field_overrides import Column, FieldConfigs
+from dashwright.expressions.pictures.display_names import ColumnNames
+from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.theme import Theme
 from dashwright.expressions.value_formats.formatted import DateContext
@@ -29,7 +29,7 @@ _MAX_COLUMNS: Final = 2_000
 class DisplayColumn:
     """A column of a frame, with its configuration and the display of its values."""
 
-    source: Column
+    source: PanelColumn
     config: Mapping[str, Any]
     processor: DisplayProcessor
 
@@ -76,9 +76,9 @@ class FieldSettings:
 
 def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[DisplayColumn]]:
     """Return the columns of each frame, in order."""
-    names = DisplayNames(frames)
+    names = ColumnNames(frames)
     configs = FieldConfigs(settings.defaults, settings.overrides)
-    sources = [[Column(field, frame, names) for field in frame.fields[:_MAX_COLUMNS]] for frame in frames]
+    sources = [[PanelColumn(field, frame, names) for field in frame.fields[:_MAX_COLUMNS]] for frame in frames]
     common_range: tuple[float | None, float | None] | None = None
     result: list[list[DisplayColumn]] = []
     index = 0
@@ -121,7 +121,7 @@ def _scalar(value: Any) -> Value:
     return orjson.dumps(value, default=str).decode()
 
 
-def _range_of(columns: Sequence[Column]) -> tuple[float | None, float | None]:
+def _range_of(columns: Sequence[PanelColumn]) -> tuple[float | None, float | None]:
     """Return the least and the greatest number of the columns of numbers; None if they have no numbers."""
     parts = [column.numbers for column in columns if column.type == "number" and len(column.field)]
     finite = [part[np.isfinite(part)] for part in parts]
@@ -130,7 +130,7 @@ def _range_of(columns: Sequence[Column]) -> tuple[float | None, float | None]:
     return (min(lows), max(highs)) if lows else (None, None)
 
 
-def _dates(source: Column, settings: FieldSettings) -> DateContext:
+def _dates(source: PanelColumn, settings: FieldSettings) -> DateContext:
     now = datetime.now(settings.zone)
     if source.type != "time":
         return DateContext(settings.zone, now)

@@ -17,6 +17,7 @@ from dashwright.expressions.pictures.panels import (
     table,
     text,
     timeseries,
+    xy,
 )
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
 
@@ -34,6 +35,8 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "heatmap": heatmap.draw,
     "histogram": histogram.draw,
     "logs": logs.draw,
+    "trend": xy.draw_trend,
+    "xychart": xy.draw_points,
     "text": text.draw,
 }
 

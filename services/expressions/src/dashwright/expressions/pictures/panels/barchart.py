@@ -21,7 +21,7 @@ from dashwright.expressions.pictures.panels.axes import (
     value_ticks,
 )
 from dashwright.expressions.pictures.panels.bar_layers import STACKED, bar_ends, value_range
-from dashwright.expressions.pictures.panels.bar_marks import Bar, BarLook, bar_cell, bar_elements, is_drawn, value_elements
+from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, bar_cell, bar_elements, is_drawn, value_elements
 from dashwright.expressions.pictures.panels.bar_table import BarTable, bar_table
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
@@ -149,11 +149,11 @@ def _bars(props: PanelProps, chart: _Chart, area: Cell, scale: PixelScale, first
     room = group if is_stacked else group / len(chart.table.series)
     thickness = max(room * _share(options.get("barWidth"), _DEFAULT_BAR_WIDTH), 1.0)
     elements: list[str] = []
-    all_bars: list[Bar] = []
+    all_bars: list[ChartBar] = []
     for number, (series, (starts, ends)) in enumerate(zip(chart.table.series, chart.ends, strict=True)):
         offset = first + (slot - group) / 2 + (0 if is_stacked else number * room) + (room - thickness) / 2
         bars = [
-            Bar(
+            ChartBar(
                 bar_cell(scale, (start, end), offset + index * slot, thickness, is_horizontal=is_horizontal),
                 series.colours[index],
                 series.style.format_value(float(series.values[index])),

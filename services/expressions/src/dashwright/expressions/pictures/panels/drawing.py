@@ -1,9 +1,8 @@
 """Input and output of the functions that draw a panel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from typing import Any
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.dashboard import Panel
@@ -34,10 +33,9 @@ class PanelProps:
 
 @dataclass(frozen=True, slots=True)
 class PanelDrawing:
-    """A drawn panel: SVG elements, or the Vega-Lite spec of a chart."""
+    """A drawn panel."""
 
-    elements: Sequence[str] = ()  #: Of SVG; ignored if there is a chart.
-    chart: Mapping[str, Any] | None = None
+    elements: Sequence[str] = ()  #: Of SVG. An id in them is made from what it names, so that it is unique in a picture.
     notes: Sequence[str] = ()  #: What the drawing leaves out, such as rows that do not fit.
 
 

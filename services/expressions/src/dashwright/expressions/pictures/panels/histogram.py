@@ -21,7 +21,7 @@ from dashwright.expressions.pictures.panels.axes import (
     value_ticks,
 )
 from dashwright.expressions.pictures.panels.bar_layers import STACKED, bar_ends, value_range
-from dashwright.expressions.pictures.panels.bar_marks import Bar, BarLook, bar_elements, is_drawn
+from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, bar_elements, is_drawn
 from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
@@ -46,7 +46,7 @@ _COMBINED_NAME: Final = "Count"
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
+class HistogramBuckets:
     """The counts of each series in buckets, from small to large values."""
 
     edges: NDArray[np.float64]  #: One more than there are buckets.
@@ -85,7 +85,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     )
 
 
-def buckets_of(props: PanelProps) -> Buckets:
+def buckets_of(props: PanelProps) -> HistogramBuckets:
     """Return the buckets of a panel. Raises NothingToDraw if there are no numbers."""
     for frame in props.frames:
         if {field.name for field in frame.fields}.issuperset(_EDGE_NAMES) and frame.row_count:
@@ -106,7 +106,7 @@ def buckets_of(props: PanelProps) -> Buckets:
     edges = offset + (first + np.arange(count + 1, dtype=np.float64)) * np.float64(size)
     if props.panel.options.get("combine") is True:
         style = Style(columns[0].config, props.theme)
-        return Buckets(edges, [np.sum(counts, axis=0)], [_COMBINED_NAME], [style], [series_colour(columns[0])], note)
+        return HistogramBuckets(edges, [np.sum(counts, axis=0)], [_COMBINED_NAME], [style], [series_colour(columns[0])], note)
     return _buckets(props, edges, counts, columns, note)
 
 
@@ -120,9 +120,9 @@ def _number_columns(props: PanelProps, frames: Sequence[Frame]) -> list[DisplayC
 
 def _buckets(
     props: PanelProps, edges: NDArray[np.float64], counts: Sequence[NDArray[np.float64]], columns: Sequence[DisplayColumn], note: str
-) -> Buckets:
+) -> HistogramBuckets:
     styles = [Style(column.config, props.theme) for column in columns]
-    return Buckets(edges, counts, [column.name for column in columns], styles, [series_colour(column) for column in columns], note)
+    return HistogramBuckets(edges, counts, [column.name for column in columns], styles, [series_colour(column) for column in columns], note)
 
 
 def _numbers(field: Field) -> NDArray[np.float64]:
@@ -149,7 +149,7 @@ def _size(props: PanelProps, low: float, high: float) -> tuple[float, str]:
     return next((digit * power for digit in _SIZE_DIGITS if digit * power >= rough * 0.9999), rough), ""
 
 
-def _given_buckets(props: PanelProps, frame: Frame) -> Buckets:
+def _given_buckets(props: PanelProps, frame: Frame) -> HistogramBuckets:
     """Return the buckets of a frame with the columns ``xMin`` and ``xMax``, and counts in the others."""
     fields = {field.name: field for field in frame.fields}
     starts, ends = (np.nan_to_num(float_values(fields[name])) for name in _EDGE_NAMES)
@@ -165,8 +165,13 @@ def _given_buckets(props: PanelProps, frame: Frame) -> Buckets:
 
 
 def _bars(
-    buckets: Buckets, starts: NDArray[np.float64], tops: NDArray[np.float64], horizontal: PixelScale, vertical: PixelScale, colour: str
-) -> list[Bar]:
+    buckets: HistogramBuckets,
+    starts: NDArray[np.float64],
+    tops: NDArray[np.float64],
+    horizontal: PixelScale,
+    vertical: PixelScale,
+    colour: str,
+) -> list[ChartBar]:
     """Return the bars of a series, which touch each other. An empty bucket has none."""
     lefts = [horizontal.position(edge) for edge in buckets.edges.tolist()]
     bars = []
@@ -174,11 +179,13 @@ def _bars(
         if is_drawn(start, top) and start != top:
             high, low = sorted((vertical.position(start), vertical.position(top)))
             gap = 1.0 if lefts[index + 1] - lefts[index] > 3 else 0.0
-            bars.append(Bar(Cell(lefts[index] + gap / 2, high, max(lefts[index + 1] - lefts[index] - gap, 0.5), low - high), colour, ""))
+            bars.append(
+                ChartBar(Cell(lefts[index] + gap / 2, high, max(lefts[index + 1] - lefts[index] - gap, 0.5), low - high), colour, "")
+            )
     return bars
 
 
-def _labelled_values(buckets: Buckets, area: Cell) -> list[float]:
+def _labelled_values(buckets: HistogramBuckets, area: Cell) -> list[float]:
     """Return the values with labels: the edges of buckets if there is room, else round values."""
     count = max(int(area.width // _LABEL_SPACING), 1)
     edges: list[float] = buckets.edges.tolist()

@@ -80,21 +80,24 @@ def value_axes(plotted: Sequence[PlottedSeries], height: float) -> list[ValueAxi
         is_right = placement == "right" or (placement != "left" and has_left_axis)
         scale = scale_of(style.custom, ends, height)
         ticks = value_ticks(scale, string_of(style.config.get("unit")), has_integers=style.decimals == 0)
-        labels = [truncated(tick_text(style, value, ticks.step), FONT_SIZE, _MAX_LABEL_WIDTH) for value in ticks.values]
+        texts = tick_texts(style, ticks.values, ticks.step)
+        labels = [truncated(text, FONT_SIZE, _MAX_LABEL_WIDTH) for text in texts]
         grid = style.custom.get("axisGridShow")
         has_grid = grid if isinstance(grid, bool) else not any(axis.has_grid for axis in axes)
         axes.append(ValueAxis(key, style, first.colour, scale, ticks.values, labels, is_right, is_visible, has_grid and is_visible))
     return axes
 
 
-def tick_text(style: Style, value: float, step: float | None = None) -> str:
-    """Return the label of a tick: the value with the decimals of the step between ticks, unless the style has some."""
-    if style.decimals is not None:
-        return style.format_value(value)
+def tick_texts(style: Style, values: Sequence[float], step: float | None = None) -> list[str]:
+    """Return the labels of ticks: the values with the decimals of the step between ticks, unless the style has some."""
     decimals = step_decimals(step) if step else 0
-    text = (Style({**style.config, "decimals": decimals}, style.theme) if decimals else style).format_value(value)
-    unit = string_of(style.config.get("unit"))
-    return text if unit.startswith(_UNITS_WITH_FIXED_TEXT) else _TRAILING_ZEROS.sub(r"\1\2", text)
+    if style.decimals is not None:
+        return [style.format_value(value) for value in values]
+    if decimals:
+        style = Style({**style.config, "decimals": decimals}, style.theme)
+    is_fixed = string_of(style.config.get("unit")).startswith(_UNITS_WITH_FIXED_TEXT)
+    texts = [style.format_value(value) for value in values]
+    return texts if is_fixed else [_TRAILING_ZEROS.sub(r"\1\2", text) for text in texts]
 
 
 def grid_elements(axes: Sequence[ValueAxis], plot: Plot, theme: Theme) -> list[str]:

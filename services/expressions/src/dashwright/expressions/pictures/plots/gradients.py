@@ -6,10 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from dashwright.expressions.pictures.plots.colours import is_by_value
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
 from dashwright.expressions.pictures.plots.scales import ValueScale
-from dashwright.expressions.pictures.style import TRANSPARENT, Style
+from dashwright.expressions.pictures.style import TRANSPARENT
 
 #: The number of colours of a continuous scheme that a gradient is made of.
 _STOPS: Final = 16
@@ -25,8 +24,8 @@ def gradient_element(plotted: PlottedSeries, scale: ValueScale) -> str | None:
         stops = [_stop(0, plotted.colour), _stop(1, plotted.colour, 0)]
     elif mode == "hue":
         stops = [_stop(0, _turned(plotted.colour, -_HUE_CHANGE)), _stop(1, _turned(plotted.colour, _HUE_CHANGE))]
-    elif is_by_value(plotted.style):
-        stops = _stops_of_scheme(plotted.style, scale)
+    elif plotted.colours.is_by_value:
+        stops = _stops_of_scheme(plotted, scale)
     else:
         return None
     return (
@@ -35,18 +34,17 @@ def gradient_element(plotted: PlottedSeries, scale: ValueScale) -> str | None:
     )
 
 
-def _stops_of_scheme(style: Style, scale: ValueScale) -> list[str]:
+def _stops_of_scheme(plotted: PlottedSeries, scale: ValueScale) -> list[str]:
     """Return the colours of values from the top of a scale to its bottom: steps for thresholds, otherwise continuous ones."""
-    if style.colour_mode == "thresholds":
-        limits = [step.value for step in style.thresholds(minimum=scale.low, maximum=scale.high) if step.value is not None]
-        positions = sorted({min(max(scale.position(value) / scale.height, 0.0), 1.0) for value in limits})
-        edges = [0.0, *(position for position in positions if 0 < position < 1), 1.0]
-        stops = []
-        for start, end in pairwise(edges):
-            colour = style.colour(_value_at(scale, (start + end) / 2))
-            stops += [_stop(start, colour), _stop(end, colour)]
-        return stops
-    return [_stop(share, style.colour(_value_at(scale, share))) for share in np.linspace(0, 1, _STOPS).tolist()]
+    if not plotted.colours.is_stepped:
+        return [_stop(share, plotted.colours.at(_value_at(scale, share))) for share in np.linspace(0, 1, _STOPS).tolist()]
+    steps = plotted.style.thresholds(minimum=plotted.colours.low, maximum=plotted.colours.high)
+    positions = sorted({scale.position(step.value) / scale.height for step in steps if step.value is not None})
+    stops = []
+    for start, end in pairwise([0.0, *(position for position in positions if 0 < position < 1), 1.0]):
+        colour = plotted.colours.at(_value_at(scale, (start + end) / 2))
+        stops += [_stop(start, colour), _stop(end, colour)]
+    return stops
 
 
 def _value_at(scale: ValueScale, share: float) -> float:

@@ -93,7 +93,8 @@ def result_text(style: Style, calculation: str, result: float | None) -> str:
     """Return the result of a calculation as text, in the unit of the values unless it is a count or a share."""
     if result is None:
         return ""
-    return Style({**style.config, **_UNITS.get(calculation, {})}, style.theme).format_value(result)
+    settings = _UNITS.get(calculation)
+    return (Style({**style.config, **settings}, style.theme) if settings else style).format_value(result)
 
 
 def _sort_key(name: str, results: Sequence[float | None], position: int | None) -> tuple[Any, ...]:

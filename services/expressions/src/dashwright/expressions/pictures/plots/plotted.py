@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dashwright.common.json_shapes import object_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.dashboard import Panel
-from dashwright.expressions.pictures.plots.colours import line_colours
+from dashwright.expressions.pictures.plots.colours import SeriesColours, colours_of
 from dashwright.expressions.pictures.plots.looks import Look
 from dashwright.expressions.pictures.plots.nulls import inserted_rows, insertion_distance, number_of_text, spanned_points
 from dashwright.expressions.pictures.plots.range_cut import within_range
@@ -22,7 +22,6 @@ from dashwright.expressions.pictures.theme import Theme
 
 #: The common times of a stack. Series of a stack with more are thinned first.
 _MAX_STACK_TIMES: Final = 20_000
-_DEFAULT_COLOUR: Final = {"mode": "palette-classic"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +32,16 @@ class PlottedSeries:
     name: str
     style: Style
     look: Look
-    colour: str
+    colours: SeriesColours
     scale: ScaleKey
     times: NDArray[np.float64]  #: In milliseconds since 1970.
     values: NDArray[np.float64]  #: After transforms and stacking; NaN at gaps.
     floor: NDArray[np.float64] | None = None  #: The values of the series below it in a stack; None without one.
+
+    @property
+    def colour(self) -> str:
+        """The colour of the series."""
+        return self.colours.whole
 
     @property
     def is_percent(self) -> bool:
@@ -48,17 +52,17 @@ class PlottedSeries:
 def plotted_series(panel: Panel, frames: Sequence[Frame], theme: Theme, start: float, end: float, width: float) -> list[PlottedSeries]:
     """Return the series of a panel ``width`` pixels wide, in the range between two times in milliseconds."""
     found = [series for series in series_of(frames) if series.times is not None]
-    configured = replace(panel, defaults={"color": _DEFAULT_COLOUR, **panel.defaults})
-    styles = styles_of(configured, theme, found)
-    colours = line_colours(styles, [series.values for series in found])
+    styles = styles_of(panel, theme, found)
+    names = [display_name(style, series) for style, series in zip(styles, found, strict=True)]
+    colours = colours_of(styles, names, [series.values for series in found])
     distances = _insertion_distances(found, styles)
     plotted = []
-    for series, style, colour in zip(found, styles, colours, strict=True):
+    for series, name, style, its_colours in zip(found, names, styles, colours, strict=True):
         look = _look(series, style)
         distance = distances.get(id(series.source.frame)) if series.source else None
         times, values = _values_in_graph(series, style, look, distance, start, end)
         key = scale_key(_config_of_scale(style, look), "number")
-        plotted.append(PlottedSeries(series, display_name(style, series), style, look, colour, key, times, values))
+        plotted.append(PlottedSeries(series, name, style, look, its_colours, key, times, values))
     limit = points_per_series(int(width), len(plotted))
     return _with_stacks(plotted, limit)
 
