@@ -73,7 +73,7 @@ def test_title_of_a_row_contains_cells(template: str, title: str) -> None:
     assert items(QUEUES, options={"values": True}, displayName=template)[0].title == title
 
 
-@pytest.mark.parametrize(("limit", "count"), [(None, 25), (7, 7), (0, 1), (1e9, 40), ("x", 25)])
+@pytest.mark.parametrize(("limit", "count"), [(None, 25), (7, 7), (0, 25), (1e9, 40), ("x", 25)])
 def test_number_of_rows_is_limited(limit: Any, count: int) -> None:
     rows = Frame([numbers("n", *range(40))])
     assert len(items(rows, options={"values": True, "limit": limit})) == count
