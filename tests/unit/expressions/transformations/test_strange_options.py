@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.expressions.transformations.tables import applied, column, frame
+from tests.unit.expressions.transformations.test_each_transformation import CASES
 
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge
 from dashwright.expressions.engine.deadline import Deadline
@@ -16,8 +18,6 @@ from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.conversion import to_typed_frame
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.registry import TRANSFORMATIONS
-from tests.unit.expressions.transformations.tables import applied, column, frame
-from tests.unit.expressions.transformations.test_each_transformation import CASES
 
 WRONG = st.sampled_from(
     [None, True, -1, 0, 1e308, float("nan"), 10**400, "", "$v", "time", "v", [], {}, [1], ["v"], {"a": 1}, "/(/", "(", [[[]]]]
@@ -151,5 +151,5 @@ def test_work_ends_at_the_deadline() -> None:
 
 def test_memory_is_reserved() -> None:
     """Frames that do not fit into the memory of all requests are refused."""
-    with MemoryBudget(100_000).reservation(1) as memory, pytest.raises(DashwrightError, match="transformation 1 \\(noop\\)|memory"):
+    with MemoryBudget(100_000).reservation(1) as memory, pytest.raises(DashwrightError, match="memory"):
         applied([LONG], {"id": "noop"}, limits=Limits(memory=memory))

@@ -9,8 +9,8 @@ import re
 from enum import Enum
 from typing import Any, Final, TypeGuard
 
-_NUMBER: Final = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
-_INTEGER: Final = re.compile(r"[+-]?\d+")
+_NUMBER: Final = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _PREFIXED: Final = {"0x": 16, "0o": 8, "0b": 2}
 #: Numbers outside of this range are written with an exponent.
 _MIN_PLAIN: Final = 1e-6
