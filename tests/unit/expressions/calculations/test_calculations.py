@@ -89,7 +89,8 @@ def test_ids_are_known_or_errors_in_words() -> None:
     """Older ids are other names of calculations. An unknown id is an error, and left out where Grafana leaves it out."""
     assert [calculation_of(name).id for name in ("current", "avg", "total", "p99")] == ["lastNotNull", "mean", "sum", "p99"]
     assert [calculation.name for calculation in known_calculations(["p1", "p22", "p13", "gone", 3])] == ["1st %", "22nd %", "13th %"]
-    for name in ("meann", None, [], "x" * 10_000):
+    unknown: list[Any] = ["meann", None, [], "x" * 10_000]
+    for name in unknown:
         with pytest.raises(BadRequest, match="unknown calculation"):
             calculation_of(name)
 

@@ -119,7 +119,8 @@ def test_halves_are_rounded_up(number: float, integer: float) -> None:
 
 
 def test_truth_is_that_of_conditions() -> None:
-    assert [is_true(value) for value in (0, "", None, UNDEFINED, NAN, [], {}, "0", -1)] == [False] * 5 + [True] * 4
+    values: list[Any] = [0, "", None, UNDEFINED, NAN, [], {}, "0", -1]
+    assert [is_true(value) for value in values] == [False] * 5 + [True] * 4
 
 
 def test_json_leaves_out_what_it_cannot_express() -> None:

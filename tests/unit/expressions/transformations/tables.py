@@ -18,7 +18,7 @@ def column(name: str, values: Sequence[Any], config: dict[str, Any] | None = Non
     return Column(name, type_, list(values), labels or None, config or {})
 
 
-def frame(ref_id: str, *columns: Column, name: str = "", **values: Sequence[Any]) -> DataFrame:
+def frame(ref_id: str, *columns: Column, name: str = "", **values: Any) -> DataFrame:
     """Return a frame of columns, and of one more for each keyword."""
     return replace(DataFrame.of([*columns, *(column(key, cells) for key, cells in values.items())], ref_id), name=name)
 

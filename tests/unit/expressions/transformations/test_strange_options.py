@@ -19,7 +19,7 @@ from dashwright.expressions.transformations.conversion import to_typed_frame
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.registry import TRANSFORMATIONS
 
-WRONG = st.sampled_from(
+WRONG: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 0, 1e308, float("nan"), 10**400, "", "$v", "time", "v", [], {}, [1], ["v"], {"a": 1}, "/(/", "(", [[[]]]]
 )
 CELL = st.sampled_from(
