@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.unit.expressions.transformations.tables import applied, column, frame
@@ -32,7 +32,7 @@ TARGET = {
 VARIABLES = {"list": [{"name": "unit", "type": "constant", "query": "Percent"}]}
 
 
-def picture(format_: str, *transformations: dict[str, Any]) -> bytes:
+def picture(format_: Literal["svg", "json"], *transformations: dict[str, Any]) -> bytes:
     panel = {"id": 1, "type": "table", "title": "T", "targets": [TARGET], "transformations": list(transformations)}
     request = PictureRequest(spec={"panels": [panel], "templating": VARIABLES}, format=format_, width=600, height=300)
     return asyncio.run(draw(request, QueryContext(org_id=1), QuerySettings(), Plotter(), monotonic() + 30)).body

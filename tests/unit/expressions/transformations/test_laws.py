@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.transformations.tables import applied, cells, frame, transformed
+from tests.unit.expressions.transformations.tables import applied, cells, column, frame, transformed
 
 from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.data import DataFrame
@@ -14,7 +14,7 @@ TEXT = st.lists(st.sampled_from(["a", "b", "B", "", "é", "10", "9"]), min_size=
 
 
 def series(ref_id: str, keys: list[int], name: str) -> DataFrame:
-    return frame(ref_id, time=keys, **{name: [key * 10 for key in keys]})
+    return frame(ref_id, column("time", keys), column(name, [key * 10 for key in keys]))
 
 
 @given(NUMBERS)
@@ -90,9 +90,9 @@ def test_a_histogram_counts_each_value(values: list[float], size: float, offset:
 @given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=4))
 def test_transposing_twice_returns_the_cells(rows: list[list[int]]) -> None:
     """Rows become columns and again rows."""
-    table = frame("A", row=[f"r{index}" for index in range(3)], **{f"c{index}": row for index, row in enumerate(rows)})
+    table = frame("A", column("row", ["r0", "r1", "r2"]), *(column(f"c{index}", row) for index, row in enumerate(rows)))
     (twice,) = applied([table], {"id": "transpose"}, {"id": "transpose"})
-    assert [list(column.values) for column in twice.columns[1:]] == rows
+    assert [list(one.values) for one in twice.columns[1:]] == rows
 
 
 @given(NUMBERS)
