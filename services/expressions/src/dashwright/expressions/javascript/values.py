@@ -6,12 +6,15 @@ Null is ``None``, undefined is ``UNDEFINED``, numbers are ``int`` or ``float``, 
 import json
 import math
 import re
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, TypeGuard
 
 _NUMBER: Final = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _PREFIXED: Final = {"0x": 16, "0o": 8, "0b": 2}
+#: Integers below are exact.
+_MAX_SAFE: Final = 2**53
 #: Numbers outside of this range are written with an exponent.
 _MIN_PLAIN: Final = 1e-6
 _MAX_PLAIN: Final = 1e21
@@ -76,24 +79,13 @@ def _number_text(value: float) -> str:
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     number = abs(value)
-    if number == 0 or _MIN_PLAIN <= number < _MAX_PLAIN:
-        if number >= 1e16:
-            return f"{int(value)}"
-        return str(int(value)) if value == int(value) else _without_exponent(float(value))
-    digits, _, exponent = f"{float(value)!r}".partition("e")
-    if not exponent:
-        digits, _, exponent = f"{float(value):e}".partition("e")
-        digits = digits.rstrip("0").rstrip(".")
-    return f"{digits.removesuffix('.0')}e{'+' if int(exponent) > 0 else '-'}{abs(int(exponent))}"
-
-
-def _without_exponent(value: float) -> str:
-    text = repr(value)
-    if "e" not in text:
-        return text
-    digits, _, exponent = text.partition("e")
-    _, _, fraction = digits.partition(".")
-    return f"{value:.{len(fraction) - int(exponent)}f}"
+    if number < _MAX_SAFE and value == int(value):
+        return str(int(value))
+    digits = repr(float(value))
+    if _MIN_PLAIN <= number < _MAX_PLAIN:
+        return f"{Decimal(digits):f}".removesuffix(".0")
+    mantissa, _, exponent = digits.partition("e")
+    return f"{mantissa.removesuffix('.0')}e{'+' if int(exponent) > 0 else '-'}{abs(int(exponent))}"
 
 
 def number_of(value: Any) -> float:
