@@ -292,7 +292,7 @@ async def test_failed_and_unknown_transformations_are_reported(session: aiohttp.
 
 
 async def test_transformed_frames_are_json(session: aiohttp.ClientSession) -> None:
-    """A client that accepts only Arrow streams is told so."""
+    """The request of a client that accepts only Arrow streams is refused."""
     headers = {**CREDENTIALS, "Accept": "application/vnd.apache.arrow.stream"}
     async with session.post("/api/panels/query?transform=true", json=TRANSFORMED, headers=headers) as response:
         assert response.status == 400

@@ -75,7 +75,7 @@ def read(value: Any) -> Any:
 
 
 def are_same(here: Any, there: Any) -> bool:
-    """Return whether two values are equal, apart from rounding errors. A boolean is no number."""
+    """Return whether two values are equal, apart from rounding errors. A boolean is not a number."""
     if isinstance(here, list) and isinstance(there, list):
         return len(here) == len(there) and all(map(are_same, here, there))
     if isinstance(here, float | int) and isinstance(there, float | int) and isinstance(here, bool) is isinstance(there, bool):
