@@ -11,8 +11,8 @@ from typing import Any, Final, TypeGuard
 
 from dashwright.expressions.javascript.number_text import shortest_text
 
-_NUMBER: Final = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
-_INTEGER: Final = re.compile(r"[+-]?\d+")
+_NUMBER: Final = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _PREFIXED: Final = {"0x": 16, "0o": 8, "0b": 2}
 #: Longer text is not a number, because reading it takes too long.
 _MAX_NUMBER_LENGTH: Final = 400

@@ -54,7 +54,8 @@ def thresholds_of(config: Mapping[str, Any], theme: Theme) -> Thresholds:
     settings = object_of(config.get("thresholds"))
     sources = objects_of(settings.get("steps"))[:_MAX_STEPS]
     steps = [
-        ColourStep(_start(step.get("value"), is_first=not index), step_colour(step.get("color"), theme)) for index, step in enumerate(sources)
+        ColourStep(_start(step.get("value"), is_first=not index), step_colour(step.get("color"), theme))
+        for index, step in enumerate(sources)
     ]
     return Thresholds(steps, settings.get("mode") == "percentage")
 
