@@ -37,7 +37,7 @@ def test_each_value_is_a_bar_of_its_category() -> None:
     """Texts are categories and numbers are series; a null has no bar."""
     table = table_of(FRAME)
     assert list(table.categories) == ["x", "y"]
-    assert [(series.column.name, np.nan_to_num(series.values, nan=-1).tolist()) for series in table.series] == [
+    assert [(series.name, np.nan_to_num(series.values, nan=-1).tolist()) for series in table.series] == [
         ("a", [1, 2]),
         ("b", [31, -1]),
     ]

@@ -11,12 +11,12 @@ from tests.unit.expressions.pictures.panel_samples import drawing, numbers, pane
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
-from dashwright.expressions.pictures.panels.histogram import Buckets, buckets_of
+from dashwright.expressions.pictures.panels.histogram import HistogramBuckets, buckets_of
 
 WRONG: st.SearchStrategy[Any] = st.sampled_from([None, 0, -1, 1e-300, 1e308, "x", "5", [], True, 10_000, 0.1])
 
 
-def buckets(*frames: Frame, **options: Any) -> Buckets:
+def buckets(*frames: Frame, **options: Any) -> HistogramBuckets:
     return buckets_of(props_of(panel_of("histogram", options=options), *frames))
 
 

@@ -39,7 +39,7 @@ BY_THRESHOLDS = {"color": {"mode": "thresholds"}, "thresholds": STEPS}
 
 def rows(*frames: Frame, defaults: dict[str, Any] | None = None, names_bands: bool = True) -> list[StateRow]:
     panel = panel_of("state-timeline", defaults=defaults or {})
-    return state_rows(props_of(panel, *frames), "continuous-GrYlRd", names_bands=names_bands)
+    return state_rows(props_of(panel, *frames), names_bands=names_bands)
 
 
 def shown(row: StateRow) -> list[tuple[str, str | None]]:
@@ -93,7 +93,7 @@ def test_each_column_is_a_row_and_hidden_ones_are_not_drawn() -> None:
     hidden = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
     frame = Frame([times(2), texts("a", "x", "y"), numbers("b", 1, 2), numbers("c", 1, 2)])
     panel = panel_of("state-timeline", overrides=[hidden])
-    assert [row.name for row in state_rows(props_of(panel, frame), "thresholds", names_bands=False)] == ["a", "c"]
+    assert [row.name for row in state_rows(props_of(panel, frame), names_bands=False)] == ["a", "c"]
 
 
 def test_values_are_mapped() -> None:

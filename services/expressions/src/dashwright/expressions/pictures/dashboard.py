@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.pictures.elements import elements_sections
+from dashwright.expressions.pictures.migrations.registry import migrated
 from dashwright.expressions.pictures.panel_targets import PanelTargets, read_targets
 from dashwright.expressions.pictures.placement import PlacedPanel, place
 from dashwright.expressions.pictures.sections import GridPosition, Section, classic_sections, number_of
@@ -20,8 +21,6 @@ from dashwright.expressions.variables.values import text_of
 
 #: The maximum number of panels that a picture draws.
 MAX_PANELS: Final = 60
-#: The panel type that replaced each old type.
-_CURRENT_TYPES: Final = {"graph": "timeseries", "singlestat": "stat", "table-old": "table", "grafana-singlestat-panel": "stat"}
 _MAX_ID: Final = 2**53
 #: The format of variables in titles.
 _TITLE_FORMAT: Final = "text"
@@ -117,13 +116,12 @@ def _id_of(panel: PlacedPanel) -> int:
 
 
 def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalog: Catalog, *, is_complete: bool) -> Panel:
-    panel, scope = placed.source, placed.scope
-    type_ = string_of(panel.get("type"))
+    panel, scope = migrated(placed.source), placed.scope
+    current_type = string_of(panel.get("type"))
     title = scope.interpolate(string_of(panel.get("title")), _TITLE_FORMAT)
     is_collapsed = placed.hidden_count is not None
     if is_collapsed:
         title = f"{title} ({placed.hidden_count} {'panel' if placed.hidden_count == 1 else 'panels'})"
-    current_type = _CURRENT_TYPES.get(type_, type_)
     if not is_complete:
         return Panel(_id_of(placed), current_type, title, placed.position, is_collapsed=is_collapsed)
     field_config = object_of(panel.get("fieldConfig"))
@@ -135,7 +133,7 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
         title=title,
         position=placed.position,
         options=scope.interpolate_tree(_options(panel)),
-        defaults=_defaults(object_of(field_config.get("defaults")), scope) or _legacy_defaults(panel),
+        defaults=_defaults(object_of(field_config.get("defaults")), scope),
         overrides=[_override(rule, scope) for rule in objects_of(field_config.get("overrides"))],
         targets=found.targets,
         problem=found.problem,
@@ -175,11 +173,3 @@ def _override(rule: Mapping[str, Any], scope: Scope) -> Mapping[str, Any]:
         for item in objects_of(rule.get("properties"))
     ]
     return {**rule, "properties": properties}
-
-
-def _legacy_defaults(panel: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the unit and decimals of an old panel without a field configuration."""
-    axes = objects_of(panel.get("yaxes"))
-    unit = panel.get("format") or (axes[0].get("format") if axes else None)
-    settings = {"unit": unit, "decimals": panel.get("decimals")}
-    return {name: value for name, value in settings.items() if value is not None}

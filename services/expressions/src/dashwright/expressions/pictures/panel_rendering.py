@@ -78,7 +78,7 @@ class PanelRenderer:
         """Return the SVG of a panel's content, or of a message."""
         time_range = self._context.time_range
         start, end = (milliseconds(time) + self._offset_ms for time in (time_range.start, time_range.end))
-        props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end)
+        props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end, self._context.zone)
         try:
             async with self._slots, asyncio.timeout(self._context.deadline - _COMPOSITION_SECONDS - monotonic()):
                 drawing, problems = await self._draw(props)

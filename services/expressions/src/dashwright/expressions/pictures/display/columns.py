@@ -71,8 +71,7 @@ class FieldSettings:
     overrides: Sequence[Mapping[str, Any]]
     theme: Theme
     zone: tzinfo = UTC  #: In which numbers with the unit of a date are shown.
-    #: The offset of the times of frames, which are in the zone of the picture already.
-    are_times_moved: bool = False
+    are_times_moved: bool = False  #: True if the times of frames are those of the zone as if they were UTC.
 
 
 def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[DisplayColumn]]:

@@ -34,5 +34,5 @@ def palette_colour(index: int, theme: Theme) -> str:
 
 @cache
 def readable_palette(theme: Theme) -> tuple[str, ...]:
-    """Return the colours of the palette that stand out from the background of panels."""
+    """Return the colours of the palette with enough contrast to the background of panels."""
     return tuple(colour for colour in classic_palette(theme) if contrast(colour, theme.panel) >= _MIN_CONTRAST)

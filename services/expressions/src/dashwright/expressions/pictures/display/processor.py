@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from dashwright.common.json_shapes import list_of, member_at, string_of
+from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.colour_modes import ColourContext, colouring_of, scheme_colours
 from dashwright.expressions.pictures.display.value_mappings import Value, mappings_of, text_of
@@ -26,7 +27,7 @@ class DisplayValue:
     """A value as a panel shows it."""
 
     text: str
-    number: float  #: NaN for null and for text that is no number.
+    number: float  #: NaN for null and for text that is not a number.
     colour: str  #: As ``#rrggbb``, or ``transparent``.
     prefix: str = ""
     suffix: str = ""
@@ -43,7 +44,7 @@ class DisplayValue:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTraits:
-    """What the display of values depends on, besides the configuration of their column."""
+    """Properties of a column, in addition to its configuration, on which the display of its values depends."""
 
     type: str = "number"  #: Grafana's name of the column's type.
     range: tuple[float | None, float | None] = (None, None)  #: The least and the greatest number of the column or panel.
@@ -57,7 +58,7 @@ class DisplayProcessor:
 
     def __init__(self, config: Mapping[str, Any], theme: Theme, traits: ColumnTraits | None = None) -> None:
         self.traits = traits or ColumnTraits()
-        self._config = config
+        self.config = config
         self._theme = theme
         self._unit = self._effective_unit()
         self._format = value_format(self._unit)
@@ -82,7 +83,7 @@ class DisplayProcessor:
         if text is None:
             text = "NaN" if self._is_date and isinstance(value, str) else text_of(value)
         if not text:
-            no_value = self._config.get("noValue")
+            no_value = self.config.get("noValue")
             text = text_of(no_value) if isinstance(no_value, str | int | float) else ""
         share = None
         if colour is None:
@@ -94,12 +95,16 @@ class DisplayProcessor:
         """Return a number with the unit and decimals of the column, without mappings."""
         return str(self._format(number, self._decimals, self.traits.dates))
 
+    def colour_at(self, number: float) -> str:
+        """Return the colour of a number by the colour mode, without mappings."""
+        return self._colour(number, self._share(number))
+
     @property
     def _is_date(self) -> bool:
         return self._unit.startswith(("dateTime", "time:"))
 
     def _effective_unit(self) -> str:
-        unit = string_of(self._config.get("unit"))
+        unit = string_of(self.config.get("unit"))
         if self.traits.type == "time":
             return unit if unit.startswith(("dateTime", "time:")) else SYSTEM_DATE
         return _STRING_UNIT if self.traits.type == "string" and not unit else unit
@@ -109,7 +114,7 @@ class DisplayProcessor:
         low, high = self.traits.range
         if self.traits.type not in ("number", "other") or low is None or high is None:
             low, high = _DEFAULT_RANGE
-        configured_low, configured_high = number_of(self._config.get("min")), number_of(self._config.get("max"))
+        configured_low, configured_high = number_of(self.config.get("min")), number_of(self.config.get("max"))
         return low if configured_low is None else configured_low, high if configured_high is None else configured_high
 
     def _number(self, value: Value) -> float:
@@ -119,7 +124,7 @@ class DisplayProcessor:
             return float(value)
         if self._is_date:
             return _milliseconds(value)
-        return _number_of_text(value)
+        return javascript.number_of(value) if value.strip() else math.nan
 
     def _share(self, number: float) -> float:
         """Return the place of a number in the range; that of null is the start, except of columns of booleans."""
@@ -131,34 +136,23 @@ class DisplayProcessor:
 
     def _colour(self, number: float, share: float) -> str:
         if self.traits.type == "boolean":
-            colours = scheme_colours(self._config, self._theme) or [colour_of(name, self._theme) or "" for name in ("red", "green")]
+            colours = scheme_colours(self.config, self._theme) or [colour_of(name, self._theme) or "" for name in ("red", "green")]
             return colours[-1] if share else colours[0]
         return self._colouring(-math.inf if math.isnan(number) else number, share)
 
     def _enum_member(self, value: Value) -> DisplayValue | None:
         """Return the display of a number of an enumeration, or None if the column has no names of numbers."""
-        names = member_at(self._config, "type", "enum", "text")
+        names = member_at(self.config, "type", "enum", "text")
         if not isinstance(names, list):
             return None
         if not isinstance(value, int | float) or math.isnan(value):
             return DisplayValue("", math.nan, self._theme.text)
         index = int(value)
         name = names[index] if 0 <= index < len(names) else index
-        colours = list_of(member_at(self._config, "type", "enum", "color"))
+        colours = list_of(member_at(self.config, "type", "enum", "color"))
         colour = colour_of(colours[index], self._theme) if 0 <= index < len(colours) else None
         context = ColourContext({"color": {"mode": "palette-classic"}}, self._theme, index, "")
         return DisplayValue(text_of(name)[:_MAX_TEXT_LENGTH], float(index), colour or colouring_of(context)(0, 0))
-
-
-def _number_of_text(text: str) -> float:
-    """Return the number that a text is, as JavaScript reads it; NaN for other text."""
-    stripped = text.strip()[:400]
-    if not stripped or "_" in stripped or stripped.lower().lstrip("+-") in ("inf", "nan"):
-        return math.nan
-    try:
-        return float(int(stripped, 16)) if stripped[:2].lower() == "0x" else float(stripped)
-    except (ValueError, OverflowError):
-        return math.nan
 
 
 def _milliseconds(text: str) -> float:

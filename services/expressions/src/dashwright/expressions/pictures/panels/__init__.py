@@ -5,6 +5,7 @@ from typing import Final
 
 from dashwright.expressions.pictures.panels import (
     barchart,
+    bargauge,
     gauge,
     heatmap,
     histogram,
@@ -16,6 +17,7 @@ from dashwright.expressions.pictures.panels import (
     table,
     text,
     timeseries,
+    xy,
 )
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
 
@@ -25,7 +27,7 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "barchart": barchart.draw,
     "stat": stat.draw,
     "gauge": gauge.draw,
-    "bargauge": gauge.draw_bars,
+    "bargauge": bargauge.draw,
     "table": table.draw,
     "piechart": piechart.draw,
     "state-timeline": state_timeline.draw,
@@ -33,6 +35,8 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "heatmap": heatmap.draw,
     "histogram": histogram.draw,
     "logs": logs.draw,
+    "trend": xy.draw_trend,
+    "xychart": xy.draw_points,
     "text": text.draw,
 }
 

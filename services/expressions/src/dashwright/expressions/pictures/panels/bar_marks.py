@@ -23,7 +23,7 @@ _VALUE_GAP: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ChartBar:
     """A bar with its place in pixels."""
 
     cell: Cell
@@ -56,7 +56,7 @@ def bar_cell(scale: PixelScale, ends: tuple[float, float], across: float, thickn
     return Cell(low, across, high - low, thickness) if is_horizontal else Cell(across, low, thickness, high - low)
 
 
-def bar_elements(bars: Sequence[Bar], look: BarLook) -> list[str]:
+def bar_elements(bars: Sequence[ChartBar], look: BarLook) -> list[str]:
     """Return one element for the bars of each colour."""
     by_colour: dict[str, list[str]] = {}
     for bar in bars:
@@ -70,7 +70,7 @@ def bar_elements(bars: Sequence[Bar], look: BarLook) -> list[str]:
     ]
 
 
-def value_elements(bars: Sequence[Bar], area: Cell, colour: str, mode: str, *, is_stacked: bool, is_horizontal: bool) -> list[str]:
+def value_elements(bars: Sequence[ChartBar], area: Cell, colour: str, mode: str, *, is_stacked: bool, is_horizontal: bool) -> list[str]:
     """Return the values of bars in one size: beyond their ends, or in the middle of stacked ones.
 
     ``mode`` is ``always``, ``never``, or anything else to show the values if they are readable.
@@ -93,18 +93,18 @@ def value_elements(bars: Sequence[Bar], area: Cell, colour: str, mode: str, *, i
     return [place(bar, size, colour, area) for bar in bars]
 
 
-def _inside(bar: Bar, size: float, colour: str) -> str:
+def _inside(bar: ChartBar, size: float, colour: str) -> str:
     x, y = bar.cell.x + bar.cell.width / 2, bar.cell.y + bar.cell.height / 2 + size * 0.36
     return text_element(bar.text, x, y, size=size, colour=colour, anchor="middle")
 
 
-def _above(bar: Bar, size: float, colour: str, area: Cell) -> str:
+def _above(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
     bottom = bar.cell.y + bar.cell.height
     y = min(bottom + size, area.y + area.height) if bar.is_negative else max(bar.cell.y - _VALUE_GAP, area.y + size * 0.8)
     return text_element(bar.text, bar.cell.x + bar.cell.width / 2, y, size=size, colour=colour, anchor="middle")
 
 
-def _beside(bar: Bar, size: float, colour: str, area: Cell) -> str:
+def _beside(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
     y, width = bar.cell.y + bar.cell.height / 2 + size * 0.36, text_width(bar.text, size)
     if bar.is_negative:
         return text_element(bar.text, max(bar.cell.x - _VALUE_GAP, area.x + width), y, size=size, colour=colour, anchor="end")

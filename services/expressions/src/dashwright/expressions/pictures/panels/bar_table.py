@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.display.columns import columns_of
 from dashwright.expressions.pictures.panels.axes import time_label
-from dashwright.expressions.pictures.panels.columns import NamedColumn, named_columns
+from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
-from dashwright.expressions.pictures.panels.text_mappings import TextMappings
-from dashwright.expressions.pictures.panels.value_colours import is_by_value, mapped_colour
-from dashwright.expressions.pictures.series import float_values
-from dashwright.expressions.pictures.style import series_colours
+from dashwright.expressions.pictures.series import MAX_SERIES, float_values
+from dashwright.expressions.pictures.style import Style
 
 #: Categories that are read; further ones are omitted.
 MAX_CATEGORIES: Final = 2_000
@@ -27,7 +26,8 @@ _MINUTE_NS: Final = 60_000_000_000
 class BarSeries:
     """A series of bars, one for each category."""
 
-    column: NamedColumn
+    name: str
+    style: Style
     colour: str  #: In the legend.
     values: NDArray[np.float64]  #: NaN for a category without a bar.
     colours: Sequence[str]  #: Of the bars.
@@ -60,29 +60,30 @@ def bar_table(props: PanelProps) -> BarTable:
     category_count = joined[0][0].row_count if len(joined) == 1 else len(categories)
     categories = categories[:MAX_CATEGORIES]
     places = {label: index for index, label in reversed(list(enumerate(categories)))}
-    pairs, rows_of = [], []
-    for (frame, x_field), frame_labels in zip(joined, labels, strict=True):
+    numbers, rows_of = [], []
+    for columns, (_, x_field), frame_labels in zip(
+        columns_of([frame for frame, _ in joined], props.field_settings), joined, labels, strict=True
+    ):
         rows = range(len(categories)) if len(joined) == 1 else [places.get(label, -1) for label in frame_labels]
-        for field in frame.fields:
-            if field.type.is_numeric and field is not x_field:
-                pairs.append((frame, field))
-                rows_of.append(rows)
-    columns = named_columns(props, pairs)
-    if not columns:
+        found = [column for column in columns if column.type == "number" and column.field is not x_field]
+        numbers += found
+        rows_of += [rows] * len(found)
+    if not numbers:
         raise NothingToDraw("No numbers in the data")
     row_colours = _row_colours(props, joined, len(categories))
-    found = []
-    for column, rows, colour in zip(columns, rows_of, series_colours([column.style for column in columns]), strict=False):
-        if column.is_hidden:
+    all_series = []
+    for column, rows in zip(as_series(numbers[:MAX_SERIES], props.theme), rows_of, strict=False):
+        if is_hidden(column):
             continue
         values = np.full(len(categories), np.nan)
         for value, row in zip(float_values(column.field).tolist(), rows, strict=False):
             if row >= 0:
                 values[row] = value
-        found.append(BarSeries(column, colour, values, row_colours or [_colour(column, value, colour) for value in values.tolist()]))
-    if not any(np.isfinite(series.values).any() for series in found):
+        colours = row_colours or [column.processor.display(value).colour for value in values.tolist()]
+        all_series.append(BarSeries(column.name, Style(column.config, props.theme), series_colour(column), values, colours))
+    if not any(np.isfinite(series.values).any() for series in all_series):
         raise NothingToDraw("No data")
-    return BarTable(categories, found, category_count, joined[0][1].type is FieldType.TIME)
+    return BarTable(categories, all_series, category_count, joined[0][1].type is FieldType.TIME)
 
 
 def _category_field(frame: Frame, name: Any) -> Field | None:
@@ -100,21 +101,8 @@ def _labels(props: PanelProps, field: Field) -> list[str]:
         times = field.values[:limit]
         time_format = "%m/%d %H:%M" if props.end - props.start > _DAY_MS else "%H:%M:%S" if (times % _MINUTE_NS).any() else "%H:%M"
         return [time_label(time / 1e6, time_format) for time in times.tolist()]
-    (column,) = named_columns(props, [(Frame(), field)])
-    if field.type.is_numeric:
-        return [column.style.format_value(None if value != value else value) for value in float_values(field)[:limit].tolist()]
-    mappings = TextMappings(column.style)
-    values = field.values[:limit].tolist()
-    return [mappings.mapped(value if value is None or isinstance(value, bool) else str(value)).text[:_MAX_LENGTH] for value in values]
-
-
-def _colour(column: NamedColumn, value: float, series_colour: str) -> str:
-    """Return the colour of a bar: by its value, if the colour mode demands it or a mapping has a colour, else that of its series."""
-    if value != value:
-        return series_colour
-    if is_by_value(column.style):
-        return column.style.colour(value)
-    return mapped_colour(column.style, value) or series_colour
+    ((column,),) = columns_of([Frame([field])], props.field_settings)
+    return [str(column.processor.display(value))[:_MAX_LENGTH] for value in column.values(limit)]
 
 
 def _row_colours(props: PanelProps, joined: Sequence[tuple[Frame, Field]], count: int) -> list[str]:
@@ -124,9 +112,5 @@ def _row_colours(props: PanelProps, joined: Sequence[tuple[Frame, Field]], count
     field = next((field for field in frame.fields if field.name == name), None)
     if not isinstance(name, str) or field is None or len(joined) > 1:
         return []
-    (column,) = named_columns(props, [(frame, field)])
-    (default,) = series_colours([column.style])
-    if field.type.is_numeric:
-        return [_colour(column, value, default) for value in float_values(field)[:count].tolist()]
-    mappings = TextMappings(column.style)
-    return [mappings.mapped(None if value is None else str(value)).colour or default for value in field.values[:count].tolist()]
+    ((column,),) = columns_of([Frame([field])], props.field_settings)
+    return [column.processor.display(value).colour for value in column.values(count)]

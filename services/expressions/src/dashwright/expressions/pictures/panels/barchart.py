@@ -21,7 +21,7 @@ from dashwright.expressions.pictures.panels.axes import (
     value_ticks,
 )
 from dashwright.expressions.pictures.panels.bar_layers import STACKED, bar_ends, value_range
-from dashwright.expressions.pictures.panels.bar_marks import Bar, BarLook, bar_cell, bar_elements, is_drawn, value_elements
+from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, bar_cell, bar_elements, is_drawn, value_elements
 from dashwright.expressions.pictures.panels.bar_table import BarTable, bar_table
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
@@ -43,7 +43,7 @@ _MARGIN: Final = 8.0
 def draw(props: PanelProps) -> PanelDrawing:
     """Return the bar chart. Raises NothingToDraw if there are no categories or no numbers."""
     table = bar_table(props)
-    legend_elements, cell = with_legend(props, [LegendEntry(series.column.name, series.colour) for series in table.series])
+    legend_elements, cell = with_legend(props, [LegendEntry(series.name, series.colour) for series in table.series])
     orientation = string_of(props.panel.options.get("orientation")) or "auto"
     is_horizontal = orientation == "horizontal" or (orientation == "auto" and props.width < props.height)
     chart = _Chart.of(props, table, cell, is_horizontal=is_horizontal)
@@ -73,7 +73,7 @@ class _Chart:
         limit = number_of(props.panel.options.get("xTickLabelMaxLength"))
         categories = [_shortened(name, limit) for name in table.categories[:count]]
         stacking = string_of(props.panel.options.get("stacking"))
-        style = table.series[0].column.style
+        style = table.series[0].style
         ends = bar_ends([series.values[:count] for series in table.series], stacking)
         return _Chart(table, cell, categories, stacking, style, ends, *value_range(ends, style.minimum, style.maximum, stacking))
 
@@ -149,20 +149,20 @@ def _bars(props: PanelProps, chart: _Chart, area: Cell, scale: PixelScale, first
     room = group if is_stacked else group / len(chart.table.series)
     thickness = max(room * _share(options.get("barWidth"), _DEFAULT_BAR_WIDTH), 1.0)
     elements: list[str] = []
-    all_bars: list[Bar] = []
+    all_bars: list[ChartBar] = []
     for number, (series, (starts, ends)) in enumerate(zip(chart.table.series, chart.ends, strict=True)):
         offset = first + (slot - group) / 2 + (0 if is_stacked else number * room) + (room - thickness) / 2
         bars = [
-            Bar(
+            ChartBar(
                 bar_cell(scale, (start, end), offset + index * slot, thickness, is_horizontal=is_horizontal),
                 series.colours[index],
-                series.column.style.format_value(float(series.values[index])),
+                series.style.format_value(float(series.values[index])),
                 end < start,
             )
             for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True))
             if is_drawn(start, end)
         ]
-        elements += bar_elements(bars, BarLook.of(series.column.style))
+        elements += bar_elements(bars, BarLook.of(series.style))
         all_bars += bars
     mode = string_of(options.get("showValue"))
     return elements + value_elements(all_bars, area, props.theme.text, mode, is_stacked=is_stacked, is_horizontal=is_horizontal)

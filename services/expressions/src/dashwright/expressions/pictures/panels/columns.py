@@ -1,42 +1,28 @@
-"""Columns of any type with the names and styles that series have."""
+"""Columns of panels that draw series of numbers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-import numpy as np
-
-from dashwright.common.json_shapes import object_of
-from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.pictures.panels.drawing import PanelProps
-from dashwright.expressions.pictures.series import MAX_SERIES, series_of
-from dashwright.expressions.pictures.style import Style, display_name, style_of
+from dashwright.common.json_shapes import member_at
+from dashwright.expressions.pictures.display.colour_modes import is_by_value
+from dashwright.expressions.pictures.display.columns import DisplayColumn
+from dashwright.expressions.pictures.series import float_values
+from dashwright.expressions.pictures.theme import Theme
 
 
-@dataclass(frozen=True, slots=True)
-class NamedColumn:
-    """A column with its display name and style."""
-
-    field: Field
-    name: str
-    style: Style
-
-    @property
-    def is_hidden(self) -> bool:
-        """True if the panel does not draw the column."""
-        return object_of(self.style.custom.get("hideFrom")).get("viz") is True
+def is_hidden(column: DisplayColumn) -> bool:
+    """Return whether the panel does not draw a column."""
+    return member_at(column.config, "custom", "hideFrom", "viz") is True
 
 
-def named_columns(props: PanelProps, columns: Sequence[tuple[Frame, Field]]) -> list[NamedColumn]:
-    """Return columns, given with their frames, with their names and styles. Columns after the first ``MAX_SERIES`` are omitted."""
-    columns = columns[:MAX_SERIES]
-    # Only numbers are series, so that each column is named like a number in its place.
-    all_series = series_of([Frame([_as_number(field)], frame.name, frame.ref_id) for frame, field in columns])
-    styles = [style_of(props.panel, props.theme, series) for series in all_series]
-    return [
-        NamedColumn(field, display_name(style, series), style)
-        for (_, field), series, style in zip(columns, all_series, styles, strict=True)
-    ]
+def as_series(columns: Sequence[DisplayColumn], theme: Theme) -> list[DisplayColumn]:
+    """Return columns with their positions among each other, by which series have the colours of the palette."""
+    return [column.with_series_index(index, theme) for index, column in enumerate(columns)]
 
 
-def _as_number(field: Field) -> Field:
-    return replace(field, type=FieldType.FLOAT64, values=np.zeros(1), nulls=None)
+def series_colour(column: DisplayColumn) -> str:
+    """Return the colour of a series in a legend: that of its last value, if colours depend on values."""
+    if not is_by_value(column.config):
+        return column.processor.display(None).colour
+    values = float_values(column.field)
+    known = values[values == values]
+    return column.processor.display(float(known[-1]) if len(known) else None).colour

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.dashboard import Panel
+from dashwright.expressions.pictures.display.columns import FieldSettings
+from dashwright.expressions.pictures.display.defaults import completed_defaults
 from dashwright.expressions.pictures.theme import Theme
 
 
@@ -19,6 +22,13 @@ class PanelProps:
     theme: Theme
     start: float  #: In milliseconds since 1970.
     end: float  #: In milliseconds since 1970.
+    zone: tzinfo = UTC  #: In which the times of frames are, and numbers with the unit of a date are shown.
+
+    @property
+    def field_settings(self) -> FieldSettings:
+        """The field configuration of the panel, completed by that of its type."""
+        defaults = completed_defaults(self.panel.type, self.panel.defaults)
+        return FieldSettings(defaults, self.panel.overrides, self.theme, self.zone, are_times_moved=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import object_of, string_of
+from dashwright.expressions.pictures.display.colour_math import mixed
 from dashwright.expressions.pictures.panels.axes import (
     AXIS_HEIGHT,
     LABEL_SIZE,
@@ -20,7 +21,6 @@ from dashwright.expressions.pictures.panels.axes import (
 from dashwright.expressions.pictures.panels.colour_schemes import scheme_palette
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.heat_grid import HeatGrid, grid_of
-from dashwright.expressions.pictures.panels.value_colours import blended
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES
 from dashwright.expressions.pictures.style import Style, style_of
@@ -95,7 +95,7 @@ def _palette(colours: dict[str, Any], theme: Theme) -> list[str]:
         fill = colour_of(colours.get("fill"), theme) or colour_of(_DEFAULT_FILL, theme) or theme.text
         exponent = number_of(colours.get("exponent")) or _DEFAULT_EXPONENT
         power = 1.0 if colours.get("scale") == "linear" else min(max(exponent, 0.01), 10.0)
-        return [blended(fill, theme.panel, (index / (steps - 1)) ** power) for index in range(steps)]
+        return [mixed(fill, theme.panel, (index / (steps - 1)) ** power) for index in range(steps)]
     is_reversed = colours.get("reverse") is True
     return scheme_palette(string_of(colours.get("scheme")), steps, is_dark=theme is THEMES["dark"], is_reversed=is_reversed)
 

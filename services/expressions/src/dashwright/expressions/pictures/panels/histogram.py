@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import object_of
 from dashwright.expressions.engine.frame import Field, Frame
+from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
 from dashwright.expressions.pictures.panels.axes import (
     AXIS_HEIGHT,
     PixelScale,
@@ -20,13 +21,13 @@ from dashwright.expressions.pictures.panels.axes import (
     value_ticks,
 )
 from dashwright.expressions.pictures.panels.bar_layers import STACKED, bar_ends, value_range
-from dashwright.expressions.pictures.panels.bar_marks import Bar, BarLook, bar_elements, is_drawn
-from dashwright.expressions.pictures.panels.columns import NamedColumn, named_columns
+from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, bar_elements, is_drawn
+from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
 from dashwright.expressions.pictures.sections import number_of
-from dashwright.expressions.pictures.series import float_values
-from dashwright.expressions.pictures.style import Style, series_colours, style_of
+from dashwright.expressions.pictures.series import MAX_SERIES, float_values
+from dashwright.expressions.pictures.style import Style
 
 _DEFAULT_COUNT: Final = 30
 #: The fewest pixels of a bucket.
@@ -45,21 +46,21 @@ _COMBINED_NAME: Final = "Count"
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
+class HistogramBuckets:
     """The counts of each series in buckets, from small to large values."""
 
     edges: NDArray[np.float64]  #: One more than there are buckets.
     counts: Sequence[NDArray[np.float64]]  #: Of each series.
     names: Sequence[str]
     styles: Sequence[Style]
+    colours: Sequence[str]
     note: str = ""
 
 
 def draw(props: PanelProps) -> PanelDrawing:
     """Return the histogram. Raises NothingToDraw if there are no numbers."""
     buckets = buckets_of(props)
-    colours = series_colours(buckets.styles)
-    entries = [LegendEntry(name, colour) for name, colour in zip(buckets.names, colours, strict=True)]
+    entries = [LegendEntry(name, colour) for name, colour in zip(buckets.names, buckets.colours, strict=True)]
     legend_elements, cell = with_legend(props, entries)
     stacking = object_of(buckets.styles[0].custom.get("stacking")).get("mode")
     stacking = stacking if stacking in STACKED else "none"
@@ -75,7 +76,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     area = Cell(cell.x + left, vertical.end, max(cell.width - left - 2 * _MARGIN, 1.0), max(vertical.start - vertical.end, 1.0))
     horizontal = PixelScale(float(buckets.edges[0]), float(buckets.edges[-1]), area.x, area.x + area.width)
     elements = value_axis(area, vertical, count_label, props.theme)
-    for style, colour, (starts, tops) in zip(buckets.styles, colours, ends, strict=True):
+    for style, colour, (starts, tops) in zip(buckets.styles, buckets.colours, ends, strict=True):
         bars = _bars(buckets, starts, tops, horizontal, vertical, colour)
         elements += bar_elements(bars, BarLook.of(style))
     labels = [(horizontal.position(value), buckets.styles[0].format_value(value)) for value in _labelled_values(buckets, area)]
@@ -84,17 +85,16 @@ def draw(props: PanelProps) -> PanelDrawing:
     )
 
 
-def buckets_of(props: PanelProps) -> Buckets:
+def buckets_of(props: PanelProps) -> HistogramBuckets:
     """Return the buckets of a panel. Raises NothingToDraw if there are no numbers."""
     for frame in props.frames:
         if {field.name for field in frame.fields}.issuperset(_EDGE_NAMES) and frame.row_count:
             return _given_buckets(props, frame)
-    pairs = [(frame, field) for frame in props.frames for field in frame.fields if field.type.is_numeric]
-    columns = [column for column in named_columns(props, pairs) if not column.is_hidden]
+    columns = _number_columns(props, props.frames)
     all_values = [_numbers(column.field) for column in columns]
     filled = [values for values in all_values if len(values)]
     if not filled:
-        is_empty = not any(frame.row_count for frame in props.frames) or bool(pairs)
+        is_empty = not any(frame.row_count for frame in props.frames) or bool(columns)
         raise NothingToDraw("No data" if is_empty else "No numbers in the data")
     low, high = min(float(values.min()) for values in filled), max(float(values.max()) for values in filled)
     size, note = _size(props, low, high)
@@ -105,8 +105,24 @@ def buckets_of(props: PanelProps) -> Buckets:
     counts = [np.bincount(_places(values, offset, size, first, count), minlength=count).astype(np.float64) for values in all_values]
     edges = offset + (first + np.arange(count + 1, dtype=np.float64)) * np.float64(size)
     if props.panel.options.get("combine") is True:
-        return Buckets(edges, [np.sum(counts, axis=0)], [_COMBINED_NAME], [style_of(props.panel, props.theme)], note)
-    return Buckets(edges, counts, [column.name for column in columns], [column.style for column in columns], note)
+        style = Style(columns[0].config, props.theme)
+        return HistogramBuckets(edges, [np.sum(counts, axis=0)], [_COMBINED_NAME], [style], [series_colour(columns[0])], note)
+    return _buckets(props, edges, counts, columns, note)
+
+
+def _number_columns(props: PanelProps, frames: Sequence[Frame]) -> list[DisplayColumn]:
+    """Return the visible columns of numbers of frames, at most ``MAX_SERIES``."""
+    columns = [column for columns in columns_of(frames, props.field_settings) for column in columns if column.type == "number"]
+    edges = [column for column in columns if column.field.name in _EDGE_NAMES]
+    others = [column for column in columns if column.field.name not in _EDGE_NAMES]
+    return [*edges, *(column for column in as_series(others[:MAX_SERIES], props.theme) if not is_hidden(column))]
+
+
+def _buckets(
+    props: PanelProps, edges: NDArray[np.float64], counts: Sequence[NDArray[np.float64]], columns: Sequence[DisplayColumn], note: str
+) -> HistogramBuckets:
+    styles = [Style(column.config, props.theme) for column in columns]
+    return HistogramBuckets(edges, counts, [column.name for column in columns], styles, [series_colour(column) for column in columns], note)
 
 
 def _numbers(field: Field) -> NDArray[np.float64]:
@@ -133,25 +149,29 @@ def _size(props: PanelProps, low: float, high: float) -> tuple[float, str]:
     return next((digit * power for digit in _SIZE_DIGITS if digit * power >= rough * 0.9999), rough), ""
 
 
-def _given_buckets(props: PanelProps, frame: Frame) -> Buckets:
+def _given_buckets(props: PanelProps, frame: Frame) -> HistogramBuckets:
     """Return the buckets of a frame with the columns ``xMin`` and ``xMax``, and counts in the others."""
     fields = {field.name: field for field in frame.fields}
     starts, ends = (np.nan_to_num(float_values(fields[name])) for name in _EDGE_NAMES)
     limit = max(int(props.width // _MIN_BUCKET_WIDTH), 1)
-    pairs = [(frame, field) for field in frame.fields if field.type.is_numeric and field.name not in _EDGE_NAMES]
-    columns: Sequence[NamedColumn] = [column for column in named_columns(props, pairs) if not column.is_hidden]
+    columns = [column for column in _number_columns(props, [frame]) if column.field.name not in _EDGE_NAMES]
     if not columns:
         raise NothingToDraw("No numbers in the data")
     order = np.argsort(starts, kind="stable")[:limit]
     edges = np.append(starts[order], ends[order][-1])
     note = f"only the first {limit} of {len(starts)} buckets" if len(starts) > limit else ""
     counts = [np.nan_to_num(float_values(column.field))[order] for column in columns]
-    return Buckets(edges, counts, [column.name for column in columns], [column.style for column in columns], note)
+    return _buckets(props, edges, counts, columns, note)
 
 
 def _bars(
-    buckets: Buckets, starts: NDArray[np.float64], tops: NDArray[np.float64], horizontal: PixelScale, vertical: PixelScale, colour: str
-) -> list[Bar]:
+    buckets: HistogramBuckets,
+    starts: NDArray[np.float64],
+    tops: NDArray[np.float64],
+    horizontal: PixelScale,
+    vertical: PixelScale,
+    colour: str,
+) -> list[ChartBar]:
     """Return the bars of a series, which touch each other. An empty bucket has none."""
     lefts = [horizontal.position(edge) for edge in buckets.edges.tolist()]
     bars = []
@@ -159,11 +179,13 @@ def _bars(
         if is_drawn(start, top) and start != top:
             high, low = sorted((vertical.position(start), vertical.position(top)))
             gap = 1.0 if lefts[index + 1] - lefts[index] > 3 else 0.0
-            bars.append(Bar(Cell(lefts[index] + gap / 2, high, max(lefts[index + 1] - lefts[index] - gap, 0.5), low - high), colour, ""))
+            bars.append(
+                ChartBar(Cell(lefts[index] + gap / 2, high, max(lefts[index + 1] - lefts[index] - gap, 0.5), low - high), colour, "")
+            )
     return bars
 
 
-def _labelled_values(buckets: Buckets, area: Cell) -> list[float]:
+def _labelled_values(buckets: HistogramBuckets, area: Cell) -> list[float]:
     """Return the values with labels: the edges of buckets if there is room, else round values."""
     count = max(int(area.width // _LABEL_SPACING), 1)
     edges: list[float] = buckets.edges.tolist()

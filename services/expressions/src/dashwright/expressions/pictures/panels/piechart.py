@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.common.json_shapes import list_of, object_of, string_of
+from dashwright.common.json_shapes import list_of, member_at, object_of, string_of
+from dashwright.expressions.pictures.display.colour_math import text_colour_on
+from dashwright.expressions.pictures.display.columns import DisplayColumn
+from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.stat import panel_numbers
+from dashwright.expressions.pictures.panels.item_cells import panel_items
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
-from dashwright.expressions.pictures.panels.value_colours import contrast_colour, item_colours
-from dashwright.expressions.pictures.style import Style, display_name
+from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import path, text_element, truncated
 
 # In pixels.
@@ -23,6 +25,9 @@ _MIN_LABEL_RADIUS: Final = 30.0
 _FULL_TURN: Final = 2 * math.pi
 _ALMOST_FULL_TURN: Final = _FULL_TURN - 1e-6
 _PERCENT: Final = 100.0
+_MAX_DECIMALS: Final = 10
+#: The colour of the label of a transparent slice.
+_TEXT_ON_NOTHING: Final = "#808080"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +38,17 @@ class Slice:
     value: float
     share: float  #: Of the total, from 0 to 1.
     colour: str
-    style: Style
+    text: str  #: The value with its unit.
+    decimals: int  #: Of the share in percent.
 
     @property
     def percent(self) -> str:
-        """The share as text, with the decimals of the panel or without any."""
-        return f"{self.share * _PERCENT:.{self.style.decimals or 0}f}%"
+        """The share as text."""
+        return f"{self.share * _PERCENT:.{self.decimals}f}%"
 
     def label(self, parts: Sequence[str]) -> list[str]:
         """Return the lines of a label with these parts: ``name``, ``value`` and ``percent``."""
-        texts = {"name": self.name, "value": self.style.format_value(self.value), "percent": self.percent}
+        texts = {"name": self.name, "value": self.text, "percent": self.percent}
         return [text for part, text in texts.items() if part in parts]
 
 
@@ -64,19 +70,25 @@ def draw(props: PanelProps) -> PanelDrawing:
 
 def slices_of(props: PanelProps) -> list[Slice]:
     """Return the slices of a panel in descending order. Missing values and hidden series have none; negative values are drawn as 0."""
-    numbers = panel_numbers(props, object_of(props.panel.options.get("reduceOptions")))
-    colours = item_colours([number.style for number in numbers], [number.value for number in numbers])
-    found = [
-        (display_name(number.style, number.series), max(number.value, 0.0), colour, number.style)
-        for number, colour in zip(numbers, colours, strict=True)
-        if number.value is not None and object_of(number.style.custom.get("hideFrom")).get("viz") is not True
+    found = [(item, item.column, max(item.display.number, 0.0)) for item in panel_items(props) if math.isfinite(item.display.number)]
+    visible = [
+        (item, column, value)
+        for item, column, value in found
+        if column and member_at(column.config, "custom", "hideFrom", "viz") is not True
     ]
     # Divided first, so that the total of huge numbers is finite.
-    total = sum(value / len(found) for _, value, _, _ in found)
-    slices = [Slice(name, value, value / len(found) / total if total else 0.0, colour, style) for name, value, colour, style in found]
+    total = sum(value / len(visible) for _, _, value in visible)
+    slices = [
+        Slice(item.title, value, value / len(visible) / total if total else 0.0, item.display.colour, str(item.display), _decimals(column))
+        for item, column, value in visible
+    ]
     if props.panel.options.get("sort") == "none":
         return slices
     return sorted(slices, key=lambda item: item.value, reverse=props.panel.options.get("sort") != "asc")
+
+
+def _decimals(column: DisplayColumn) -> int:
+    return min(max(int(number_of(column.config.get("decimals")) or 0), 0), _MAX_DECIMALS)
 
 
 def _pie(area: Cell, slices: Sequence[Slice], label_parts: Sequence[str], *, is_ring: bool) -> list[str]:
@@ -119,7 +131,7 @@ def _outline(centre: tuple[float, float], radius: float, inner_radius: float, an
 def _label(item: Slice, parts: Sequence[str], x: float, y: float, radius: float) -> list[str]:
     lines = item.label(parts)
     size = min(_LABEL_SIZE, radius / 5)
-    colour = contrast_colour(item.colour)
+    colour = text_colour_on(item.colour) if item.colour != TRANSPARENT else _TEXT_ON_NOTHING
     top = y - (len(lines) - 1) * size * 0.6 + size * 0.36
     return [
         text_element(truncated(line, size, radius * 0.75), x, top + index * size * 1.2, size=size, colour=colour, anchor="middle")

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dashwright.common.json_shapes import string_of
+from dashwright.expressions.pictures.display.colour_math import mixed, text_colour_on
 from dashwright.expressions.pictures.panels.axes import AXIS_HEIGHT, LABEL_SIZE, labels_width, time_axis
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.states import Sample, StateRow, legend_states, merged, state_rows
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
-from dashwright.expressions.pictures.panels.value_colours import blended, contrast_colour
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import cells_path, text_element, truncated
@@ -29,7 +29,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     """Return the rows of states with their names, the times and a legend. Raises NothingToDraw if there are no times."""
     options = props.panel.options
     merges = options.get("mergeValues", True) is not False
-    rows = state_rows(props, "continuous-GrYlRd", names_bands=merges)
+    rows = state_rows(props, names_bands=merges)
     legend_elements, cell = with_legend(props, legend_entries(rows))
     rows, area, elements, notes = lay_out_rows(props, rows, cell)
     slot = area.height / len(rows)
@@ -115,7 +115,7 @@ def _states(props: PanelProps, style: Style, states: Sequence[tuple[Sample, floa
         text = truncated(sample.text, _TEXT_SIZE, room) if room > 0 else ""
         if sum(character != "…" for character in text) < min(_MIN_CHARACTERS, len(sample.text)) or not text:
             continue
-        colour = contrast_colour(blended(sample.colour or "", props.theme.panel, opacity))
+        colour = text_colour_on(mixed(sample.colour or props.theme.panel, props.theme.panel, opacity))
         elements.append(_text(props, text, left, right, bar, colour))
     return elements
 

@@ -1,6 +1,7 @@
 """States over time: each column of a panel's frames is a row of states, which have a text and a colour."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -8,19 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import object_of, objects_of
-from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.pictures.panels.columns import NamedColumn, named_columns
+from dashwright.expressions.engine.frame import FieldType, Frame
+from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
+from dashwright.expressions.pictures.display.value_mappings import Value
+from dashwright.expressions.pictures.panels.columns import is_hidden
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
-from dashwright.expressions.pictures.panels.text_mappings import TextMappings
-from dashwright.expressions.pictures.panels.value_colours import is_by_value
-from dashwright.expressions.pictures.series import float_values
-from dashwright.expressions.pictures.style import TRANSPARENT, Style, series_colours
+from dashwright.expressions.pictures.series import MAX_SERIES, float_values
+from dashwright.expressions.pictures.style import TRANSPARENT, Style
 
-#: The thresholds of panels that configure none, as in Grafana.
-_DEFAULT_THRESHOLDS: Final[Mapping[str, Any]] = {
-    "mode": "absolute",
-    "steps": [{"value": None, "color": "green"}, {"value": 80, "color": "red"}],
-}
 #: Samples of a row; further ones are omitted.
 _MAX_SAMPLES: Final = 50_000
 
@@ -44,8 +40,8 @@ class StateRow:
     samples: Sequence[Sample]
 
 
-def state_rows(props: PanelProps, default_mode: str, *, names_bands: bool) -> list[StateRow]:
-    """Return a row for each column that is not a time, at most 50, by default with a colour mode.
+def state_rows(props: PanelProps, *, names_bands: bool) -> list[StateRow]:
+    """Return a row for each column that is not a time, at most ``MAX_SERIES``.
 
     ``names_bands`` gives numbers the text of their threshold's band, such as *< 80*, if thresholds colour them. Raises NothingToDraw if
     no frame has times.
@@ -53,16 +49,13 @@ def state_rows(props: PanelProps, default_mode: str, *, names_bands: bool) -> li
     timed = [(frame, times) for frame in props.frames if (times := _times(frame)) and frame.row_count]
     if not timed:
         raise NothingToDraw("No time in the data" if any(frame.row_count for frame in props.frames) else "No data")
-    pairs = [(frame, field, times) for frame, times in timed for field in frame.fields if field.type is not FieldType.TIME]
-    named = [
-        replace(column, style=_with_defaults(column.style, default_mode)) for column in named_columns(props, [pair[:2] for pair in pairs])
-    ]
-    colours = series_colours([column.style for column in named])
-    return [
-        StateRow(column.name, column.style, list(_samples(column, times, colour, props.end, names_bands=names_bands)))
-        for column, colour, (_, _, times) in zip(named, colours, pairs, strict=False)
-        if not column.is_hidden
-    ]
+    rows: list[StateRow] = []
+    for columns, (_, times) in zip(columns_of([frame for frame, _ in timed], props.field_settings), timed, strict=True):
+        for column in columns:
+            if column.type != "time" and not is_hidden(column) and len(rows) < MAX_SERIES:
+                style = Style(column.config, props.theme)
+                rows.append(StateRow(column.name, style, list(_samples(column, style, times, props.end, names_bands=names_bands))))
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +76,12 @@ def _times(frame: Frame) -> _Times | None:
     return _Times(starts, others[0] if others else None, interval if isinstance(interval, int | float) and interval > 0 else None)
 
 
-def _with_defaults(style: Style, mode: str) -> Style:
-    return replace(style, config={"color": {"mode": mode}, "thresholds": _DEFAULT_THRESHOLDS, **style.config})
-
-
-def _samples(column: NamedColumn, times: _Times, series_colour: str, range_end: float, *, names_bands: bool) -> Iterator[Sample]:
-    style = column.style
-    values = _values(column.field)[:_MAX_SAMPLES]
+def _samples(column: DisplayColumn, style: Style, times: _Times, range_end: float, *, names_bands: bool) -> Iterator[Sample]:
+    values = column.values(_MAX_SAMPLES)
     order = np.argsort(times.starts[:_MAX_SAMPLES], kind="stable")
     starts = times.starts[order].tolist()
     ends = None if times.ends is None else times.ends[order].tolist()
-    shown = _Appearance(style, series_colour, names_bands=names_bands)
+    shown = _Appearance(column, style, names_bands=names_bands)
     interval = _number(style.custom.get("insertNulls")) or times.interval
     spans_nulls = style.custom.get("spanNulls") is True
     kept = [index for index in range(len(starts)) if starts[index] == starts[index] and not (spans_nulls and values[order[index]] is None)]
@@ -113,50 +101,33 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
 
 
-def _values(field: Field) -> list[Any]:
-    """Return the values as numbers, booleans, strings or None."""
-    if field.type.is_numeric:
-        return [None if value != value else value for value in float_values(field).tolist()]
-    nulls = [False] * len(field) if field.nulls is None else field.nulls.tolist()
-    values = field.values.tolist()
-    if field.type is FieldType.BOOL:
-        return [None if is_null else bool(value) for value, is_null in zip(values, nulls, strict=True)]
-    return [None if is_null or value is None else str(value) for value, is_null in zip(values, nulls, strict=True)]
-
-
 class _Appearance:
     """The texts and colours of the values of one column."""
 
-    def __init__(self, style: Style, series_colour: str, *, names_bands: bool) -> None:
-        self._style = style
-        self._series_colour = series_colour
-        self._mappings = TextMappings(style)
-        self._bands = band_names(style) if names_bands else []
+    def __init__(self, column: DisplayColumn, style: Style, *, names_bands: bool) -> None:
+        self._processor = column.processor
+        self._bands = band_names(style) if names_bands and column.type == "number" else []
         self._known: dict[Any, tuple[str, str | None]] = {}
 
-    def of(self, value: Any) -> tuple[str, str | None]:
+    def of(self, value: Value) -> tuple[str, str | None]:
         """Return the text and the colour of a value; without a colour it is a gap."""
+        if isinstance(value, float) and not math.isfinite(value):
+            value = None
         # True is equal to 1, but not shown like it.
         key = (type(value), value)
         if key not in self._known:
-            self._known[key] = self._of_number(value) if isinstance(value, float) else self._of_text(value)
+            self._known[key] = self._band(value) if self._bands and isinstance(value, float) else self._display(value)
         return self._known[key]
 
-    def _of_number(self, value: float) -> tuple[str, str | None]:
-        if self._bands:
-            reached = [band for band in self._bands if band[0] is None or value >= band[0]]
-            return reached[-1][1:] if reached else self._bands[0][1:]
-        if is_by_value(self._style) or self._style.config.get("mappings"):
-            return self._style.format_value(value), self._style.colour(value)
-        return self._style.format_value(value), self._series_colour
+    def _band(self, value: float) -> tuple[str, str | None]:
+        reached = [band for band in self._bands if band[0] is None or value >= band[0]]
+        return reached[-1][1:] if reached else self._bands[0][1:]
 
-    def _of_text(self, value: str | bool | None) -> tuple[str, str | None]:
-        mapped = self._mappings.mapped(value)
-        if value is None:
-            return mapped.text, mapped.colour
-        if mapped.colour or not is_by_value(self._style):
-            return mapped.text, mapped.colour or self._series_colour
-        return mapped.text, self._style.colour(float(value) if isinstance(value, bool) else None)
+    def _display(self, value: Value) -> tuple[str, str | None]:
+        shown = self._processor.display(value)
+        # A mapping that colours a value leaves it without a place in the range.
+        is_gap = (value is None and shown.share is not None) or shown.colour == TRANSPARENT
+        return str(shown), None if is_gap else shown.colour
 
 
 def band_names(style: Style) -> list[tuple[float | None, str, str | None]]:

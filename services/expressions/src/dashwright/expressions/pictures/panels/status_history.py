@@ -5,12 +5,12 @@ from itertools import pairwise
 from typing import Final
 
 from dashwright.common.json_shapes import string_of
+from dashwright.expressions.pictures.display.colour_math import mixed, text_colour_on
 from dashwright.expressions.pictures.panels.axes import time_axis
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.state_timeline import lay_out_rows, legend_entries, opacity_of, row_share
 from dashwright.expressions.pictures.panels.states import Sample, StateRow, state_rows
 from dashwright.expressions.pictures.panels.swatches import with_legend
-from dashwright.expressions.pictures.panels.value_colours import blended, contrast_colour
 from dashwright.expressions.pictures.svg import cells_path, text_element, text_width
 
 _TEXT_SIZE: Final = 12.0
@@ -20,7 +20,7 @@ _MIN_BOX_WIDTH: Final = 2.0
 
 def draw(props: PanelProps) -> PanelDrawing:
     """Return the rows of boxes. Raises NothingToDraw if there are no times, or too many samples for the panel."""
-    rows = state_rows(props, "thresholds", names_bands=False)
+    rows = state_rows(props, names_bands=False)
     times = sorted({sample.start for row in rows for sample in row.samples if props.start <= sample.start <= props.end})
     if len(times) > props.width / _MIN_BOX_WIDTH:
         raise NothingToDraw(f"{len(times)} points in time are too many to show here; ask for fewer (max data points)")
@@ -64,7 +64,7 @@ def _texts(props: PanelProps, centred: Sequence[tuple[Sample, float]], bar: Cell
             min(max(centre, bar.x + width / 4), bar.x + bar.width - width / 4),
             bar.y + bar.height / 2 + _TEXT_SIZE * 0.36,
             size=_TEXT_SIZE,
-            colour=contrast_colour(blended(sample.colour or "", props.theme.panel, opacity)),
+            colour=text_colour_on(mixed(sample.colour or props.theme.panel, props.theme.panel, opacity)),
             anchor="middle",
         )
         for sample, centre in centred
