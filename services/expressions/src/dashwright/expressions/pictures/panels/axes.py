@@ -1,13 +1,16 @@
 """Axes of charts that are drawn as our own SVG: the ticks of times and numbers, and their labels and grid lines."""
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from dashwright.common.json_shapes import string_of
 from dashwright.expressions.pictures.panels.drawing import Cell
+from dashwright.expressions.pictures.plots import ticks as plot_ticks
+from dashwright.expressions.pictures.plots.axes import tick_texts
+from dashwright.expressions.pictures.plots.scales import ValueScale
+from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import path, text_element, text_width
 from dashwright.expressions.pictures.theme import Theme
 
@@ -15,27 +18,10 @@ LABEL_SIZE: Final = 11.0
 #: The height in pixels below a chart for the labels of its horizontal axis.
 AXIS_HEIGHT: Final = 20.0
 _LABEL_DISTANCE: Final = 6.0
-_MIN_TIME_SPACING: Final = 80.0
-_MIN_VALUE_SPACING: Final = 30.0
-_SECOND: Final = 1_000.0
-_MINUTE: Final = 60 * _SECOND
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
-_MONTH: Final = 30 * _DAY
-_YEAR: Final = 365 * _DAY
-#: Distances of the ticks of times, in milliseconds.
-_TIME_STEPS: Final = (
-    *(float(step) for step in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
-    *(step * _SECOND for step in (1, 2, 5, 10, 15, 30)),
-    *(step * _MINUTE for step in (1, 2, 5, 10, 15, 30)),
-    *(step * _HOUR for step in (1, 2, 3, 4, 6, 8, 12)),
-    *(step * _DAY for step in (1, 2, 3, 7, 14)),
-)
-#: Distances of the ticks of longer times, in months.
-_MONTH_STEPS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000)
-#: The first digits of round distances between numbers.
-_ROUND_DIGITS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+#: The distance of ticks on a vertical axis as a share of that on a horizontal one.
+_HORIZONTAL_SHARE: Final = 30 / 80
+#: The length of axes below which ticks are closer to each other.
+_MIN_TICK_LENGTH: Final = 151.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +40,12 @@ class PixelScale:
         return self.start + (self.end - self.start) * share
 
 
-def round_step(rough: float) -> float:
-    """Return the smallest round number that is not less than a positive number: 1, 2, 2.5 or 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next((digit * power for digit in _ROUND_DIGITS if digit * power >= rough * 0.9999), 10 * power)
-
-
-def round_time_step(rough: float) -> float:
-    """Return the smallest usual distance of times that is not less than a number of milliseconds."""
-    index = bisect_left(_TIME_STEPS, rough)
-    return _TIME_STEPS[index] if index < len(_TIME_STEPS) else math.ceil(rough / _MONTH) * _MONTH
-
-
-def number_ticks(low: float, high: float, count: int) -> list[float]:
-    """Return about ``count`` round numbers from ``low`` to ``high``."""
-    span = high - low
-    if not 0 < span < math.inf or abs(low) > span * 1e12:
-        return [low] if math.isfinite(low) else []
-    step = round_step(max(span / max(count, 1), 1e-300))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [index * step for index in range(first, last + 1)]
+def value_ticks(low: float, high: float, length: float, style: Style, *, is_horizontal: bool = False) -> list[tuple[float, str]]:
+    """Return the ticks of an axis with a length in pixels, with their labels in the unit of a style. Horizontal labels need more room."""
+    height = max(length * _HORIZONTAL_SHARE, _MIN_TICK_LENGTH) if is_horizontal else length
+    unit_id = string_of(style.config.get("unit"))
+    ticks = plot_ticks.value_ticks(ValueScale(low, high, height), unit_id, has_integers=style.decimals == 0)
+    return list(zip(ticks.values, tick_texts(style, ticks.values, ticks.step), strict=True))
 
 
 def padded_range(low: float, high: float) -> tuple[float, float]:
@@ -85,62 +57,11 @@ def padded_range(low: float, high: float) -> tuple[float, float]:
     return (low - room if low < 0 else 0.0), (high + room if high > 0 else 0.0)
 
 
-def time_ticks(start: float, end: float, count: int) -> tuple[list[float], str]:
-    """Return about ``count`` round times in milliseconds, and the format of their labels, as in Grafana."""
-    span = end - start
-    if span <= 0:
-        return [], ""
-    rough = span / max(count, 1)
-    if rough > _TIME_STEPS[-1]:
-        return _month_ticks(start, end, rough)
-    step = round_time_step(rough)
-    ticks = [index * step for index in range(math.ceil(start / step), math.floor(end / step) + 1)]
-    return ticks, _time_format(step, span)
-
-
-def time_label(time: float, time_format: str) -> str:
-    """Return the label of a time in milliseconds."""
-    moment = _EPOCH + timedelta(milliseconds=time)
-    if time_format == _MILLISECONDS:
-        return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}"
-    return moment.strftime(time_format)
-
-
-_MILLISECONDS: Final = "milliseconds"
-
-
-def _time_format(step: float, span: float) -> str:
-    if step < _SECOND:
-        return _MILLISECONDS
-    if step < _MINUTE:
-        return "%H:%M:%S"
-    if span <= _DAY:
-        return "%H:%M"
-    if step < _DAY:
-        return "%m/%d %H:%M"
-    return "%m/%d" if span < _YEAR else "%Y-%m-%d"
-
-
-def _month_ticks(start: float, end: float, rough: float) -> tuple[list[float], str]:
-    """Return the first days of months or years."""
-    months = rough / _MONTH
-    step = next((step for step in _MONTH_STEPS if step >= months), _MONTH_STEPS[-1])
-    first, last = (_EPOCH + timedelta(milliseconds=time) for time in (start, end))
-    indexes = range(-(-(first.year * 12 + first.month) // step) * step, last.year * 12 + last.month, step)
-    # Months count from 0 in an index, so that a step of 12 gives first days of years.
-    ticks = [_milliseconds(datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)) for index in indexes]
-    return ticks, "%Y" if step % 12 == 0 else "%Y-%m"
-
-
-def _milliseconds(moment: datetime) -> float:
-    return (moment - _EPOCH).total_seconds() * 1000
-
-
 def time_axis(area: Cell, start: float, end: float, theme: Theme, *, has_grid: bool = False) -> list[str]:
     """Return the labels of times below an area, and vertical lines at the labels if wanted."""
-    ticks, time_format = time_ticks(start, end, int(area.width // _MIN_TIME_SPACING))
+    ticks = plot_ticks.time_ticks(start, end, area.width, lambda label: text_width(label, LABEL_SIZE))
     scale = PixelScale(start, end, area.x, area.x + area.width)
-    labelled = [(scale.position(tick), time_label(tick, time_format)) for tick in ticks]
+    labelled = [(scale.position(time), label) for time, label in zip(ticks.times, ticks.labels, strict=True)]
     return bottom_axis(area, labelled, theme, has_grid=has_grid)
 
 
@@ -161,16 +82,10 @@ def bottom_axis(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme,
     return elements
 
 
-def value_axis(area: Cell, scale: PixelScale, label_of: Callable[[float], str], theme: Theme) -> list[str]:
-    """Return horizontal lines at round values of an area, with labels to the left of it."""
-    ticks = value_ticks(scale, area.height)
-    lines = "".join(f"M{area.x:.1f} {scale.position(tick):.1f}h{area.width:.1f}" for tick in ticks)
-    return [path(lines, stroke=theme.grid), *left_labels(area, [(scale.position(tick), label_of(tick)) for tick in ticks], theme)]
-
-
-def value_ticks(scale: PixelScale, height: float) -> list[float]:
-    """Return the values that have a label on an axis of a height in pixels."""
-    return number_ticks(scale.low, scale.high, max(1, int(height // _MIN_VALUE_SPACING)))
+def value_axis(area: Cell, scale: PixelScale, ticks: Sequence[tuple[float, str]], theme: Theme) -> list[str]:
+    """Return horizontal lines at ticks of an area, with their labels to the left of it."""
+    lines = "".join(f"M{area.x:.1f} {scale.position(tick):.1f}h{area.width:.1f}" for tick, _ in ticks)
+    return [path(lines, stroke=theme.grid), *left_labels(area, [(scale.position(tick), label) for tick, label in ticks], theme)]
 
 
 def left_labels(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme) -> list[str]:

@@ -1,7 +1,9 @@
 """Data of bar charts: categories, and a value and a colour for each category and series."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +11,6 @@ from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.display.columns import columns_of
-from dashwright.expressions.pictures.panels.axes import time_label
 from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
@@ -18,6 +19,7 @@ from dashwright.expressions.pictures.style import Style
 #: Categories that are read; further ones are omitted.
 MAX_CATEGORIES: Final = 2_000
 _MAX_LENGTH: Final = 100
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS: Final = 86_400_000
 _MINUTE_NS: Final = 60_000_000_000
 
@@ -100,9 +102,15 @@ def _labels(props: PanelProps, field: Field) -> list[str]:
     if field.type is FieldType.TIME:
         times = field.values[:limit]
         time_format = "%m/%d %H:%M" if props.end - props.start > _DAY_MS else "%H:%M:%S" if (times % _MINUTE_NS).any() else "%H:%M"
-        return [time_label(time / 1e6, time_format) for time in times.tolist()]
+        return [_time_text(time, time_format) for time in times.tolist()]
     ((column,),) = columns_of([Frame([field])], props.field_settings)
     return [str(column.processor.display(value))[:_MAX_LENGTH] for value in column.values(limit)]
+
+
+def _time_text(nanoseconds: int, time_format: str) -> str:
+    with contextlib.suppress(OverflowError):
+        return (_EPOCH + timedelta(microseconds=nanoseconds // 1000)).strftime(time_format)
+    return ""
 
 
 def _row_colours(props: PanelProps, joined: Sequence[tuple[Frame, Field]], count: int) -> list[str]:

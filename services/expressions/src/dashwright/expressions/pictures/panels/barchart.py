@@ -16,7 +16,6 @@ from dashwright.expressions.pictures.panels.axes import (
     bottom_axis,
     labels_width,
     left_labels,
-    number_ticks,
     value_axis,
     value_ticks,
 )
@@ -36,7 +35,6 @@ _MIN_SLOT: Final = 3.0
 _MIN_LABEL_WIDTH: Final = 28.0
 #: The part of a panel that the labels of an axis may take.
 _LABEL_SHARE: Final = 0.3
-_TICK_SPACING: Final = 80.0
 _MARGIN: Final = 8.0
 
 
@@ -77,9 +75,10 @@ class _Chart:
         ends = bar_ends([series.values[:count] for series in table.series], stacking)
         return _Chart(table, cell, categories, stacking, style, ends, *value_range(ends, style.minimum, style.maximum, stacking))
 
-    def label(self, value: float) -> str:
-        """Return the label of a value at its axis."""
-        return f"{value * 100:.0f}%" if self.stacking == "percent" else self.style.format_value(value)
+    @property
+    def axis_style(self) -> Style:
+        """The style of the labels of the axis of values."""
+        return Style({"unit": "percentunit"}, self.style.theme) if self.stacking == "percent" else self.style
 
 
 def _shortened(name: str, limit: float | None) -> str:
@@ -93,10 +92,10 @@ def _horizontal(props: PanelProps, chart: _Chart) -> list[str]:
     area = Cell(cell.x + left, cell.y + _MARGIN, max(cell.width - left - 2 * _MARGIN, 1.0), max(cell.height - AXIS_HEIGHT - _MARGIN, 1.0))
     scale = PixelScale(chart.low, chart.high, area.x, area.x + area.width)
     slot = area.height / len(chart.categories)
-    ticks = number_ticks(chart.low, chart.high, max(1, int(area.width // _TICK_SPACING)))
+    ticks = value_ticks(chart.low, chart.high, area.width, chart.axis_style, is_horizontal=True)
     names = [truncated(name, LABEL_SIZE, left - 8) for name in chart.categories]
     return [
-        *bottom_axis(area, [(scale.position(tick), chart.label(tick)) for tick in ticks], props.theme, has_grid=True),
+        *bottom_axis(area, [(scale.position(tick), label) for tick, label in ticks], props.theme, has_grid=True),
         *left_labels(area, [(area.y + (index + 0.5) * slot, name) for index, name in enumerate(names)], props.theme),
         *_bars(props, chart, area, scale, area.y, slot, is_horizontal=True),
     ]
@@ -111,12 +110,13 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
     below = max(min(longest * sine, cell.height * _LABEL_SHARE), 0.0) + AXIS_HEIGHT
     scale = PixelScale(chart.low, chart.high, cell.y + cell.height - below, cell.y + _MARGIN)
     is_hidden = chart.style.custom.get("axisPlacement") == "hidden"
-    labels = [] if is_hidden else [chart.label(tick) for tick in value_ticks(scale, scale.start - scale.end)]
-    left = labels_width(labels, cell.width * _LABEL_SHARE) + 4
+    ticks = value_ticks(chart.low, chart.high, scale.start - scale.end, chart.axis_style)
+    ticks = [(tick, "") for tick, _ in ticks] if is_hidden else ticks
+    left = labels_width([label for _, label in ticks], cell.width * _LABEL_SHARE) + 4
     area = Cell(cell.x + left, scale.end, max(cell.width - left - _MARGIN, 1.0), max(scale.start - scale.end, 1.0))
     slot = area.width / len(chart.categories)
     centres = [area.x + (index + 0.5) * slot for index in range(len(chart.categories))]
-    axis = value_axis(area, scale, (lambda _: "") if is_hidden else chart.label, props.theme)
+    axis = value_axis(area, scale, ticks, props.theme)
     if rotation:
         names = [truncated(name, LABEL_SIZE, (below - AXIS_HEIGHT) / sine + 4) for name in chart.categories]
         axis += _rotated_labels(props, list(zip(centres, names, strict=True)), area, rotation)

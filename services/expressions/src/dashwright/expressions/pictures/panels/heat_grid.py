@@ -13,7 +13,7 @@ from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.engine.duration import nanoseconds
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_layout import VALUE_TYPES
-from dashwright.expressions.pictures.panels.axes import round_step, round_time_step
+from dashwright.expressions.pictures.panels.bucket_sizes import round_duration, round_size
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES, PlotSeries, series_of
@@ -190,7 +190,7 @@ def _column_width(settings: dict[str, Any], props: PanelProps) -> float:
     if settings.get("mode") == "size" and (size := _milliseconds(settings.get("value"))):
         return max(size, smallest)
     count = number_of(settings.get("value")) if settings.get("mode") != "size" else None
-    return round_time_step(max(span / max(count or _DEFAULT_COLUMNS, 1), smallest))
+    return round_duration(max(span / max(count or _DEFAULT_COLUMNS, 1), smallest))
 
 
 def _milliseconds(value: Any) -> float | None:
@@ -216,4 +216,4 @@ def _row_height(settings: dict[str, Any], low: float, high: float, panel_height:
     if settings.get("mode") == "size" and value and value > 0:
         return max(value, smallest)
     span = (high - low) or abs(high) or 1.0
-    return round_step(max(span / max(value if value and value > 0 else _DEFAULT_ROWS, 1), smallest))
+    return round_size(max(span / max(value if value and value > 0 else _DEFAULT_ROWS, 1), smallest))

@@ -120,7 +120,7 @@ def _labelled_rows(grid: HeatGrid, y_options: dict[str, Any], props: PanelProps)
     if grid.is_logarithmic:
         return [(index / (len(grid.edges) - 1), style.format_value(edge)) for index, edge in enumerate(grid.edges)]
     scale = PixelScale(grid.edges[0], grid.edges[-1], 0, 1)
-    return [(scale.position(tick), style.format_value(tick)) for tick in value_ticks(scale, props.height)]
+    return [(scale.position(tick), label) for tick, label in value_ticks(grid.edges[0], grid.edges[-1], props.height, style)]
 
 
 def _with_unit(name: str, style: Style, *, has_unit: bool) -> str:

@@ -16,12 +16,12 @@ from dashwright.expressions.pictures.panels.axes import (
     PixelScale,
     bottom_axis,
     labels_width,
-    number_ticks,
     value_axis,
     value_ticks,
 )
 from dashwright.expressions.pictures.panels.bar_layers import STACKED, bar_ends, value_range
 from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, bar_elements, is_drawn
+from dashwright.expressions.pictures.panels.bucket_sizes import round_size
 from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
@@ -35,8 +35,6 @@ _MIN_BUCKET_WIDTH: Final = 2.0
 _LABEL_SHARE: Final = 0.3
 _LABEL_SPACING: Final = 70.0
 _MARGIN: Final = 8.0
-#: The first digits of sizes of buckets, as in Grafana.
-_SIZE_DIGITS: Final = (1.0, 2.0, 2.5, 4.0, 5.0, 10.0)
 #: Values beyond it are in the outermost buckets, so that their distances are finite.
 _MAX_VALUE: Final = 1e300
 _MIN_SIZE: Final = 1e-300
@@ -67,19 +65,16 @@ def draw(props: PanelProps) -> PanelDrawing:
     ends = bar_ends(buckets.counts, stacking)
     low, high = value_range(ends, None, None, stacking)
     vertical = PixelScale(low, high, cell.y + cell.height - AXIS_HEIGHT, cell.y + _MARGIN)
-    count_style = Style({}, props.theme)
-
-    def count_label(value: float) -> str:
-        return f"{value * 100:.0f}%" if stacking == "percent" else count_style.format_value(value)
-
-    left = labels_width([count_label(tick) for tick in value_ticks(vertical, cell.height)], cell.width * _LABEL_SHARE) + 4
+    axis_style = Style({"unit": "percentunit"} if stacking == "percent" else {"unit": "short", "decimals": 0}, props.theme)
+    ticks = value_ticks(low, high, vertical.start - vertical.end, axis_style)
+    left = labels_width([label for _, label in ticks], cell.width * _LABEL_SHARE) + 4
     area = Cell(cell.x + left, vertical.end, max(cell.width - left - 2 * _MARGIN, 1.0), max(vertical.start - vertical.end, 1.0))
     horizontal = PixelScale(float(buckets.edges[0]), float(buckets.edges[-1]), area.x, area.x + area.width)
-    elements = value_axis(area, vertical, count_label, props.theme)
+    elements = value_axis(area, vertical, ticks, props.theme)
     for style, colour, (starts, tops) in zip(buckets.styles, buckets.colours, ends, strict=True):
         bars = _bars(buckets, starts, tops, horizontal, vertical, colour)
         elements += bar_elements(bars, BarLook.of(style))
-    labels = [(horizontal.position(value), buckets.styles[0].format_value(value)) for value in _labelled_values(buckets, area)]
+    labels = [(horizontal.position(value), label) for value, label in _labels(buckets, area)]
     return PanelDrawing(
         [*elements, *bottom_axis(area, labels, props.theme), *legend_elements], notes=[buckets.note] if buckets.note else ()
     )
@@ -145,8 +140,7 @@ def _size(props: PanelProps, low: float, high: float) -> tuple[float, str]:
         return min(max(size, smallest), _MAX_VALUE), "buckets are larger than configured" if size < smallest else ""
     count = number_of(options.get("bucketCount")) or _DEFAULT_COUNT
     rough = max((high - low) / max(count, 1), smallest) if high > low else max(abs(high) / 10, _MIN_SIZE)
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next((digit * power for digit in _SIZE_DIGITS if digit * power >= rough * 0.9999), rough), ""
+    return round_size(rough), ""
 
 
 def _given_buckets(props: PanelProps, frame: Frame) -> HistogramBuckets:
@@ -185,8 +179,10 @@ def _bars(
     return bars
 
 
-def _labelled_values(buckets: HistogramBuckets, area: Cell) -> list[float]:
+def _labels(buckets: HistogramBuckets, area: Cell) -> list[tuple[float, str]]:
     """Return the values with labels: the edges of buckets if there is room, else round values."""
-    count = max(int(area.width // _LABEL_SPACING), 1)
+    count, style = max(int(area.width // _LABEL_SPACING), 1), buckets.styles[0]
     edges: list[float] = buckets.edges.tolist()
-    return edges[:: -(-len(edges) // count)] if len(edges) <= 4 * count else number_ticks(edges[0], edges[-1], count)
+    if len(edges) > 4 * count:
+        return value_ticks(edges[0], edges[-1], area.width, style, is_horizontal=True)
+    return [(edge, style.format_value(edge)) for edge in edges[:: -(-len(edges) // count)]]

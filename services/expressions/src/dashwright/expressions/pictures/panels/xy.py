@@ -15,7 +15,6 @@ from dashwright.expressions.pictures.panels.axes import (
     PixelScale,
     bottom_axis,
     labels_width,
-    number_ticks,
     time_axis,
     value_axis,
     value_ticks,
@@ -29,7 +28,6 @@ from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import path, polyline, text_element
 
 _LABEL_SHARE: Final = 0.3
-_TICK_SPACING: Final = 80.0
 _MARGIN: Final = 8.0
 _TITLE_HEIGHT: Final = 14.0
 _DEFAULT_POINT_SIZE: Final = 5.0
@@ -110,16 +108,17 @@ def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: st
     x_style, y_style = (Style(column.config, props.theme) for column in (all_series[0].x, all_series[0].y))
     low, high = _range([series.ys for series in all_series], y_style, padding=0.1)
     y_scale = PixelScale(low, high, cell.y + cell.height - AXIS_HEIGHT - _TITLE_HEIGHT, cell.y + _MARGIN)
-    left = labels_width([y_style.format_value(tick) for tick in value_ticks(y_scale, cell.height)], cell.width * _LABEL_SHARE) + 4
+    y_ticks = value_ticks(low, high, y_scale.start - y_scale.end, y_style)
+    left = labels_width([label for _, label in y_ticks], cell.width * _LABEL_SHARE) + 4
     area = Cell(cell.x + left, y_scale.end, max(cell.width - left - 2 * _MARGIN, 1.0), max(y_scale.start - y_scale.end, 1.0))
     x_low, x_high = _range([series.xs for series in all_series], x_style, padding=0.0)
     x_scale = PixelScale(x_low, x_high, area.x, area.x + area.width)
-    elements = value_axis(area, y_scale, y_style.format_value, props.theme)
+    elements = value_axis(area, y_scale, y_ticks, props.theme)
     if all_series[0].x.type == "time":
         elements += time_axis(area, x_low, x_high, props.theme, has_grid=True)
     else:
-        ticks = number_ticks(x_low, x_high, max(int(area.width // _TICK_SPACING), 1))
-        elements += bottom_axis(area, [(x_scale.position(tick), x_style.format_value(tick)) for tick in ticks], props.theme, has_grid=True)
+        x_ticks = value_ticks(x_low, x_high, area.width, x_style, is_horizontal=True)
+        elements += bottom_axis(area, [(x_scale.position(tick), label) for tick, label in x_ticks], props.theme, has_grid=True)
     title_y = area.y + area.height + AXIS_HEIGHT + _TITLE_HEIGHT - 4
     title = all_series[0].x.name
     elements.append(text_element(title, area.x + area.width / 2, title_y, size=LABEL_SIZE, colour=props.theme.muted, anchor="middle"))
