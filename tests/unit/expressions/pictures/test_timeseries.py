@@ -137,6 +137,16 @@ def test_missing_values_become_the_number_of_no_value() -> None:
     assert len(points(line["d"])) == 3
 
 
+def test_missing_steps_extend_to_the_ends_of_the_range() -> None:
+    """There, a number instead of missing values is drawn too."""
+    time = Field("time", FieldType.TIME, np.array([240, 300], dtype=np.int64) * 1_000_000_000, config={"interval": 60_000})
+    frame = Frame([time, numbers("v", 5, 6)])
+    (left, _), *_, (right, _) = points(marks(svg(frame, noValue="0"))[0]["d"])
+    (first, _), *_ = points(marks(svg(frame))[0]["d"])
+    assert left == 0
+    assert right > first > 0
+
+
 @pytest.mark.parametrize(("mode", "dots"), [("auto", 4), ("always", 4), ("never", 0)])
 def test_points_are_shown_if_there_is_room(mode: str, dots: int) -> None:
     """Or always, or never."""

@@ -114,7 +114,7 @@ def _values_in_graph(
         level = constant_value(values)
         return (np.array([start, end]), np.full(2, level)) if level is not None else (np.zeros(0), np.zeros(0))
     if distance:
-        times, indexes = inserted_rows(times, distance)
+        times, indexes = inserted_rows(times, distance, start, end)
         values = np.where(indexes < 0, np.nan, values[indexes]) if len(values) else values
     replacement = number_of_text(style.config.get("noValue"))
     if replacement is not None:
