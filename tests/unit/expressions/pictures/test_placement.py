@@ -1,11 +1,17 @@
 """Panels of collapsed and repeated rows, and repeated panels: their positions and their number."""
 
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.pictures.composition import compose
 from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
+from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.placement import MAX_PLACED, MAX_REPEATS
+from dashwright.expressions.pictures.theme import THEMES
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Value
@@ -28,11 +34,29 @@ def boxes(panels: list[Panel]) -> list[tuple[str, int, int, int]]:
     return [(found.title, found.position.x, found.position.y, found.position.width) for found in panels]
 
 
+RANGE = TimeRange(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
 COLLAPSED = [row(0, "Closed", panel(2, 1, "In"), panel(3, 5, "Below"), collapsed=True), row(1, "Open"), panel(4, 2, "Out")]
 
 
 def test_collapsed_rows_show_how_many_panels_they_hide() -> None:
     assert boxes(placed(COLLAPSED)) == [("Closed (2 panels)", 0, 0, 24), ("Open", 0, 1, 24), ("Out", 0, 2, 12)]
+
+
+def test_headings_have_a_sign_for_collapsed_rows() -> None:
+    """A collapsed row has a sign of its own, also if it hides no panels; expanded, it is like any other row."""
+    panels = [*COLLAPSED, row(9, "Empty", collapsed=True)]
+    assert [(found.title, found.is_collapsed) for found in placed(panels)] == [
+        ("Closed (2 panels)", True),
+        ("Open", False),
+        ("Out", False),
+        ("Empty (0 panels)", True),
+    ]
+    assert not any(found.is_collapsed for found in placed(panels, expanded=True))
+    layout = lay_out([found for found in placed(panels) if found.type == "row"], 600, None, is_single_panel=False)
+    signs = re.findall('<polyline points="([^"]*)"', compose(layout, [""] * 3, [""] * 3, THEMES["dark"], "", RANGE))
+    assert len({len(sign.split()) for sign in signs}) == 1
+    moved = [[float(x) - float(sign.split(",")[0]) for x in re.findall("([0-9.]+),", sign)] for sign in signs]
+    assert moved[0] == moved[2] != moved[1]
 
 
 def test_expanded_rows_push_the_others_down() -> None:

@@ -94,7 +94,7 @@ def test_reports_say_what_was_drawn() -> None:
     """Each panel has a state, and a message if something is missing. Headings of rows are left out."""
     panels = [
         {"id": 1, "type": "stat", "title": "Value of $v", "targets": [TARGET]},
-        {"id": 2, "type": "stat", "targets": [TARGET], "transformations": [{"id": "merge"}, {"id": "off", "disabled": True}]},
+        {"id": 2, "type": "stat", "targets": [TARGET], "transformations": [{"id": "spatial"}, {"id": "off", "disabled": True}]},
         {"id": 3, "type": "stat", "targets": []},
         {"id": 4, "type": "news", "targets": [TARGET]},
         {"id": 5, "type": "stat", "targets": [{"refId": "A", "datasource": {"uid": "${ds}"}, "expr": "up"}]},
@@ -110,7 +110,7 @@ def test_reports_say_what_was_drawn() -> None:
         (5, "error"),
     ]
     assert entries[0] == {"id": 1, "title": "Value of 7", "type": "stat", "state": "drawn"}
-    assert entries[1]["message"] == "without transformations (merge)"
+    assert entries[1]["message"] == "without transformations (spatial)"
     assert entries[4]["message"] == "there is no data source 'gone' (${ds}; $ds is 'gone'); there are: none"
 
 

@@ -271,6 +271,7 @@ class SettingsFields(BaseSettings):
         "maximum number of cells (rows times columns) in the result of one `sql` expression; further rows are omitted",
         "expressions",
     )
+    transformation_cells: Positive = setting(2_000_000, "maximum number of cells that a transformation reads or returns", "expressions")
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = setting(
         (),
         "comma-separated list of host names, patterns of host names (`*.example.com`), addresses and networks (`10.0.0.0/8`). Data "

@@ -35,6 +35,9 @@ from dashwright.expressions.requests.validation import find_faults, validation_b
 from dashwright.expressions.sources.query_cache import QueryCache
 from dashwright.expressions.sources.registry import SourceRegistry, SourceResolver
 from dashwright.expressions.sql.engine import SqlEngine
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.pipeline import read_steps
+from dashwright.expressions.transformations.result import transform
 
 _log = structlog.get_logger()
 
@@ -165,11 +168,20 @@ async def _evaluate(body: bytes, context: QueryContext, settings: QuerySettings,
                 await stack.enter_async_context(settings.sql.limiter.slot(context.org_id))
         evaluate_request = partial(evaluate_fetched, request, fetched, limits, explain=context.explain)
         evaluation = await _run(evaluate_request, limits, in_thread=in_thread, threads=settings.threads)
+    if context.transform:
+        transform_results = partial(_transform, evaluation, request, limits)
+        evaluation = await _run(transform_results, limits, in_thread=True, threads=settings.threads)
     _reserve_response(evaluation, limits)
     for ref_id, result in evaluation.results.items():
         if result.error and result.error.status == response.INTERNAL:
             _log.error("ref_id_failed", ref_id=ref_id, exc_info=result.error)
     return evaluation
+
+
+def _transform(evaluation: Evaluation, request: Request, limits: Limits) -> Evaluation:
+    """Return the evaluation with the frames after the transformations of the panel."""
+    results = [result.frames for result in evaluation.results.values()]
+    return replace(evaluation, transformed=transform(results, read_steps(request.transformations), Context(limits)))
 
 
 def _reserve_response(evaluation: Evaluation, limits: Limits) -> None:
@@ -180,7 +192,7 @@ def _reserve_response(evaluation: Evaluation, limits: Limits) -> None:
     for result in evaluation.results.values():
         if isinstance(result.error, TooManyRequests):
             raise TooManyRequests(result.error.message, retry_after=1)
-    size = response.size_of(evaluation.results)
+    size = response.size_of(evaluation.results, evaluation.transformed)
     if size > limits.query_response_bytes:
         problem = f"the response would have about {size} bytes"
         raise limits.refusal("query_response_bytes", problem, "hide queries that only others read, reduce or resample, or ask for less")
@@ -239,13 +251,14 @@ def _is_one_brief_item(frame: Frame) -> bool:
 def encode_reply(evaluation: Evaluation, accept: str) -> Reply:
     """Return the reply in the format that ``accept`` names: small results as bytes, others as chunks that are encoded on demand."""
     results = evaluation.results
+    transformed = evaluation.transformed
     if media.wants_arrow(accept):
         content_type, fragments = media.ARROW, arrow.fragments(results)
     else:
-        content_type, fragments = media.JSON, response.fragments(results, evaluation.explanation)
+        content_type, fragments = media.JSON, response.fragments(results, evaluation.explanation, transformed)
     encoded = chunks(fragments)
-    body = b"".join(encoded) if _is_small(results) else _yield_chunks(encoded)
-    return _create_reply(response.status_of(results), content_type, body)
+    body = b"".join(encoded) if _is_small(results) and not transformed else _yield_chunks(encoded)
+    return _create_reply(response.status_of(results, transformed), content_type, body)
 
 
 def _is_small(results: Mapping[str, response.Result]) -> bool:

@@ -25,6 +25,7 @@ class QueryContext:
     endpoint: QueryEndpoint = QueryEndpoint.QUERY
     lenient: bool = False  #: True if an unknown property is a warning instead of an error.
     explain: bool = False  #: True if the response describes how the results were computed.
+    transform: bool = False  #: True if the response contains the frames after the panel's transformations, too.
     accept: str = ""  #: The ``Accept`` header of the client.
     org_id: int = 0  #: The organization whose data sources may be queried; 0 for none.
     uids: frozenset[str] | None = None  #: Uids of the data sources that may be queried; None for all.
@@ -46,6 +47,7 @@ class QueryContext:
             "door": self.endpoint.value,  # the name of this header in all versions
             "lenient": self.lenient,
             "explain": self.explain,
+            "transform": self.transform,
             "accept": self.accept,
             "org_id": self.org_id,
             "fresh": self.fresh,
@@ -65,6 +67,7 @@ class QueryContext:
             QueryEndpoint(str(headers.get("door", QueryEndpoint.QUERY))),
             lenient=bool(headers.get("lenient")),
             explain=bool(headers.get("explain")),
+            transform=bool(headers.get("transform")),
             accept=str(headers.get("accept", "")),
             org_id=org_id if isinstance(org_id, int) else 0,
             uids=None if uids is None else frozenset(json.loads(str(uids))),

@@ -43,6 +43,9 @@ class Panel(ApiModel):
     type: str = Field(description="The type of the panel")
     targets: list[Target | SourceQuery] = Field(description="The expressions and queries of the panel")
     queries: list[Target | SourceQuery] | None = Field(default=None, description="Ordinary queries, in addition to the targets")
+    transformations: list[dict[str, Any]] | None = Field(
+        default=None, description="Applied in order if the request asks for transform: id, options, filter, disabled and topic"
+    )
     from_: str | int | None = Field(default=None, alias="from", description=_FROM)
     to: str | int | None = Field(default=None, description=_TO)
 
@@ -107,6 +110,23 @@ class QueryResult(ApiModel):
     error_source: str | None = Field(default=None, description="The origin of the error; downstream is the data source")
 
 
+class QueryNotice(ApiModel):
+    """A notice about a result."""
+
+    severity: str = Field(description="info, warning or error")
+    text: str = Field(description="The message")
+
+
+class TransformedFrames(ApiModel):
+    """The frames of a panel after its transformations."""
+
+    frames: list[Frame] = Field(description="The frames; none if a transformation failed")
+    error: str | None = Field(default=None, description="The error message")
+    error_source: str | None = Field(default=None, description="The origin of the error")
+    status: int | None = Field(default=None, description="The HTTP status of the error")
+    notices: list[QueryNotice] | None = Field(default=None, description="What was left out, such as unknown transformations")
+
+
 class QueryMeta(ApiModel):
     """Information about the evaluation."""
 
@@ -118,6 +138,7 @@ class QueryResults(ApiModel):
 
     results: dict[str, QueryResult] = Field(description="The results, by refId")
     message: str | None = Field(default=None, description="The errors of all queries, in one string")
+    transformed: TransformedFrames | None = Field(default=None, description="Present if the request asks for transform")
     meta: QueryMeta | None = Field(default=None, description="Present if the request asks for explain")
 
 

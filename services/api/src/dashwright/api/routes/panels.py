@@ -9,7 +9,7 @@ from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Route
 from dashwright.api.models.queries import Panel, PanelValidation
 from dashwright.api.models.schema import panel_schema, target_schema
-from dashwright.api.routes.query import EXPLAIN, QUERY_PERMISSION, RESULTS, QueryClient
+from dashwright.api.routes.query import EXPLAIN, QUERY_PERMISSION, RESULTS, TRANSFORM, QueryClient
 from dashwright.common.errors import NotFound
 from dashwright.common.models.expressions import TARGETS
 from dashwright.common.models.query_context import QueryEndpoint
@@ -21,7 +21,8 @@ _ANY_SCHEMA = {"type": "object", "additionalProperties": True, "description": "A
 def routes(query_client: QueryClient, *, body_limit: int) -> list[Route]:
     """Return the routes. ``body_limit`` is the largest request in bytes."""
     summary = "evaluate a panel's targets, strictly"
-    query_operation = Operation("queryPanel", summary, "panels", Panel, RESULTS, EXPLAIN, parameters=dict.fromkeys(EXPLAIN, bool))
+    flags = {**EXPLAIN, **TRANSFORM}
+    query_operation = Operation("queryPanel", summary, "panels", Panel, RESULTS, flags, parameters=dict.fromkeys(flags, bool))
     validate_operation = Operation(
         "validatePanel", "report every fault of a panel and run nothing", "panels", Panel, {200: PanelValidation}
     )

@@ -10,7 +10,7 @@ from dashwright.api.http.routing import BINARY, Content, Handler, Operation, Per
 from dashwright.api.models.queries import QueryRefusal, QueryRequest, QueryResults
 from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.identity import Identity
-from dashwright.common.media import ARROW
+from dashwright.common.media import ARROW, wants_arrow
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient, RpcResponse
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
@@ -27,6 +27,7 @@ RESULTS = {200: FRAMES, 400: (Content(QueryResults | QueryRefusal), Content(BINA
 _MAX_UIDS = 1_000
 
 EXPLAIN = {"explain": "add meta.explain: how the results were calculated"}
+TRANSFORM = {"transform": "add transformed: the frames after the transformations of the panel"}
 
 
 class QueryClient:
@@ -78,12 +79,21 @@ def _query_context(call: Call, endpoint: QueryEndpoint) -> QueryContext:
         endpoint,
         lenient=_query_flag(call, "lenient"),
         explain=_query_flag(call, "explain"),
+        transform=_transforms(call, endpoint),
         accept=call.accept,
         org_id=caller.org_id,
         uids=queryable_uids(caller),
         readable=readable_uids(caller),
         fresh=any("no-cache" in value or "no-store" in value for value in call.headers.getall("Cache-Control", [])),
     )
+
+
+def _transforms(call: Call, endpoint: QueryEndpoint) -> bool:
+    """Return whether the client requests transformed frames of a panel. Raises BadRequest if it accepts only Arrow streams."""
+    is_requested = endpoint is QueryEndpoint.PANEL and _query_flag(call, "transform")
+    if is_requested and wants_arrow(call.accept):
+        raise BadRequest("transformed frames are JSON only; send Accept: application/json, or leave out the parameter transform")
+    return is_requested
 
 
 def queryable_uids(caller: Identity) -> frozenset[str] | None:

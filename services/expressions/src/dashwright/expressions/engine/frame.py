@@ -63,6 +63,7 @@ class Field:
     nullable: bool = False  #: True if the schema of the column allows nulls, even if no value is null.
     labels: Labels | None = None
     config: Mapping[str, Any] | None = None  #: A JSON object, Grafana's configuration of the column, such as ``displayName``.
+    absent: Mask | None = None  #: True for each null that a join added. Lines in charts connect its neighbours; other nulls are gaps.
 
     def __len__(self) -> int:
         return len(self.values)

@@ -34,6 +34,7 @@ class Limits:
     sql_seconds: float = 10  #: Duration of one sql statement.
     sql_bytes: int = 512 * 1024 * 1024  #: Memory of one sql statement, and the same amount for the tables that it reads.
     sql_output_cells: int = 1_000_000  #: Rows times columns of the result of a statement; further rows are omitted.
+    transformation_cells: int = 2_000_000  #: Rows times columns, over all frames that a transformation reads or returns.
     testdata_seconds: float = 30  #: Duration of a ``slow_query`` of testdata.
     query_response_bytes: int = 256 * 1024 * 1024  #: Estimated bytes of a response as JSON.
     deadline: Deadline = field(default_factory=Deadline)

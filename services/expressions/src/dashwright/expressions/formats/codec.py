@@ -54,17 +54,20 @@ class JsonFrameWriter:
         self._encoded_times: list[bytes] = []
         self._nanos: EntryEncoder = None
 
-    def write(self, frame: Frame) -> Iterator[Fragment]:
-        """Yield the frame as fragments; a small one is a single fragment."""
+    def write(self, frame: Frame, types: Sequence[str] = ()) -> Iterator[Fragment]:
+        """Yield the frame as fragments; a small one is a single fragment.
+
+        ``types`` are the types of the fields in the schema, if they differ from those of the columns.
+        """
         if frame.row_count * len(frame.fields) > CHUNK_VALUES:
-            yield from self._fragments(frame)
+            yield from self._fragments(frame, types)
             return
         # Most frames are small and there may be very many, so each becomes one fragment.
-        fragments = list(self._fragments(frame))
+        fragments = list(self._fragments(frame, types))
         yield b"".join([encoded for encoded, _ in fragments]), FRAME_COST + sum([cost for _, cost in fragments])
 
-    def _fragments(self, frame: Frame) -> Iterator[Fragment]:
-        yield b'{"schema":' + _encode_schema(frame) + b',"data":{"values":[', 0
+    def _fragments(self, frame: Frame, types: Sequence[str]) -> Iterator[Fragment]:
+        yield b'{"schema":' + _encode_schema(frame, types) + b',"data":{"values":[', 0
         entities: list[EntryEncoder] = []
         nanos: list[EntryEncoder] = []
         for index, field in enumerate(frame.fields):
@@ -119,19 +122,20 @@ def encode_schema_start(name: str, ref_id: str, meta: Mapping[str, Any] | None) 
     return orjson.dumps({**schema, "fields": []})[:-2]
 
 
-def encode_field_schema(field: Field) -> bytes:
-    """Return the schema of a field."""
-    return orjson.dumps(_field_schema(field))
+def encode_field_schema(field: Field, type_: str = "") -> bytes:
+    """Return the schema of a field, with another type than that of the column if one is given."""
+    return orjson.dumps(_field_schema(field, type_))
 
 
-def _encode_schema(frame: Frame) -> bytes:
-    fields = b",".join([encode_field_schema(field) for field in frame.fields])
+def _encode_schema(frame: Frame, types: Sequence[str]) -> bytes:
+    types = types or [""] * len(frame.fields)
+    fields = b",".join([encode_field_schema(field, type_) for field, type_ in zip(frame.fields, types, strict=True)])
     return encode_schema_start(frame.name, frame.ref_id, frame.meta) + fields + b"]}"
 
 
-def _field_schema(field: Field) -> dict[str, Any]:
+def _field_schema(field: Field, type_: str) -> dict[str, Any]:
     schema: dict[str, Any] = {"name": field.name} if field.name else {}
-    schema["type"] = _TYPES.get(field.type, "number")
+    schema["type"] = type_ or _TYPES.get(field.type, "number")
     schema["typeInfo"] = {"frame": field.type.value, "nullable": True} if field.nullable else {"frame": field.type.value}
     if field.labels is not None:
         schema["labels"] = dict(field.labels.pairs)

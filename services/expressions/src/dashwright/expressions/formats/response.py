@@ -1,7 +1,8 @@
 """The JSON body of a response to queries.
 
-It is ``{message?, results: {refId: {error?, errorSource?, status, frames}}, meta?}`` with sorted refIds. ``meta.explain``
-describes the evaluation, if the client requested it.
+It is ``{message?, results: {refId: {error?, errorSource?, status, frames}}, transformed?, meta?}`` with sorted refIds.
+``transformed`` has the frames after the transformations of the panel, and ``meta.explain`` describes the evaluation, if the
+client requested them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +18,15 @@ from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.limit_checks import size_of as value_count_of
 from dashwright.expressions.formats.codec import FRAME_COST, Fragment, JsonFrameWriter
 from dashwright.expressions.formats.set_writer import cost_of, set_fragments
+from dashwright.expressions.formats.transformed import Transformed
 
 #: Approximate bytes of a frame without its values, of a time and of a long number, as JSON.
 _FRAME_BYTES: Final = 300
 _TIME_BYTES: Final = 14
 _NUMBER_BYTES: Final = 18
+
+#: The maximum number of unknown transformations that a notice names.
+_MAX_LISTED: Final = 10
 
 #: The HTTP status of an internal error, whose message is for the logs only.
 INTERNAL: Final = 500
@@ -43,9 +48,10 @@ class Result:
         return sum(FRAME_COST + frame.row_count * len(frame.fields) for frame in self.frames)
 
 
-def size_of(results: Mapping[str, Result]) -> int:
+def size_of(results: Mapping[str, Result], transformed: Transformed | None = None) -> int:
     """Return the approximate bytes of the results as JSON."""
-    return sum(_size_of_frames(result.frames) for result in results.values())
+    frames = [typed.frame for typed in transformed.frames] if transformed else []
+    return sum(_size_of_frames(result.frames) for result in results.values()) + _size_of_frames(frames)
 
 
 def _size_of_frames(frames: Sequence[Frame]) -> int:
@@ -63,21 +69,42 @@ def _size_of_field(field: Field) -> int:
     return len(field) * (_TIME_BYTES if field.type is FieldType.TIME else _NUMBER_BYTES)
 
 
-def status_of(results: Mapping[str, Result]) -> int:
-    """Return the HTTP status: 400 if any refId has an error."""
-    return 400 if any(result.error for result in results.values()) else 200
+def status_of(results: Mapping[str, Result], transformed: Transformed | None = None) -> int:
+    """Return the HTTP status: 400 if any refId or the transformations have an error."""
+    return 400 if any(result.error for result in results.values()) or (transformed and transformed.error) else 200
 
 
-def fragments(results: Mapping[str, Result], explanation: Mapping[str, Any] | None = None) -> Iterator[Fragment]:
+def fragments(
+    results: Mapping[str, Result], explanation: Mapping[str, Any] | None = None, transformed: Transformed | None = None
+) -> Iterator[Fragment]:
     """Yield the body in fragments, none of which is longer than a small frame or a part of a column."""
-    yield b"{" + _message(results) + b'"results":{', 0
+    yield b"{" + _message(results, transformed) + b'"results":{', 0
     writer = JsonFrameWriter()
     for index, ref_id in enumerate(sorted(results)):
         result = results[ref_id]
         yield (b"," if index else b"") + orjson.dumps(ref_id) + b":{" + _result_members(result) + b'"frames":[', 0
         yield from _frames(result.frames, writer)
         yield b"]}", 0
-    yield b"}" + (b"" if explanation is None else b',"meta":' + orjson.dumps({"explain": explanation})) + b"}", 0
+    yield b"}", 0
+    if transformed is not None:
+        yield from _transformed(transformed)
+    yield (b"" if explanation is None else b',"meta":' + orjson.dumps({"explain": explanation})) + b"}", 0
+
+
+def _transformed(transformed: Transformed) -> Iterator[Fragment]:
+    """Yield the member ``transformed``."""
+    members: dict[str, Any] = {} if transformed.error is None else error_members(transformed.error)
+    if transformed.unknown:
+        names = ", ".join(dict.fromkeys(name[:40] for name in transformed.unknown[:_MAX_LISTED]))
+        members["notices"] = notices_of([f"unknown transformations were left out: {names}"])
+    start = orjson.dumps(members)[1:-1]
+    yield b',"transformed":{' + start + (b"," if start else b"") + b'"frames":[', 0
+    writer = JsonFrameWriter()
+    for index, typed in enumerate(transformed.frames):
+        if index:
+            yield b",", 0
+        yield from writer.write(typed.frame, typed.types)
+    yield b"]}", 0
 
 
 def _frames(frames: Sequence[Frame], writer: JsonFrameWriter) -> Iterator[Fragment]:
@@ -98,8 +125,10 @@ def error_body(error: DashwrightError) -> bytes:
     return orjson.dumps(body)
 
 
-def _message(results: Mapping[str, Result]) -> bytes:
+def _message(results: Mapping[str, Result], transformed: Transformed | None) -> bytes:
     errors = {ref_id: result.error for ref_id, result in sorted(results.items()) if result.error}
+    if transformed and transformed.error:
+        errors["transformations"] = transformed.error
     if not errors:
         return b""
     message = "; ".join(f"{ref_id}: {client_message(error)}" for ref_id, error in errors.items())

@@ -1,4 +1,4 @@
-"""The child process that draws: ``python -I child.py``, started by ``plotter``. Of Dashwright it imports only ``confinement``.
+"""The child process that makes PNGs: ``python -I child.py``, started by ``plotter``. Of Dashwright it imports only ``confinement``.
 
 A request on standard input is a length of four bytes and as many bytes of JSON. A response on standard output is a length,
 JSON, and the body with the size that the JSON gives. The process rejects an SVG that refers to anything outside of itself.
@@ -29,12 +29,7 @@ _PNG_SIGNATURE_LENGTH = 8
 _PNG_CHUNK_HEADER_LENGTH, _PNG_CHECKSUM_LENGTH = 8, 4
 _FONTS = ("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts")
 _FORBIDDEN_ELEMENTS = frozenset({"image", "feimage", "script", "foreignobject"})
-_WARM_UP_CHART = {"data": {"values": [{"v": 1}]}, "mark": "point", "encoding": {"x": {"field": "v", "type": "quantitative"}}}
-
-
-def _chart(spec: dict[str, Any]) -> bytes:
-    svg: str = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    return svg.encode()
+_WARM_UP_SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text font-family="Liberation Sans" y="9">a</text></svg>'
 
 
 def _check_references(svg: str) -> None:
@@ -89,7 +84,7 @@ def _checksum(content: bytes) -> bytes:
 def _respond(request: dict[str, Any]) -> bytes:
     """Return the response to a request, with the picture or an error."""
     try:
-        body = _chart(request["chart"]) if "chart" in request else _png(request["svg"], request["scale"])
+        body = _png(request["svg"], request["scale"])
     except (ValueError, MemoryError) as error:
         return _message({"error": str(error)[:_MAX_ERROR_LENGTH], "size": 0})
     return _message({"size": len(body)}) + body
@@ -101,7 +96,7 @@ def _confine(parent: int, allocation_limit: int) -> confinement.Restrictions:
     status = os.open("/proc/self/status", os.O_RDONLY) if sys.platform == "linux" else None
     landlock = confinement.restrict_files(_FONTS)
     # The library starts its threads with the first picture. Started after the confinement, they cannot open files either.
-    _chart(_WARM_UP_CHART)
+    _png(_WARM_UP_SVG, 1)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_NOFILE, _MAX_DESCRIPTORS)

@@ -1,6 +1,5 @@
 """Composition of a picture: the title, the panels with their borders, and the notices become one SVG."""
 
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,10 +13,6 @@ _NOTE_SIZE: Final = 11.0
 #: The part of a panel's heading that a note may take.
 _NOTE_SHARE: Final = 0.6
 _HEADING_SIZE: Final = 18.0
-_SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
-_XLINK_NAMESPACE: Final = "http://www.w3.org/1999/xlink"
-ET.register_namespace("", _SVG_NAMESPACE)
-ET.register_namespace("xlink", _XLINK_NAMESPACE)
 
 
 def compose(layout: PictureLayout, contents: Sequence[str], notes: Sequence[str], theme: Theme, title: str, time_range: TimeRange) -> str:
@@ -43,8 +38,7 @@ def _panel_with_border(box: Box, content: str, note: str, theme: Theme) -> str:
     """Return the SVG of a panel: its content with a border and its title, or only the title if the panel is the heading of a row."""
     title = box.panel.title
     if box.panel.type == "row":
-        visible_title = svg.truncated(title, 14, box.width - 16)
-        return svg.text_element(visible_title, box.x + 4, box.y + box.height / 2 + 5, size=14, colour=theme.text, bold=True)
+        return _row_heading(box, theme)
     border = svg.rectangle(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1, theme.panel, border=theme.border, radius=3)
     width, height = box.content_size
     heading = ""
@@ -58,15 +52,12 @@ def _panel_with_border(box: Box, content: str, note: str, theme: Theme) -> str:
     return border + heading + svg.nested([content], box.x + INSET, box.y + box.height - height - INSET, width, height)
 
 
-def with_unique_ids(chart: bytes, prefix: str) -> str:
-    """Return the SVG of a chart with a prefix on its ids, which must be unique in a picture. Raises ET.ParseError."""
-    root = ET.fromstring(chart)  # noqa: S314 (the drawing library wrote it: it declares no entities)
-    for element in root.iter():
-        for name, value in element.attrib.items():
-            if name == "id":
-                element.set(name, prefix + value)
-            elif value.startswith("url(#"):
-                element.set(name, f"url(#{prefix}{value[5:]}")
-            elif name in ("href", f"{{{_XLINK_NAMESPACE}}}href"):
-                element.set(name, f"#{prefix}{value[1:]}" if value.startswith("#") else "")
-    return ET.tostring(root, encoding="unicode")
+def _row_heading(box: Box, theme: Theme) -> str:
+    """Return the title of a row after a sign, which points to the right if the row is collapsed and down otherwise."""
+    middle = box.y + box.height / 2
+    left, top = box.x + 6, middle - 2.5
+    corners = [(left + 2, middle - 5), (left + 7, middle), (left + 2, middle + 5)] if box.panel.is_collapsed else [
+        (left, top), (left + 5, top + 5), (left + 10, top),
+    ]  # fmt: skip
+    title = svg.truncated(box.panel.title, 14, box.width - 32)
+    return svg.polyline(corners, theme.muted, 1.6) + svg.text_element(title, box.x + 24, middle + 5, size=14, colour=theme.text, bold=True)

@@ -3,24 +3,24 @@
 Invalid parts of a spec are ignored, because a stored dashboard may contain anything.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.pictures.elements import elements_sections
+from dashwright.expressions.pictures.migrations.registry import migrated
 from dashwright.expressions.pictures.panel_targets import PanelTargets, read_targets
 from dashwright.expressions.pictures.placement import PlacedPanel, place
 from dashwright.expressions.pictures.sections import GridPosition, Section, classic_sections, number_of
 from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.transformations.pipeline import Step, read_steps
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import text_of
 
 #: The maximum number of panels that a picture draws.
 MAX_PANELS: Final = 60
-#: The panel type that replaced each old type.
-_CURRENT_TYPES: Final = {"graph": "timeseries", "singlestat": "stat", "table-old": "table", "grafana-singlestat-panel": "stat"}
 _MAX_ID: Final = 2**53
 #: The format of variables in titles.
 _TITLE_FORMAT: Final = "text"
@@ -42,7 +42,8 @@ class Panel:
     hint: str = ""  #: Which variables without a value may be the reason for a result without data.
     interval: str = ""  #: The minimum interval of the panel.
     max_data_points: int | None = None
-    transformations: Sequence[str] = ()  #: The ids of those that are active.
+    transformations: Sequence[Step] = ()  #: Those that are active.
+    is_collapsed: bool = False  #: True for the heading of a row whose panels are not shown.
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,12 @@ def used_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]
     return names
 
 
-_INTERPOLATED_MEMBERS: Final = ("title", "datasource", "targets", "options", "content", "interval")
+_INTERPOLATED_MEMBERS: Final = (
+    *("title", "datasource", "targets", "options", "content", "interval"),
+    *("fieldConfig", "transformations"),
+)
+#: The settings of columns in which Grafana replaces variables.
+_INTERPOLATED_SETTINGS: Final = frozenset({"displayName", "custom.axisLabel"})
 
 
 def read_dashboard(
@@ -110,14 +116,14 @@ def _id_of(panel: PlacedPanel) -> int:
 
 
 def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalog: Catalog, *, is_complete: bool) -> Panel:
-    panel, scope = placed.source, placed.scope
-    type_ = string_of(panel.get("type"))
+    panel, scope = migrated(placed.source), placed.scope
+    current_type = string_of(panel.get("type"))
     title = scope.interpolate(string_of(panel.get("title")), _TITLE_FORMAT)
-    if placed.hidden_count:
+    is_collapsed = placed.hidden_count is not None
+    if is_collapsed:
         title = f"{title} ({placed.hidden_count} {'panel' if placed.hidden_count == 1 else 'panels'})"
-    current_type = _CURRENT_TYPES.get(type_, type_)
     if not is_complete:
-        return Panel(_id_of(placed), current_type, title, placed.position)
+        return Panel(_id_of(placed), current_type, title, placed.position, is_collapsed=is_collapsed)
     field_config = object_of(panel.get("fieldConfig"))
     points = number_of(panel.get("maxDataPoints"))
     found = PanelTargets() if current_type in ("row", "text") else read_targets(panel, sources, catalog, scope)
@@ -127,14 +133,15 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
         title=title,
         position=placed.position,
         options=scope.interpolate_tree(_options(panel)),
-        defaults=object_of(field_config.get("defaults")) or _legacy_defaults(panel),
-        overrides=objects_of(field_config.get("overrides")),
+        defaults=_defaults(object_of(field_config.get("defaults")), scope),
+        overrides=[_override(rule, scope) for rule in objects_of(field_config.get("overrides"))],
         targets=found.targets,
         problem=found.problem,
         hint=_hint(panel, scope),
         interval=scope.interpolate(string_of(panel.get("interval"))),
         max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,
-        transformations=tuple(_transformations(panel)),
+        transformations=read_steps(scope.interpolate_tree(panel.get("transformations"))),
+        is_collapsed=is_collapsed,
     )
 
 
@@ -145,21 +152,24 @@ def _hint(panel: Mapping[str, Any], scope: Scope) -> str:
     return f"no value of {', '.join(f'${name}' for name in empty[:3])}" if empty else ""
 
 
-def _transformations(panel: Mapping[str, Any]) -> Iterator[str]:
-    for transformation in objects_of(panel.get("transformations")):
-        if transformation.get("disabled") is not True:
-            yield string_of(transformation.get("id")) or string_of(transformation.get("kind"))
-
-
 def _options(panel: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the options of a panel. Old text panels have their content next to ``options`` rather than in it."""
     options = object_of(panel.get("options"))
     return options or {name: panel[name] for name in ("content", "mode") if name in panel}
 
 
-def _legacy_defaults(panel: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the unit and decimals of an old panel without a field configuration."""
-    axes = objects_of(panel.get("yaxes"))
-    unit = panel.get("format") or (axes[0].get("format") if axes else None)
-    settings = {"unit": unit, "decimals": panel.get("decimals")}
-    return {name: value for name, value in settings.items() if value is not None}
+def _defaults(defaults: Mapping[str, Any], scope: Scope) -> Mapping[str, Any]:
+    """Return the defaults of columns with variables replaced in names and labels of axes."""
+    custom = object_of(defaults.get("custom"))
+    names = {"displayName": scope.interpolate_tree(defaults["displayName"])} if "displayName" in defaults else {}
+    labels = {"custom": {**custom, "axisLabel": scope.interpolate_tree(custom["axisLabel"])}} if "axisLabel" in custom else {}
+    return {**defaults, **names, **labels}
+
+
+def _override(rule: Mapping[str, Any], scope: Scope) -> Mapping[str, Any]:
+    """Return an override rule with variables replaced in names and labels of axes."""
+    properties = [
+        {**item, "value": scope.interpolate_tree(item.get("value"))} if item.get("id") in _INTERPOLATED_SETTINGS else item
+        for item in objects_of(rule.get("properties"))
+    ]
+    return {**rule, "properties": properties}

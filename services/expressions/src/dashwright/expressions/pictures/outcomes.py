@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
 from dashwright.common.json_shapes import object_of
 from dashwright.expressions.pictures.dashboard import Panel
-
-#: The matchers of overrides that pictures obey.
-_MATCHERS: Final = frozenset({"byName", "byFrameRefID"})
+from dashwright.expressions.pictures.field_overrides import MATCHERS
 
 
 class State(StrEnum):
@@ -43,9 +41,9 @@ def left_out(panel: Panel) -> list[str]:
     """Return what the settings of a panel demand and its drawing lacks."""
     matchers = {str(object_of(override.get("matcher")).get("id")) for override in panel.overrides if override.get("properties")}
     problems = []
-    if panel.transformations:
-        problems.append(f"without transformations ({_listed(panel.transformations)})")
-    if unknown := sorted(matchers - _MATCHERS):
+    if unknown_steps := [step.id for step in panel.transformations if not step.is_known]:
+        problems.append(f"without transformations ({_listed(unknown_steps)})")
+    if unknown := sorted(matchers - MATCHERS.keys()):
         problems.append(f"without overrides {_listed(unknown)}")
     return problems
 

@@ -1,37 +1,36 @@
 """Rendering of the panels of a picture: runs their queries and draws the results, or the reason why there is no drawing."""
 
 import asyncio
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from time import monotonic
 from typing import Any, Final
 
 import orjson
-import structlog
 
 from dashwright.common.errors import DashwrightError, DeadlineExceeded
 from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import queries
+from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.memory import Reservation
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.response import client_message
-from dashwright.expressions.pictures.composition import with_unique_ids
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.layout import Box
 from dashwright.expressions.pictures.outcomes import PanelOutcome, State, left_out
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITHOUT_QUERIES, text
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.plotter import NotDrawn, Plotter
+from dashwright.expressions.pictures.panels.placeholders import sentence_of
 from dashwright.expressions.pictures.series import MAX_POINTS
 from dashwright.expressions.pictures.theme import Theme
 from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.result import transformed_for_drawing
 from dashwright.expressions.variables.builtin import milliseconds
 from dashwright.expressions.variables.intervals import interval_of, minimum_of
-
-_log = structlog.get_logger()
 
 #: Panels of one picture whose queries run concurrently.
 _CONCURRENT_PANELS: Final = 4
@@ -56,7 +55,6 @@ class RenderContext:
     query: QueryContext
     settings: queries.QuerySettings
     catalog: Catalog
-    plotter: Plotter | None  #: None to leave out the drawing of charts, if only the outcomes are wanted.
     deadline: float  #: A time of ``time.monotonic``.
 
 
@@ -73,30 +71,23 @@ class PanelRenderer:
     async def render_all(self, boxes: Sequence[Box]) -> list[PanelOutcome]:
         """Return the outcome of each panel, in the order of ``boxes``."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._render(index, box)) for index, box in enumerate(boxes)]
+            tasks = [group.create_task(self._render(box)) for box in boxes]
         return [task.result() for task in tasks]
 
-    async def _render(self, index: int, box: Box) -> PanelOutcome:
-        """Return the SVG of a panel's content, or of a message. ``index`` makes the ids of its elements unique."""
+    async def _render(self, box: Box) -> PanelOutcome:
+        """Return the SVG of a panel's content, or of a message."""
         time_range = self._context.time_range
         start, end = (milliseconds(time) + self._offset_ms for time in (time_range.start, time_range.end))
-        props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end)
+        props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end, self._context.zone)
         try:
-            async with self._slots:
+            async with self._slots, asyncio.timeout(self._context.deadline - _COMPOSITION_SECONDS - monotonic()):
                 drawing, problems = await self._draw(props)
-                content = "".join(drawing.elements)
-                if drawing.chart is not None and self._context.plotter:
-                    chart = await self._context.plotter.chart(drawing.chart, self._context.deadline - _COMPOSITION_SECONDS)
-                    content = await asyncio.to_thread(with_unique_ids, chart, f"p{index}-")
-            problems = [*problems, *left_out(box.panel)]
-            return PanelOutcome(content, State.PARTIAL if problems else State.DRAWN, "; ".join(problems))
+            problems = [*problems, *drawing.notes, *left_out(box.panel)]
+            return PanelOutcome("".join(drawing.elements), State.PARTIAL if problems else State.DRAWN, "; ".join(problems))
         except NothingToDraw as reason:
             return self._message(props, reason.message, State.ERROR if reason.is_error else State.NO_DATA)
-        except DeadlineExceeded:
+        except (TimeoutError, DeadlineExceeded):
             return self._message(props, "Not drawn in time", State.ERROR)
-        except (NotDrawn, ET.ParseError) as error:
-            _log.warning("panel_not_drawn", type=box.panel.type[:80], reason=str(error))
-            return self._message(props, "This panel could not be drawn", State.ERROR)
 
     def _message(self, props: PanelProps, message: str, state: State) -> PanelOutcome:
         if state is State.NO_DATA and props.panel.type not in DRAW_FUNCTIONS:
@@ -109,7 +100,7 @@ class PanelRenderer:
         panel = props.panel
         draw_panel = DRAW_FUNCTIONS.get(panel.type)
         if draw_panel is None:
-            raise NothingToDraw("" if panel.type == "row" else f"{panel.type or 'unknown'}: not drawn in pictures")
+            raise NothingToDraw("" if panel.type == "row" else sentence_of(panel.type))
         if panel.type in WITHOUT_QUERIES:
             return draw_panel(props), []
         if panel.problem:
@@ -146,9 +137,22 @@ class PanelRenderer:
         errors = [client_message(result.error) for result in evaluation.results.values() if result.error]
         if errors and not frames:
             raise NothingToDraw(errors[0], is_error=True)
+        if panel.transformations:
+            frames = await asyncio.to_thread(self._transformed, frames, panel, memory)
         if not any(frame.row_count for frame in frames):
             raise NothingToDraw(f"{_NO_DATA} ({panel.hint})" if panel.hint else _NO_DATA)
         return [self._in_zone(frame) for frame in frames], errors
+
+    def _transformed(self, frames: Sequence[Frame], panel: Panel, memory: Reservation) -> list[Frame]:
+        """Return the frames after the transformations of the panel. Raises NothingToDraw with the error of one that failed."""
+        deadline = Deadline(self._context.deadline - _COMPOSITION_SECONDS - monotonic())
+        limits = replace(self._context.settings.limits, memory=memory, deadline=deadline)
+        try:
+            return transformed_for_drawing([frames], panel.transformations, Context(limits, self._context.zone))
+        except DeadlineExceeded:
+            raise
+        except DashwrightError as error:
+            raise NothingToDraw(client_message(error), is_error=True) from error
 
     def _query(self, target: Any, panel: Panel, points: int) -> dict[str, Any]:
         """Return the query of a target, by default with an interval and a number of points that fit the panel."""

@@ -53,12 +53,9 @@ async def draw(
         size = f"the picture would be {layout.width} by {layout.height} pixels at scale {request.scale:g}"
         raise BadRequest(f"{size}, more than {MAX_PIXELS} in all; ask for less width or scale, or for one panel (panelId)")
     theme = THEMES[request.theme]
-    is_report = request.format == "json"
-    renderer = PanelRenderer(
-        RenderContext(theme, time.range, time.zone, context, settings, catalog, None if is_report else plotter, deadline)
-    )
+    renderer = PanelRenderer(RenderContext(theme, time.range, time.zone, context, settings, catalog, deadline))
     outcomes = await renderer.render_all(layout.boxes)
-    if is_report:
+    if request.format == "json":
         return Picture(report([box.panel for box in layout.boxes], outcomes, layout.notices), media.JSON)
     contents, notes = [outcome.content for outcome in outcomes], [outcome.note for outcome in outcomes]
     svg_document = compose(layout, contents, notes, theme, request.title or dashboard.title, time.range)

@@ -20,7 +20,7 @@ class PlacedPanel:
     source: Mapping[str, Any]
     position: GridPosition
     scope: Scope
-    hidden_count: int = 0  #: The panels of a collapsed row, for its heading.
+    hidden_count: int | None = None  #: The number of panels of a collapsed row, for its heading; None for any other panel.
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ def _place_section(section: Section, scope: Scope, top: int, placement: Placemen
     is_hidden = section.is_collapsed and not expanded
     if section.has_heading:
         source = {"type": "row", "title": section.title, "id": section.id}
-        hidden_count = len(section.panels) if is_hidden else 0
+        hidden_count = len(section.panels) if is_hidden else None
         placement.panels.append(PlacedPanel(source, GridPosition(0, top, COLUMNS, 1), scope, hidden_count))
         top += 1
     if is_hidden or not section.panels:

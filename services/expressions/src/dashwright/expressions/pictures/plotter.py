@@ -1,7 +1,7 @@
-"""The child process that draws charts and PNGs, and the thread that exchanges messages with it.
+"""The child process that makes PNGs, and the thread that exchanges messages with it.
 
-The process is started for the first drawing, and responds to one request after another. It is ended when idle for a
-minute, and killed at the deadline of a picture or when it uses too much memory. The next drawing starts another process.
+The process is started for the first PNG, and responds to one request after another. It is ended when idle for a
+minute, and killed at the deadline of a picture or when it uses too much memory. The next PNG starts another process.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _IDLE_SECONDS: Final = 60.0
 
 
 class NotDrawn(Exception):
-    """The library could not draw a chart or a PNG. The message is the library's."""
+    """The library could not make a PNG. The message is the library's."""
 
 
 class _Child:
@@ -129,15 +129,11 @@ class Plotter:
         """The process id of the child, or None."""
         return None if self._child is None else self._child.pid
 
-    async def chart(self, spec: Mapping[str, Any], deadline: float) -> bytes:
-        """Return the SVG of a Vega-Lite spec, drawn by ``deadline``, a time of ``time.monotonic``.
+    async def png(self, svg: str, scale: float, deadline: float) -> bytes:
+        """Return the PNG of an SVG, made by ``deadline``, a time of ``time.monotonic``.
 
         Raises NotDrawn, DeadlineExceeded and Unavailable.
         """
-        return await self._run({"chart": spec}, deadline)
-
-    async def png(self, svg: str, scale: float, deadline: float) -> bytes:
-        """Return the PNG of an SVG. Raises like ``chart``."""
         return await self._run({"svg": svg, "scale": scale}, deadline)
 
     async def stop(self) -> None:

@@ -1,17 +1,19 @@
 """Results of a panel's queries as series, downsampled to what a picture can show."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dashwright.expressions.calculations.table import CALCULATIONS, Calculation
+from dashwright.expressions.calculations.values import FieldValues
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.frame_layout import VALUE_TYPES
-from dashwright.expressions.engine.reducers import REDUCERS, Reducer
+from dashwright.expressions.pictures.display_names import ColumnNames
 
 MAX_SERIES: Final = 50
 #: The limit of points in one series.
@@ -21,10 +23,15 @@ MAX_POINTS: Final = 2_000
 _MAX_POINTS_OF_ALL_SERIES: Final = 15_000
 _MIN_POINTS: Final = 50
 _POINTS_PER_PIXEL: Final = 1.3
-#: Names of columns that do not distinguish series.
-_GENERIC_NAMES: Final = frozenset({"", "value", "values", "Value", "A-series"})
-#: The times of a stack, at most this number for each one of its longest series.
-_MAX_UNION: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesSource:
+    """The column that a series comes from."""
+
+    field: Field
+    frame: Frame
+    names: ColumnNames  #: Of the frames that the panel shows.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +42,17 @@ class PlotSeries:
     times: NDArray[np.float64] | None  #: In milliseconds since 1970; None without times.
     values: NDArray[np.float64]  #: NaN where there is no value.
     ref_id: str = ""
+    source: SeriesSource | None = None  #: None for a series without a column, such as one of totals.
 
 
 def series_of(frames: Sequence[Frame]) -> list[PlotSeries]:
-    """Return a series with a unique name for each column of numbers, at most ``MAX_SERIES``."""
-    columns = []
-    for frame in frames:
-        for field, times, values in _numeric_columns(frame):
-            columns.append((frame, field, times, values))
-            if len(columns) >= MAX_SERIES:
-                break
-    differing_labels = _differing_labels(frames)
-    names = _unique_names([_series_name(frame, field, differing_labels) for frame, field, _, _ in columns])
-    return [PlotSeries(name, times, values, frame.ref_id) for name, (frame, _, times, values) in zip(names, columns, strict=True)]
+    """Return a series with its display name for each column of numbers, at most ``MAX_SERIES``."""
+    names = ColumnNames(frames)
+    columns = ((frame, *column) for frame in frames for column in _numeric_columns(frame))
+    return [
+        PlotSeries(names.of_field(field, frame, field.config or {}), times, values, frame.ref_id, SeriesSource(field, frame, names))
+        for frame, field, times, values in islice(columns, MAX_SERIES)
+    ]
 
 
 def downsampled(series: PlotSeries, limit: int) -> PlotSeries:
@@ -57,41 +62,22 @@ def downsampled(series: PlotSeries, limit: int) -> PlotSeries:
     """
     if len(series.values) <= limit or series.times is None:
         return series
-    indexes = _extremes(series.values, limit)
-    return PlotSeries(series.name, series.times[indexes], series.values[indexes], series.ref_id)
+    indexes = extremes(series.values, limit)
+    return replace(series, times=series.times[indexes], values=series.values[indexes])
 
 
-def downsampled_stack(all_series: Sequence[PlotSeries], limit: int) -> list[PlotSeries]:
-    """Return the series of a stack with at most ``limit`` common times: those of the lowest and the highest total of each bucket.
-
-    Series of a stack need the same times, otherwise the total lacks members. Series whose times differ too much are
-    downsampled one by one.
-    """
-    longest = max((len(series.values) for series in all_series), default=0)
-    if longest <= limit:
-        return list(all_series)
-    times = np.unique(np.concatenate([series.times for series in all_series if series.times is not None]))
-    if len(times) > _MAX_UNION * longest:
-        return [downsampled(series, limit) for series in all_series]
-    values = np.full((len(all_series), len(times)), np.nan)
-    for row, series in zip(values, all_series, strict=True):
-        if series.times is not None:
-            row[np.searchsorted(times, series.times)] = series.values
-    has_values = ~np.isnan(values).all(axis=0)
-    indexes = _extremes(np.where(has_values, np.nansum(values, axis=0), np.nan), limit)
-    return [PlotSeries(series.name, times[indexes], row[indexes], series.ref_id) for row, series in zip(values, all_series, strict=True)]
-
-
-def _extremes(values: NDArray[np.float64], limit: int) -> list[int]:
-    """Return the indexes of the lowest and the highest value of each bucket, at most ``limit`` in all."""
-    edges = np.linspace(0, len(values), limit // 2 + 1).astype(int)
-    indexes: list[int] = []
-    for start, end in pairwise(edges.tolist()):
-        bucket = values[start:end]
-        if not len(bucket) or np.isnan(bucket).all():
-            indexes.append(start)
-        else:
-            indexes += sorted({start + int(np.nanargmin(bucket)), start + int(np.nanargmax(bucket))})
+def extremes(values: NDArray[np.float64], limit: int) -> NDArray[np.intp]:
+    """Return the indexes of the lowest and the highest value of each bucket of values, at most ``limit`` in all."""
+    size = -(-len(values) // max(limit // 2, 1))
+    count = -(-len(values) // max(size, 1))
+    padded = np.full(count * size, np.nan)
+    padded[: len(values)] = values
+    buckets = padded.reshape(count, size)
+    is_missing = np.isnan(buckets)
+    # A bucket without values has its first index twice.
+    lows = np.where(is_missing, np.inf, buckets).argmin(axis=1)
+    highs = np.where(is_missing, -np.inf, buckets).argmax(axis=1)
+    indexes: NDArray[np.intp] = np.unique(np.arange(count) * size + np.stack([lows, highs]))
     return indexes
 
 
@@ -103,29 +89,18 @@ def points_per_series(width: int, series_count: int) -> int:
 
 
 def reduced_value(values: NDArray[np.float64], calculation: str) -> float | None:
-    """Return the result of a calculation, such as ``max``, on the values of a series; None if the series has no values."""
-    if calculation == "last":
-        return float(values[-1]) if len(values) and not math.isnan(values[-1]) else None
-    numbers = values[~np.isnan(values)]
-    return float(_CALCULATIONS.get(calculation, _CALCULATIONS["lastNotNull"])(numbers)) if len(numbers) else None
+    """Return the result of a calculation, such as ``max``, on the values of a series; None if it is not a number."""
+    result = calculated(values, CALCULATIONS.get(calculation) or CALCULATIONS["lastNotNull"])
+    return float(result) if isinstance(result, int | float) and math.isfinite(result) else None
 
 
-def _calculation(reducer: Reducer) -> Callable[[NDArray[np.float64]], Any]:
-    """Return a function that applies a reducer, which takes a block of series, to the values of one series."""
-    return lambda numbers: reducer.reduce(numbers[np.newaxis])[0]
-
-
-#: The calculations of panels by name: those of ``REDUCERS``, and those that only panels have. Each requires at least one number.
-_CALCULATIONS: Final[Mapping[str, Callable[[NDArray[np.float64]], Any]]] = {
-    **{name: _calculation(reducer) for reducer in REDUCERS.values() for name in reducer.calculations},
-    "first": lambda numbers: numbers[0],
-    "firstNotNull": lambda numbers: numbers[0],
-    "range": np.ptp,
-    "delta": lambda numbers: numbers[-1] - numbers[0],
-    "diff": lambda numbers: numbers[-1] - numbers[0],
-    "stdDev": np.std,
-    "variance": np.var,
-}
+def calculated(values: NDArray[np.float64], calculation: Calculation) -> Any:
+    """Return the result of a calculation on the values of a series, in which NaN is null."""
+    is_null = np.isnan(values)
+    cells: list[float | None] = values.tolist()
+    for index in np.flatnonzero(is_null).tolist():
+        cells[index] = None
+    return calculation(FieldValues(cells))
 
 
 def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] | None, NDArray[np.float64]]]:
@@ -141,9 +116,11 @@ def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] 
         if field.type in VALUE_TYPES:
             values = float_values(field)
             for group_name, rows in row_groups:
-                # Only the name, the labels and the configuration of this field are used.
-                named_field = Field(group_name or field.name, field.type, field.values, labels=field.labels, config=field.config)
-                yield named_field, None if times is None else times[rows], values[rows]
+                # Only the name, the labels and the configuration of a field with a group's name are used.
+                named_field = replace(field, name=group_name) if group_name else field
+                # Lines connect the neighbours of values that a join added.
+                is_drawn = slice(None) if field.absent is None else ~field.absent[rows]
+                yield named_field, None if times is None else times[rows][is_drawn], values[rows][is_drawn]
 
 
 def _rows_by_name(fields: Sequence[Field]) -> list[tuple[str, Any]]:
@@ -161,43 +138,3 @@ def float_values(field: Field) -> NDArray[np.float64]:
     if field.nulls is not None:
         values = np.where(field.nulls, np.nan, values)
     return np.where(np.isinf(values), np.nan, values)
-
-
-def _differing_labels(frames: Sequence[Frame]) -> frozenset[str]:
-    """Return the names of the labels in which the columns of numbers differ."""
-    values_by_label: dict[str, set[str | None]] = {}
-    numeric_fields = [field for frame in frames for field in frame.fields if field.type in VALUE_TYPES]
-    label_sets = [dict(field.labels.pairs) if field.labels else {} for field in numeric_fields]
-    for label_name in {label_name for labels in label_sets for label_name in labels}:
-        values_by_label[label_name] = {labels.get(label_name) for labels in label_sets}
-    return frozenset(label_name for label_name, values in values_by_label.items() if len(values) > 1)
-
-
-def _series_name(frame: Frame, field: Field, differing_labels: frozenset[str]) -> str:
-    """Return the configured name, else the labels that differ from other series, else the name of the column or frame."""
-    config = field.config or {}
-    for setting in ("displayName", "displayNameFromDS"):
-        if isinstance(configured_name := config.get(setting), str) and configured_name:
-            return configured_name
-    pairs = field.labels.pairs if field.labels else ()
-    column_name = "" if field.name in _GENERIC_NAMES else field.name
-    distinguishing_pairs = [(key, value) for key, value in pairs if key in differing_labels]
-    if len(distinguishing_pairs) == 1:
-        return distinguishing_pairs[0][1]
-    if distinguishing_pairs:
-        return "{" + _label_list(distinguishing_pairs) + "}"
-    return column_name or frame.name or _label_list(pairs) or field.name or frame.ref_id
-
-
-def _label_list(pairs: Sequence[tuple[str, str]]) -> str:
-    return ", ".join(f'{name}="{value}"' for name, value in pairs)
-
-
-def _unique_names(names: Sequence[str]) -> list[str]:
-    """Return the names with a number added to repeated ones."""
-    counts: dict[str, int] = {}
-    unique_names = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        unique_names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return unique_names

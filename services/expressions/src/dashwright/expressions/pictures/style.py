@@ -1,21 +1,27 @@
 """Style of a panel's values: units, decimals, minimum and maximum, thresholds, mappings and colours, with overrides."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.common.json_shapes import object_of, string_of
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.dashboard import Panel
+from dashwright.expressions.pictures.display.defaults import completed_defaults
+from dashwright.expressions.pictures.display.palettes import palette_colour
+from dashwright.expressions.pictures.display.processor import DisplayProcessor
+from dashwright.expressions.pictures.display.thresholds import TRANSPARENT, thresholds_of
+from dashwright.expressions.pictures.display_names import ColumnNames
+from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import PlotSeries
-from dashwright.expressions.pictures.theme import PALETTE, Theme, colour_of
-from dashwright.expressions.pictures.units import Unit, unit_of
+from dashwright.expressions.pictures.theme import Theme, colour_of
 
 _MAX_TEXT_LENGTH: Final = 200
-_MAX_UNIT_LENGTH: Final = 20
 _MAX_DECIMALS: Final = 10
-#: The colour of a threshold that is not drawn.
-TRANSPARENT: Final = "transparent"
+__all__ = ["TRANSPARENT", "Style", "ThresholdStep", "display_name", "series_colours", "style_of", "styles_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +32,18 @@ class ThresholdStep:
     colour: str
 
 
-@dataclass(frozen=True, slots=True)
+# Not with slots, because the display of values is cached in an attribute.
+@dataclass(frozen=True)
 class Style:
     """The field configuration of a panel or series: the defaults, with overrides applied."""
 
     config: Mapping[str, Any]
     theme: Theme
 
-    @property
-    def unit(self) -> Unit:
-        """The unit of the values."""
-        return unit_of(string_of(self.config.get("unit")))
+    @cached_property
+    def processor(self) -> DisplayProcessor:
+        """The display of numbers."""
+        return DisplayProcessor(self.config, self.theme)
 
     @property
     def decimals(self) -> int | None:
@@ -65,20 +72,16 @@ class Style:
 
     def format_value(self, value: float | None) -> str:
         """Return the value as text: the text of a value mapping if one matches, else the value with its unit."""
-        if (mapping_result := self._mapping_result(value)) and (mapped_text := string_of(mapping_result.get("text"))):
-            return mapped_text[:_MAX_TEXT_LENGTH]
-        if value is None:
-            return string_of(self.config.get("noValue"))[:_MAX_TEXT_LENGTH] or "No data"
-        return self._with_custom_unit(self.unit.format_value(value, self.decimals))
+        return str(self.processor.display(value))[:_MAX_TEXT_LENGTH] or ("No data" if value is None else "")
 
     def colour(self, value: float | None) -> str:
-        """Return the colour of a value: that of a value mapping if one matches, else the fixed colour, else that of a threshold."""
-        if (mapping_result := self._mapping_result(value)) and (mapped_colour := colour_of(mapping_result.get("color"), self.theme)):
-            return mapped_colour
-        if fixed_colour := self.fixed_colour:
-            return fixed_colour
-        steps = self.thresholds(minimum=self.minimum or 0, maximum=100 if self.maximum is None else self.maximum)
-        return threshold_colour(steps, value, self.theme)
+        """Return the colour of a value: that of a value mapping if one matches, else that of the colour mode."""
+        return self.processor.display(value).colour
+
+    @property
+    def colour_mode(self) -> str:
+        """The colour mode, such as ``thresholds``; empty if it is missing."""
+        return string_of(object_of(self.config.get("color")).get("mode"))
 
     @property
     def fixed_colour(self) -> str | None:
@@ -88,91 +91,36 @@ class Style:
 
     def thresholds(self, *, minimum: float, maximum: float) -> list[ThresholdStep]:
         """Return the steps by ascending value. Percentages are relative to the range from ``minimum`` to ``maximum``."""
-        threshold_config = object_of(self.config.get("thresholds"))
-        steps = []
-        for step in objects_of(threshold_config.get("steps")):
-            value = number_of(step.get("value"))
-            if value is not None and threshold_config.get("mode") == "percentage":
-                value = minimum + (maximum - minimum) * value / 100
-            steps.append(ThresholdStep(value, _colour_of_step(step.get("color"), self.theme)))
-        return sorted(steps, key=lambda step: float("-inf") if step.value is None else step.value)
-
-    def _mapping_result(self, value: float | None) -> Mapping[str, Any] | None:
-        return next(_mapping_results(objects_of(self.config.get("mappings")), value), None)
-
-    def _with_custom_unit(self, text: str) -> str:
-        """Return the text with a user-defined unit: ``suffix:``, ``prefix:`` or ``currency:`` followed by the unit."""
-        kind, colon, unit = string_of(self.config.get("unit")).partition(":")
-        unit = unit[:_MAX_UNIT_LENGTH]
-        if colon and kind == "suffix":
-            return f"{text} {unit}"
-        return f"{unit}{text}" if colon and kind in ("prefix", "currency") else text
+        thresholds = thresholds_of(self.config, self.theme)
+        starts = sorted(zip(thresholds.starts(minimum, maximum), thresholds.steps, strict=True), key=lambda pair: pair[0])
+        return [ThresholdStep(None if math.isinf(start) else start, step.colour) for start, step in starts]
 
 
 def style_of(panel: Panel, theme: Theme, series: PlotSeries | None = None) -> Style:
     """Return the style of the panel, or of one of its series."""
     if series is None:
-        return Style(panel.defaults, theme)
-    config: dict[str, Any] = dict(panel.defaults)
-    for override in panel.overrides:
-        if _matches(object_of(override.get("matcher")), series):
-            for property_ in objects_of(override.get("properties")):
-                _set_property(config, string_of(property_.get("id")), property_.get("value"))
-    return Style(config, theme)
+        return Style(completed_defaults(panel.type, panel.defaults), theme)
+    return styles_of(panel, theme, [series])[0]
+
+
+def styles_of(panel: Panel, theme: Theme, all_series: Sequence[PlotSeries]) -> list[Style]:
+    """Return the style of each series of a panel."""
+    configs = FieldConfigs(completed_defaults(panel.type, panel.defaults), panel.overrides)
+    return [Style(configs.configure(_column(series)), theme) for series in all_series]
 
 
 def display_name(style: Style, series: PlotSeries) -> str:
     """Return the configured display name, or the name of the series."""
-    configured_name = string_of(style.config.get("displayName"))
-    # A name with an expression such as ``${__field.name}`` is not evaluated.
-    is_plain = bool(configured_name) and "${__" not in configured_name
-    return (configured_name if is_plain else series.name)[:_MAX_TEXT_LENGTH]
+    return (string_of(style.config.get("displayName")) or series.name)[:_MAX_TEXT_LENGTH]
+
+
+def _column(series: PlotSeries) -> PanelColumn:
+    if source := series.source:
+        return PanelColumn(source.field, source.frame, source.names)
+    field = Field(series.name, FieldType.FLOAT64, series.values)
+    return PanelColumn(field, Frame([field], ref_id=series.ref_id), ColumnNames(()))
 
 
 def series_colours(styles: Sequence[Style]) -> list[str]:
     """Return a colour for each style: its fixed colour, else the next one of the palette."""
-    return [style.fixed_colour or PALETTE[index % len(PALETTE)] for index, style in enumerate(styles)]
-
-
-def threshold_colour(steps: Sequence[ThresholdStep], value: float | None, theme: Theme) -> str:
-    """Return the colour of the last step that the value reaches.
-
-    It is the first colour of the palette if there are no steps, and the colour of text if the value is below all of them.
-    """
-    if not steps:
-        return PALETTE[0]
-    reached_steps = [step for step in steps if step.value is None or (value is not None and value >= step.value)]
-    return reached_steps[-1].colour if reached_steps else theme.text
-
-
-def _colour_of_step(value: Any, theme: Theme) -> str:
-    return TRANSPARENT if value == TRANSPARENT else colour_of(value, theme) or theme.text
-
-
-def _matches(matcher: Mapping[str, Any], series: PlotSeries) -> bool:
-    """Return whether a matcher selects the series by its name or refId. Matchers with a regular expression select no series."""
-    kind, option = matcher.get("id"), matcher.get("options")
-    return (kind == "byName" and option == series.name) or (kind == "byFrameRefID" and option == series.ref_id)
-
-
-def _set_property(config: dict[str, Any], name: str, value: Any) -> None:
-    if name.startswith("custom."):
-        config["custom"] = {**object_of(config.get("custom")), name.removeprefix("custom."): value}
-    else:
-        config[name] = value
-
-
-def _mapping_results(mappings: Sequence[Mapping[str, Any]], value: float | None) -> Iterator[Mapping[str, Any]]:
-    """Yield the results of the value mappings that match. A result is an object with a ``text`` and a ``color``."""
-    for mapping in mappings:
-        kind, options = mapping.get("type"), object_of(mapping.get("options"))
-        if kind == "value":
-            for mapped_value, result in options.items():
-                if value is not None and number_of(mapped_value) == value and isinstance(result, dict):
-                    yield result
-        elif kind == "range":
-            start, end = number_of(options.get("from")), number_of(options.get("to"))
-            if value is not None and (start is None or start <= value) and (end is None or value <= end):
-                yield object_of(options.get("result"))
-        elif kind == "special" and value is None and options.get("match") in ("null", "null+nan"):
-            yield object_of(options.get("result"))
+    return [style.fixed_colour or palette_colour(index, style.theme) for index, style in enumerate(styles)]

@@ -4,11 +4,12 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from dashwright.expressions.pictures.theme import FONT
+from dashwright.expressions.pictures.theme import CODE_FONT, FONT
 
 _INVALID_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _NARROW_CHARACTERS: Final = frozenset("iIjlftr.,:;!|'()[]{}- ")
@@ -81,6 +82,30 @@ def text_element(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """A part of a line of text, in one style."""
+
+    text: str
+    size: float  #: In pixels.
+    colour: str
+    bold: bool = False
+    italic: bool = False
+    code: bool = False
+    struck: bool = False
+
+
+def rich_text_element(runs: Iterable[TextRun], x: float, y: float, *, anchor: Literal["start", "middle", "end"] = "start") -> str:
+    """Return a ``<text>`` element with a line of text in several styles."""
+    spans = []
+    for run in runs:
+        attributes = [f'font-family={quoteattr(CODE_FONT if run.code else FONT)} font-size="{run.size:.1f}" fill="{run.colour}"']
+        attributes += ['font-weight="bold"'] * run.bold + ['font-style="italic"'] * run.italic
+        attributes += ['text-decoration="line-through"'] * run.struck
+        spans.append(f"<tspan {' '.join(attributes)}>{escape(_INVALID_CHARACTERS.sub('', run.text))}</tspan>")
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" xml:space="preserve">{"".join(spans)}</text>'
+
+
 def rectangle(
     x: float, y: float, width: float, height: float, fill: str, *, border: str = "none", radius: float = 0, opacity: float = 1
 ) -> str:
@@ -95,6 +120,22 @@ def polyline(points: Iterable[tuple[float, float]], colour: str, width: float = 
     """Return a ``<polyline>`` element through points."""
     coordinates = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return f'<polyline points="{coordinates}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
+
+
+def path(description: str, *, fill: str = "none", opacity: float = 1, stroke: str = "none", width: float = 1) -> str:
+    """Return a ``<path>`` element; ``description`` is its ``d``, which contains only numbers and commands."""
+    return f'<path d="{description}" fill="{fill}" fill-opacity="{opacity:g}" stroke="{stroke}" stroke-width="{width:g}"/>'
+
+
+def cells_path(cells: Iterable[tuple[float, float, float, float]], fill: str, opacity: float = 1) -> str:
+    """Return one element with many rectangles of one colour. Each has a left and a top edge, a width and a height."""
+    corners = "".join(f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z" for x, y, width, height in cells)
+    return path(corners, fill=fill, opacity=opacity)
+
+
+def rotated(element: str, degrees: float, x: float, y: float) -> str:
+    """Return an element turned clockwise around a point."""
+    return f'<g transform="rotate({degrees:.1f} {x:.1f} {y:.1f})">{element}</g>'
 
 
 def arc(centre: tuple[float, float], radius: float, shares: tuple[float, float], colour: str, width: float) -> str:
@@ -116,6 +157,11 @@ def nested(elements: Sequence[str], x: float, y: float, width: float, height: fl
         f'<svg x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" viewBox="0 0 {width:.1f} {height:.1f}"'
         f' overflow="hidden">{content}</svg>'
     )
+
+
+def moved(elements: Sequence[str], x: float, y: float) -> str:
+    """Return the elements with their origin moved to a position."""
+    return f'<g transform="translate({x:.1f} {y:.1f})">{"".join(elements)}</g>'
 
 
 def document(elements: Sequence[str], width: int, height: int) -> str:

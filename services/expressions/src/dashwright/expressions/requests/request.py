@@ -29,6 +29,7 @@ class RequestBody:
     queries: list[tuple[str, Any]] = field(default_factory=list)  #: The JSON pointer and the JSON of each query and target, in order.
     start: str = DEFAULT_FROM
     end: str = DEFAULT_TO
+    transformations: Any = None  #: The JSON of a panel's transformations.
     faults: list[Fault] = field(default_factory=list)  #: Those of the body itself, not of its queries.
 
 
@@ -64,6 +65,7 @@ def _read_panel(document: dict[str, Any], request_body: RequestBody) -> None:
             request_body.faults.append(_fault(f"/{name}", f"must be {expected}"))
     if isinstance(document.get("targets"), list):
         _add_queries(document, "targets", request_body)
+    request_body.transformations = document.get("transformations")
 
 
 def _add_queries(document: dict[str, Any], name: str, request_body: RequestBody) -> None:
@@ -103,6 +105,7 @@ class Request:
     types: dict[str, str]  #: The type of the expression, or of the data source as the query names it.
     notices: dict[str, tuple[str, ...]]  #: Warnings about ignored properties.
     hidden: frozenset[str]  #: RefIds whose results the response does not contain.
+    transformations: Any = None  #: The JSON of a panel's transformations.
 
 
 @dataclass(slots=True)
@@ -111,6 +114,7 @@ class RequestDraft:
 
     bound_queries: dict[str, BoundQuery] = field(default_factory=dict)  #: Queries without faults by refId, in request order.
     time_ranges: dict[str, TimeRange] = field(default_factory=dict)  #: Those of the bound queries, by refId.
+    transformations: Any = None  #: The JSON of a panel's transformations.
     faults: list[Fault] = field(default_factory=list)  #: Those of the body and of its queries.
 
 
@@ -135,6 +139,7 @@ def parse_request(body: bytes, context: QueryContext, now: datetime, limits: Lim
         types={ref_id: query.datasource.type if isinstance(query, SourceQuery) else query.type for ref_id, query in queries.items()},
         notices={ref_id: bound.notices for ref_id, bound in draft.bound_queries.items() if bound.notices},
         hidden=frozenset(ref_id for ref_id, query in queries.items() if query.hide),
+        transformations=draft.transformations,
     )
 
 
@@ -154,7 +159,7 @@ def _required_nodes(nodes: Sequence[Node], queries: Mapping[str, Target | Source
 def draft_request(body: bytes, context: QueryContext, now: datetime, limits: Limits) -> RequestDraft:
     """Return the bound queries and all faults of a body. Raises BadRequest if it is not JSON, and DeadlineExceeded."""
     request_body = read_body(body, context.endpoint)
-    draft = RequestDraft(faults=request_body.faults)
+    draft = RequestDraft(transformations=request_body.transformations, faults=request_body.faults)
     default_range = _default_range(request_body, now, draft)
     if len(request_body.queries) > limits.query_targets:
         refusal = limits.refusal("query_targets", f"there are {len(request_body.queries)} queries and targets", "send fewer at a time")

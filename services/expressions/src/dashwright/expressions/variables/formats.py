@@ -9,7 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 from urllib.parse import quote
 
-from dashwright.expressions.variables.dates import format_date
+from dashwright.expressions.value_formats.moment import format_date
 from dashwright.expressions.variables.values import ALL, ALL_TEXT, Value
 
 _REGEX_CHARACTERS: Final = re.compile(r"[\\^$*+?.()|\[\]{}/]")

@@ -3,17 +3,40 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from dashwright.expressions.pictures.panels import bars, gauge, stat, table, text, timeseries
+from dashwright.expressions.pictures.panels import (
+    barchart,
+    bargauge,
+    gauge,
+    heatmap,
+    histogram,
+    logs,
+    piechart,
+    stat,
+    state_timeline,
+    status_history,
+    table,
+    text,
+    timeseries,
+    xy,
+)
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
 
 #: The function that draws a panel, by the panel's type. A panel of any other type shows a message.
 DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
     "timeseries": timeseries.draw,
-    "barchart": bars.draw,
+    "barchart": barchart.draw,
     "stat": stat.draw,
     "gauge": gauge.draw,
-    "bargauge": gauge.draw_bars,
+    "bargauge": bargauge.draw,
     "table": table.draw,
+    "piechart": piechart.draw,
+    "state-timeline": state_timeline.draw,
+    "status-history": status_history.draw,
+    "heatmap": heatmap.draw,
+    "histogram": histogram.draw,
+    "logs": logs.draw,
+    "trend": xy.draw_trend,
+    "xychart": xy.draw_points,
     "text": text.draw,
 }
 

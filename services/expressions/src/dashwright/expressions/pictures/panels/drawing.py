@@ -1,11 +1,13 @@
 """Input and output of the functions that draw a panel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, tzinfo
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.dashboard import Panel
+from dashwright.expressions.pictures.display.columns import FieldSettings
+from dashwright.expressions.pictures.display.defaults import completed_defaults
 from dashwright.expressions.pictures.theme import Theme
 
 
@@ -20,14 +22,21 @@ class PanelProps:
     theme: Theme
     start: float  #: In milliseconds since 1970.
     end: float  #: In milliseconds since 1970.
+    zone: tzinfo = UTC  #: In which the times of frames are, and numbers with the unit of a date are shown.
+
+    @property
+    def field_settings(self) -> FieldSettings:
+        """The field configuration of the panel, completed by that of its type."""
+        defaults = completed_defaults(self.panel.type, self.panel.defaults)
+        return FieldSettings(defaults, self.panel.overrides, self.theme, self.zone, are_times_moved=True)
 
 
 @dataclass(frozen=True, slots=True)
 class PanelDrawing:
-    """A drawn panel: SVG elements, or the Vega-Lite spec of a chart."""
+    """A drawn panel."""
 
-    elements: Sequence[str] = ()  #: Of SVG; ignored if there is a chart.
-    chart: Mapping[str, Any] | None = None
+    elements: Sequence[str] = ()  #: Of SVG. An id in them is made from what it names, so that it is unique in a picture.
+    notes: Sequence[str] = ()  #: What the drawing leaves out, such as rows that do not fit.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,128 +1,134 @@
-"""Gauges: numbers between a minimum and a maximum, as half circles or as horizontal bars."""
+"""Gauges: values on an arc from a minimum to a maximum, with the thresholds on a ring around it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
-from dashwright.common.json_shapes import object_of, string_of
-from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.stat import PanelNumber, cells, fitting_size, panel_numbers
-from dashwright.expressions.pictures.style import display_name
-from dashwright.expressions.pictures.svg import arc, rectangle, text_element, text_width, truncated
+from dashwright.common.json_shapes import object_of
+from dashwright.expressions.pictures.display.colour_modes import mode_of
+from dashwright.expressions.pictures.display.items import DisplayItem
+from dashwright.expressions.pictures.display.thresholds import TRANSPARENT, thresholds_of
+from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, panel_items
+from dashwright.expressions.pictures.panels.scale_of_item import Scale, scale_of
+from dashwright.expressions.pictures.sections import number_of
+from dashwright.expressions.pictures.svg import path, text_element, text_width, truncated
 
-_MAX_GAUGES: Final = 12
-_MAX_BARS: Final = 40
-# In pixels.
-_NAME_SIZE: Final = 12.0
-_MIN_ROW_HEIGHT: Final = 14
-_MAX_ROW_HEIGHT: Final = 48
+#: The arc begins at the lower left, in degrees clockwise from the right.
+_START_DEGREES: Final = 150.0
+_DEGREES: Final = 240.0
+_MAX_WIDTH: Final = 40.0
+_MAX_TITLE_SIZE: Final = 20.0
+_LABEL_SIZE: Final = 11.0
+_BASELINE: Final = 0.36
+#: The height of the drawing of an arc of 240 degrees in radii.
+_ARC_HEIGHT: Final = 1.5
+_MAX_LABELS: Final = 20
 
 
 def draw(props: PanelProps) -> PanelDrawing:
-    """Return a half circle for each number. Raises NothingToDraw if there are no numbers."""
-    numbers = panel_numbers(props, object_of(props.panel.options.get("reduceOptions")))[:_MAX_GAUGES]
-    if not numbers:
-        raise NothingToDraw("No data")
+    """Return an arc for each value. Raises NothingToDraw if there are too many values for the panel."""
+    items = panel_items(props)
     elements: list[str] = []
-    for number, cell in zip(numbers, cells(props, len(numbers), string_of(props.panel.options.get("orientation"))), strict=True):
-        elements += _gauge(props, number, cell, is_named=len(numbers) > 1)
+    for item, cell in zip(items, cells(props, len(items), 1.0), strict=True):
+        elements += _gauge(props, item, cell, is_named=len(items) > 1)
     return PanelDrawing(elements)
-
-
-def draw_bars(props: PanelProps) -> PanelDrawing:
-    """Return a horizontal bar for each number. Raises NothingToDraw if there are no numbers."""
-    numbers = panel_numbers(props, object_of(props.panel.options.get("reduceOptions")))
-    if not numbers:
-        raise NothingToDraw("No data")
-    numbers = numbers[: min(_MAX_BARS, max(1, int(props.height // _MIN_ROW_HEIGHT)))]
-    row_height = min(props.height / len(numbers), _MAX_ROW_HEIGHT)
-    formatted_values = [number.style.format_value(number.value) for number in numbers]
-    elements: list[str] = []
-    for row, (number, formatted_value) in enumerate(zip(numbers, formatted_values, strict=True)):
-        cell = Cell(4, row * row_height, props.width - 8, row_height)
-        elements += _bar(props, number, formatted_value, cell, _Columns.fitting(formatted_values, cell), _value_range(number, numbers))
-    return PanelDrawing(elements)
-
-
-def _value_range(number: PanelNumber, numbers: list[PanelNumber]) -> tuple[float, float]:
-    """Return the minimum and the maximum of a gauge or bar.
-
-    Without a configured minimum, it is the smallest number, but at most 0. Without a configured maximum, it is 100 % for a percentage,
-    100 for a single number, and otherwise the largest number, but at least 0.
-    """
-    values = [item.value for item in numbers if item.value is not None]
-    unit = number.style.config.get("unit")
-    default_maximum = 100.0
-    if unit == "percentunit":
-        default_maximum = 1.0
-    elif unit != "percent" and len(numbers) > 1:
-        default_maximum = max([*values, 0.0])
-    minimum = number.style.minimum if number.style.minimum is not None else min([*values, 0.0])
-    return minimum, number.style.maximum if number.style.maximum is not None else default_maximum
-
-
-def _share(value: float | None, value_range: tuple[float, float]) -> float:
-    """Return how far a value is from the minimum to the maximum, from 0 to 1; a missing value is 0."""
-    minimum, maximum = value_range
-    return 0.0 if value is None or maximum <= minimum else min(max((value - minimum) / (maximum - minimum), 0.0), 1.0)
-
-
-def _gauge(props: PanelProps, number: PanelNumber, cell: Cell, *, is_named: bool) -> list[str]:
-    """Return a gauge: an arc as long as the share of the number, a thin outer arc for each threshold, and the number as text."""
-    minimum, maximum = _value_range(number, [number])
-    height = cell.height - (_NAME_SIZE + 8 if is_named else 4)
-    radius = max(8.0, min(cell.width / 2 - 14, height - 12))
-    thickness = max(4.0, radius * 0.24)
-    centre = (cell.x + cell.width / 2, cell.y + (height + radius) / 2 + 2)
-    share, colour = _share(number.value, (minimum, maximum)), number.style.colour(number.value)
-    elements = [arc(centre, radius - thickness / 2, (0, 1), props.theme.grid, thickness)]
-    if share > 0:
-        elements.append(arc(centre, radius - thickness / 2, (0, share), colour, thickness))
-    steps = number.style.thresholds(minimum=minimum, maximum=maximum)
-    starts = [_share(minimum if step.value is None else step.value, (minimum, maximum)) for step in steps]
-    ends = [*starts[1:], 1.0] if starts else []
-    for step, start, end in zip(steps, starts, ends, strict=True):
-        if end > start:
-            elements.append(arc(centre, radius + 2, (start, end), step.colour, 3))
-    formatted_value = number.style.format_value(number.value)
-    size = fitting_size(formatted_value, (radius - thickness) * 1.7, radius * 0.5)
-    elements.append(text_element(formatted_value, centre[0], centre[1] - 2, size=size, colour=colour, anchor="middle", bold=True))
-    if is_named:
-        name = truncated(display_name(number.style, number.series), _NAME_SIZE, cell.width - 8)
-        elements.append(text_element(name, centre[0], cell.y + cell.height - 5, size=_NAME_SIZE, colour=props.theme.muted, anchor="middle"))
-    return elements
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
-    """The font size and the widths of names and values in pixels, equal for all bars."""
+class _Arc:
+    """The circle of which the arcs are parts."""
 
-    font_size: float
-    name_width: float
-    value_width: float
+    x: float
+    y: float
+    radius: float  #: Of the outer edge.
+    width: float
 
-    @staticmethod
-    def fitting(values: Sequence[str], cell: Cell) -> "_Columns":
-        """Return the columns for formatted values; ``cell`` is the rectangle of one bar."""
-        font_size = min(13.0, cell.height * 0.6, cell.width / 14)
-        widest_value = max(text_width(value, font_size) for value in values) * 1.15 + 16
-        return _Columns(font_size, cell.width * 0.3, min(cell.width * 0.4, max(widest_value, cell.width * 0.15)))
+    def point(self, radius: float, share: float) -> tuple[float, float]:
+        """Return the point at a share of the arc, 0 at the minimum and 1 at the maximum."""
+        angle = math.radians(_START_DEGREES + _DEGREES * share)
+        return self.x + radius * math.cos(angle), self.y + radius * math.sin(angle)
+
+    def part(self, shares: tuple[float, float], radius: float, width: float, colour: str) -> str:
+        """Return the part of the ring with an outer radius between two shares."""
+        (start_x, start_y), (end_x, end_y) = (self.point(radius - width / 2, share) for share in shares)
+        is_large = int((shares[1] - shares[0]) * _DEGREES > 180)
+        middle = radius - width / 2
+        return path(
+            f"M{start_x:.2f} {start_y:.2f}A{middle:.2f} {middle:.2f} 0 {is_large} 1 {end_x:.2f} {end_y:.2f}", stroke=colour, width=width
+        )
 
 
-def _bar(
-    props: PanelProps, number: PanelNumber, formatted_value: str, cell: Cell, columns: _Columns, value_range: tuple[float, float]
-) -> list[str]:
-    size, bar_x = columns.font_size, cell.x + columns.name_width
-    bar_width = cell.width - columns.name_width - columns.value_width
-    bar_height = cell.height * 0.66
-    bar_y = cell.y + (cell.height - bar_height) / 2
-    baseline = cell.y + cell.height / 2 + size * 0.36
-    name = truncated(display_name(number.style, number.series), size, columns.name_width - 8)
-    value = truncated(formatted_value, size, columns.value_width - 8)
-    colour = number.style.colour(number.value)
-    return [
-        text_element(name, bar_x - 8, baseline, size=size, colour=props.theme.text, anchor="end"),
-        rectangle(bar_x, bar_y, bar_width, bar_height, props.theme.grid, radius=2),
-        rectangle(bar_x, bar_y, bar_width * _share(number.value, value_range), bar_height, colour, radius=2, opacity=0.85),
-        text_element(value, bar_x + bar_width + 8, baseline, size=size, colour=colour, bold=True),
-    ]
+def _gauge(props: PanelProps, item: DisplayItem, cell: Cell, *, is_named: bool) -> list[str]:
+    options = props.panel.options
+    has_markers, has_labels = options.get("showThresholdMarkers") is not False, options.get("showThresholdLabels") is True
+    title = item.title if is_named else ""
+    title_size = min(_MAX_TITLE_SIZE, max(cell.width * 0.15 / 1.5, 8.0), max(cell.height * 0.15, 8.0)) if title else 0.0
+    label_size = min(_LABEL_SIZE, max(min(cell.width, cell.height) / 12, 6.0)) if has_labels else 0.0
+    scale = scale_of(item)
+    labelled = _labelled_values(item, scale, props) if has_labels else []
+    margin = max([2.0, *(text_width(item.processor.number_text(value), label_size) + label_size for value in labelled)])
+    height = cell.height - title_size * LINE_HEIGHT * 1.2 - label_size * 2.5 - 2
+    radius = max(min((cell.width - 2 * margin) / 2, height / _ARC_HEIGHT), 4.0)
+    width = min(2 * radius / 5.5, _MAX_WIDTH) / (1.5 if has_labels else 1)
+    ring = width / 5 if has_markers else 0.0
+    top = cell.y + max(label_size * 1.5, 2) + max((height - radius * _ARC_HEIGHT) / 2, 0)
+    arc = _Arc(cell.x + cell.width / 2, top + radius, radius, width)
+    inner = radius - (ring + 2 if has_markers else 0)
+    elements = [arc.part((0, 1), inner, width, props.theme.grid)]
+    share = scale.share(item.display.number)
+    if share > 0 and item.display.colour != TRANSPARENT:
+        elements.append(arc.part((0, share), inner, width, item.display.colour))
+    segments = _segments(item, scale, props)
+    if has_markers:
+        elements += [arc.part(shares, radius, ring, colour) for shares, colour in segments if colour != TRANSPARENT]
+    elements += _labels(arc, item, scale, props, labelled, label_size)
+    return elements + _texts(props, item, (title, title_size, label_size), arc, inner - width, cell)
+
+
+def _segments(item: DisplayItem, scale: Scale, props: PanelProps) -> list[tuple[tuple[float, float], str]]:
+    """Return the shares and colours of the ring: those of the thresholds, or the colour of the value in other colour modes."""
+    config = item.processor.config
+    if mode_of(config) != "thresholds":
+        return [((0.0, 1.0), item.display.colour)]
+    thresholds = thresholds_of(config, props.theme)
+    starts = [scale.share(start) for start in thresholds.starts(scale.low, scale.high)]
+    pairs = zip(starts, [*starts[1:], 1.0], thresholds.steps, strict=True) if starts else ()
+    return [((start, end), step.colour) for start, end, step in pairs if end > start]
+
+
+def _labelled_values(item: DisplayItem, scale: Scale, props: PanelProps) -> list[float]:
+    """Return the ends of the scale and the thresholds between them."""
+    thresholds = thresholds_of(item.processor.config, props.theme)
+    starts = [start for start in thresholds.starts(scale.low, scale.high) if scale.low < start < scale.high]
+    return [scale.low, *starts[:_MAX_LABELS], scale.high]
+
+
+def _labels(arc: _Arc, item: DisplayItem, scale: Scale, props: PanelProps, values: Sequence[float], size: float) -> list[str]:
+    """Return the texts of values at their places outside of the ring."""
+    elements = []
+    for value in values:
+        x, y = arc.point(arc.radius + size * 0.8, scale.share(value))
+        anchor: Literal["start", "middle", "end"] = "middle" if abs(x - arc.x) < arc.radius / 4 else "start" if x > arc.x else "end"
+        text = item.processor.number_text(value)
+        elements.append(text_element(text, x, y + size * _BASELINE, size=size, colour=props.theme.muted, anchor=anchor))
+    return elements
+
+
+def _texts(props: PanelProps, item: DisplayItem, name: tuple[str, float, float], arc: _Arc, room: float, cell: Cell) -> list[str]:
+    """Return the value in the middle of the arc, and the name below it. ``room`` is the radius inside of the arc.
+
+    ``name`` is the name, its size, and the size of the labels between the arc and the name.
+    """
+    title, title_size, label_size = name
+    configured = object_of(props.panel.options.get("text"))
+    value = str(item.display)
+    size = number_of(configured.get("valueSize")) or font_size(value, room * 1.8, arc.radius, arc.width * 1.7)
+    colour = props.theme.text if item.column is None or item.display.colour == TRANSPARENT else item.display.colour
+    elements = [text_element(value[:200], arc.x, arc.y + size * _BASELINE, size=size, colour=colour, anchor="middle", bold=True)]
+    if title:
+        size = number_of(configured.get("titleSize")) or title_size
+        y = min(arc.y + arc.radius * (_ARC_HEIGHT - 1) + size * LINE_HEIGHT + label_size, cell.y + cell.height - size * 0.3)
+        elements.append(text_element(truncated(title, size, cell.width), arc.x, y, size=size, colour=props.theme.text, anchor="middle"))
+    return elements

@@ -1,123 +1,223 @@
-"""Stat panels: single large numbers, with a sparkline of the series below each."""
+"""Stat panels: single large values, each with a name, a sparkline and the change in percent if the panel wants them."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
+from typing import Any, Final, Literal
 
 from dashwright.common.json_shapes import object_of, string_of
-from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.series import PlotSeries, downsampled, reduced_value, series_of
-from dashwright.expressions.pictures.style import Style, display_name, style_of
-from dashwright.expressions.pictures.svg import polyline, rectangle, text_element, text_width, truncated
+from dashwright.expressions.pictures.display.colour_math import brightened, darkened, mixed, spun
+from dashwright.expressions.pictures.display.items import DisplayItem
+from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
+from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, longest, panel_items
+from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
+from dashwright.expressions.pictures.sections import number_of
+from dashwright.expressions.pictures.svg import rectangle, text_element, truncated
+from dashwright.expressions.pictures.svg_gradients import linear_gradient
+from dashwright.expressions.pictures.theme import Theme, colour_of
 
-_MAX_NUMBERS: Final = 25
-_TEXT_ON_COLOUR: Final = "#ffffff"
-_MAX_FONT_SIZE: Final = 56.0
-_MIN_FONT_SIZE: Final = 9.0
+#: The width of a cell in heights that an automatic grid aims for.
+_ASPECT: Final = 2.0
+_MAX_TITLE_SIZE: Final = 30.0
+_MIN_TITLE_SIZE: Final = 10.0
+_MAX_VALUE_SIZE: Final = 300.0
+#: The ratio of width to height from which names are next to values, and the heights from which there is room for a chart.
+_WIDE: Final = 2.5
+_MIN_HEIGHT_OF_WIDE_CHART: Final = 50.0
+_MIN_HEIGHT_OF_CHART: Final = 100.0
+_TITLE_SHARE: Final = 0.15
+_WIDE_VALUE_SHARE: Final = 0.3
+_CHART_SHARE: Final = 0.5
+_TITLE_TO_VALUE: Final = 0.7
+_CHANGE_TO_VALUE: Final = 0.35
+_MIN_CHANGE_SIZE: Final = 9.0
+_BASELINE: Final = 0.36
+_MAX_VALUE_LENGTH: Final = 200
+#: The ends of the gradient of backgrounds, which is turned by 120 degrees, relative to the cell.
+_GRADIENT: Final = ((0.07, 0.25), (0.93, 0.75))
 
 
 @dataclass(frozen=True, slots=True)
-class PanelNumber:
-    """A number of a panel, the series that it comes from, and its style."""
+class _Look:
+    """The settings of a panel, and the longest texts, which decide the sizes of all items."""
 
-    value: float | None
-    series: PlotSeries
-    style: Style
+    options: Mapping[str, Any]
+    theme: Theme
+    longest_title: str
+    longest_value: str
+
+    @property
+    def has_chart(self) -> bool:
+        return string_of(self.options.get("graphMode")) != "none"
+
+    @property
+    def colour_mode(self) -> str:
+        return string_of(self.options.get("colorMode")) or "value"
+
+    @property
+    def is_filled(self) -> bool:
+        return self.colour_mode in ("background", "background_solid")
+
+    def text_size(self, name: str, size: float) -> float:
+        """Return the configured size of a text, or ``size``."""
+        configured = number_of(object_of(self.options.get("text")).get(name))
+        return min(max(configured, 1.0), _MAX_VALUE_SIZE) if configured else size
 
 
-def panel_numbers(props: PanelProps, reduce_options: Mapping[str, Any]) -> list[PanelNumber]:
-    """Return a number for each series, or for each row if the panel's ``reduceOptions`` have ``values``."""
-    calculations = reduce_options.get("calcs")
-    calculation = string_of(calculations[0]) if isinstance(calculations, list) and calculations else "lastNotNull"
-    numbers = []
-    for series in series_of(props.frames):
-        style = style_of(props.panel, props.theme, series)
-        if reduce_options.get("values") is True:
-            rows = series.values[:_MAX_NUMBERS].tolist()
-            numbers += [PanelNumber(None if math.isnan(value) else value, series, style) for value in rows]
-        else:
-            numbers.append(PanelNumber(reduced_value(series.values, calculation), series, style))
-    return numbers
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The texts of an item."""
+
+    title: str
+    value: str
+    change: str
+    change_colour: str
 
 
 def draw(props: PanelProps) -> PanelDrawing:
-    """Return a drawing with each number in its own cell. Raises NothingToDraw if there are too many numbers for the panel."""
+    """Return a drawing with each value in its own cell. Raises NothingToDraw if there are too many values for the panel."""
     options = props.panel.options
-    numbers = panel_numbers(props, object_of(options.get("reduceOptions")))[:_MAX_NUMBERS]
-    if not numbers:
-        style = style_of(props.panel, props.theme)
-        numbers = [PanelNumber(None, PlotSeries("", None, np.zeros(0)), style)]
+    items = panel_items(props)
+    texts = [_texts(item, options, props.theme, is_single=len(items) == 1) for item in items]
+    look = _Look(options, props.theme, longest([text.title for text in texts]), longest([text.value for text in texts]))
     elements: list[str] = []
-    mode = string_of(options.get("textMode"))
-    for number, cell in zip(numbers, cells(props, len(numbers), string_of(options.get("orientation"))), strict=True):
-        is_named = (len(numbers) > 1 and mode != "value") or mode in ("value_and_name", "name")
-        elements += _draw_number(props, number, cell, is_named=is_named, options=options)
+    for item, text, cell in zip(items, texts, cells(props, len(items), _ASPECT), strict=True):
+        elements += _draw_item(props, item, text, cell, look)
     return PanelDrawing(elements)
 
 
-def cells(props: PanelProps, count: int, orientation: str) -> list[Cell]:
-    """Return ``count`` cells of equal size that cover the panel. Raises NothingToDraw if they would be too small."""
-    if orientation == "horizontal":
-        columns = 1
-    elif orientation == "vertical":
-        columns = count
-    else:
-        # Cells are about twice as wide as high.
-        columns = min(count, max(1, round(math.sqrt(count * props.width / max(props.height, 1) / 2))))
-    rows = -(-count // columns)
-    width, height = props.width / columns, props.height / rows
-    if width < 12 or height < 10:
-        raise NothingToDraw(f"{count} values, too many to show here")
-    return [Cell(index % columns * width, index // columns * height, width, height) for index in range(count)]
+def _texts(item: DisplayItem, options: Mapping[str, Any], theme: Theme, *, is_single: bool) -> _Texts:
+    """Return the texts that the mode of the panel shows. In the mode ``auto``, a single value has no name."""
+    mode = string_of(options.get("textMode")) or "auto"
+    title = "" if mode in ("value", "none") or (mode == "auto" and is_single) else item.title
+    value = str(item.display)
+    if mode == "name":
+        title, value = "", item.title
+    elif mode == "none":
+        value = ""
+    change = item.percent_change if options.get("showPercentChange") is True else None
+    if change is None or mode == "none":
+        return _Texts(title, value, "", "")
+    arrow = "▲" if change > 0 else "▼" if change < 0 else "▶"
+    return _Texts(title, value, f"{arrow} {_significant(abs(change))}%", _change_colour(change, item, options, theme))
 
 
-def _draw_number(props: PanelProps, number: PanelNumber, cell: Cell, *, is_named: bool, options: Mapping[str, Any]) -> list[str]:
-    colour = number.style.colour(number.value)
-    colour_mode = string_of(options.get("colorMode"))
-    is_filled = colour_mode in ("background", "background_solid") and number.value is not None
-    elements = [rectangle(cell.x + 2, cell.y + 2, cell.width - 4, cell.height - 4, colour, radius=3)] if is_filled else []
-    if string_of(options.get("graphMode")) != "none" and cell.height > 60:
-        elements += _sparkline(number.series, cell, _TEXT_ON_COLOUR if is_filled else colour)
-    formatted_value = number.style.format_value(number.value)
-    name = display_name(number.style, number.series) if is_named else ""
-    size = fitting_size(formatted_value, cell.width - 16, cell.height * (0.45 if name else 0.6))
-    middle_y, centre_x = cell.y + cell.height / 2, cell.x + cell.width / 2
-    value_colour = _TEXT_ON_COLOUR if is_filled else props.theme.text if colour_mode == "none" or number.value is None else colour
-    if name:
-        name_size = min(14.0, max(_MIN_FONT_SIZE, cell.height * 0.18))
-        name_y = max(cell.y + name_size + 2, middle_y - size * 0.55)
-        name_colour = _TEXT_ON_COLOUR if is_filled else props.theme.muted
-        elements.append(
-            text_element(truncated(name, name_size, cell.width - 12), centre_x, name_y, size=name_size, colour=name_colour, anchor="middle")
-        )
-        middle_y += name_size * 0.6
-    value = truncated(formatted_value, size, cell.width - 8)
-    return [*elements, text_element(value, centre_x, middle_y + size * 0.36, size=size, colour=value_colour, anchor="middle", bold=True)]
+def _significant(number: float) -> str:
+    """Return a number with three significant digits, with commas between thousands."""
+    decimals = max(0, 2 - len(str(int(number)))) + 1 if number < 100 else 0
+    text = f"{float(f'{number:.3g}'):,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def fitting_size(text: str, width: float, height: float) -> float:
-    """Return the font size at which a text fills a width or height in pixels, within the limits of font sizes."""
-    return max(_MIN_FONT_SIZE, min(_MAX_FONT_SIZE, height, width / max(text_width(text, 1) * 1.08, 0.1)))
+def _change_colour(change: float, item: DisplayItem, options: Mapping[str, Any], theme: Theme) -> str:
+    mode = string_of(options.get("percentChangeColorMode")) or "standard"
+    if mode == "same_as_value":
+        return item.display.colour
+    if not change:
+        return theme.muted
+    is_good = (change > 0) != (mode == "inverted")
+    return colour_of("green" if is_good else "red", theme) or theme.text
 
 
-def _sparkline(series: PlotSeries, cell: Cell, colour: str) -> list[str]:
-    """Return the series as lines in the lower third of a cell; a line ends at a gap."""
-    series = downsampled(series, max(2, int(cell.width)))
-    has_value = ~np.isnan(series.values)
-    if series.times is None or has_value.sum() < 2:
+def _draw_item(props: PanelProps, item: DisplayItem, texts: _Texts, cell: Cell, look: _Look) -> list[str]:
+    """Return the elements of an item: the background, the chart and the texts over it."""
+    elements = _background(item, cell, look)
+    padding = 12.0 if cell.height > 100 else 8.0
+    inner = Cell(cell.x + padding, cell.y + padding, max(cell.width - 2 * padding, 1), max(cell.height - 2 * padding, 1))
+    is_wide = cell.width / cell.height > _WIDE and look.options.get("wideLayout") is not False
+    least_height = _MIN_HEIGHT_OF_WIDE_CHART if is_wide else _MIN_HEIGHT_OF_CHART
+    has_chart = bool(look.has_chart and cell.height > least_height and item.column and series_of_column(item.column))
+    place = _place_wide if is_wide else _place_stacked
+    placed, chart_height = place(texts, inner, cell, look, has_chart=has_chart)
+    if has_chart and chart_height > 0:
+        chart_colour = props.theme.text if item.display.colour == TRANSPARENT else item.display.colour
+        chart_colour = mixed("#ffffff", chart_colour, 0.6) if look.is_filled else chart_colour
+        chart = Cell(cell.x, cell.y + cell.height - chart_height, cell.width, chart_height)
+        elements += sparkline(props, item.column, chart, chart_colour)
+    return elements + [_drawn_text(text, item, look) for text in placed if text.text]
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedText:
+    """A text at a place, in one of the roles ``title``, ``value`` and ``change``."""
+
+    text: str
+    role: Literal["title", "value"]
+    x: float
+    y: float
+    size: float
+    anchor: Literal["start", "middle", "end"]
+    colour: str = ""  #: Empty for the colour of the role.
+
+
+def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_chart: bool) -> tuple[list[_PlacedText], float]:
+    """Return the texts in one line, the name to the left and the value to the right, and the height of the chart below."""
+    chart_height = cell.height * _CHART_SHARE if has_chart else 0.0
+    height = max(inner.height - chart_height, inner.height * 0.3) if has_chart else inner.height
+    value_width = inner.width * (_WIDE_VALUE_SHARE if look.longest_title else 1.0)
+    value_size = look.text_size("valueSize", font_size(look.longest_value, value_width, height, _MAX_VALUE_SIZE))
+    title_size = look.text_size("titleSize", font_size(look.longest_title, inner.width - value_width, height, _MAX_TITLE_SIZE))
+    middle = inner.y + height / 2
+    if not texts.title:
+        is_centred = string_of(look.options.get("justifyMode")) != "start"
+        x, anchor = (inner.x + inner.width / 2, "middle") if is_centred else (inner.x, "start")
+        return _value_and_change(texts, x, middle, value_size, "middle" if anchor == "middle" else "start"), chart_height
+    title = truncated(texts.title, title_size, inner.width - value_width - 8)
+    placed = [_PlacedText(title, "title", inner.x, middle + title_size * _BASELINE, title_size, "start")]
+    return placed + _value_and_change(texts, inner.x + inner.width, middle, value_size, "end"), chart_height
+
+
+def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_chart: bool) -> tuple[list[_PlacedText], float]:
+    """Return the texts, the name above the value, and the height of the chart below them."""
+    title_size = font_size(look.longest_title, inner.width, inner.height * _TITLE_SHARE, _MAX_TITLE_SIZE) if look.longest_title else 0.0
+    room = inner.height * (1 - _CHART_SHARE if has_chart else 1) - title_size * LINE_HEIGHT
+    change_room = 1 + (_CHANGE_TO_VALUE if texts.change else 0)
+    value_size = look.text_size("valueSize", font_size(look.longest_value, inner.width, room / change_room, _MAX_VALUE_SIZE))
+    if look.longest_title:
+        title_size = look.text_size("titleSize", max(min(value_size * _TITLE_TO_VALUE, title_size), _MIN_TITLE_SIZE))
+    change_height = max(value_size * _CHANGE_TO_VALUE, _MIN_CHANGE_SIZE) * LINE_HEIGHT if texts.change else 0.0
+    height = (title_size + value_size) * LINE_HEIGHT + change_height
+    # Without a name, values are centered unless the panel aligns them.
+    mode = string_of(look.options.get("justifyMode")) or "auto"
+    is_centred = mode == "center" or (mode == "auto" and not look.longest_title)
+    x, anchor = (inner.x + inner.width / 2, "middle") if is_centred else (inner.x, "start")
+    side: Literal["start", "middle"] = "middle" if anchor == "middle" else "start"
+    top = inner.y if has_chart else inner.y + max((inner.height - height) / 2, 0)
+    title_y = top + title_size * (LINE_HEIGHT / 2 + _BASELINE)
+    title = _PlacedText(truncated(texts.title, title_size, inner.width), "title", x, title_y, title_size, side)
+    value_middle = top + title_size * LINE_HEIGHT + value_size * LINE_HEIGHT / 2
+    placed = [title] if texts.title else []
+    chart_height = max(cell.height - (top - cell.y) - height, 0.0) if has_chart else 0.0
+    return placed + _value_and_change(texts, x, value_middle, value_size, side), chart_height
+
+
+def _value_and_change(texts: _Texts, x: float, middle: float, size: float, anchor: Literal["start", "middle", "end"]) -> list[_PlacedText]:
+    value = _PlacedText(texts.value[:_MAX_VALUE_LENGTH], "value", x, middle + size * _BASELINE, size, anchor)
+    change_size = max(size * _CHANGE_TO_VALUE, _MIN_CHANGE_SIZE)
+    change_y = middle + size * LINE_HEIGHT / 2 + change_size * 0.9
+    change = _PlacedText(texts.change, "title", x, change_y, change_size, anchor, texts.change_colour)
+    return [value, change]
+
+
+def _background(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
+    """Return the filled background of an item, or nothing."""
+    colour = item.display.colour
+    if not look.is_filled or not colour.startswith("#"):
         return []
-    low, high = float(series.values[has_value].min()), float(series.values[has_value].max())
-    start, end = float(series.times[0]), float(series.times[-1])
-    height, bottom = cell.height * 0.28, cell.y + cell.height - 5
-    segments: list[list[tuple[float, float]]] = [[]]
-    for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
-        if math.isnan(value):
-            segments.append([])
-            continue
-        x = cell.x + 4 + (cell.width - 8) * ((time - start) / ((end - start) or 1))
-        segments[-1].append((x, bottom - height * ((value - low) / ((high - low) or 1))))
-    lines: Sequence[str] = [polyline(segment, colour, 1.2) for segment in segments if len(segment) > 1]
-    return ['<g opacity="0.55">', *lines, "</g>"]
+    if look.colour_mode == "background_solid":
+        return [rectangle(cell.x, cell.y, cell.width, cell.height, colour, radius=2)]
+    start = spun(darkened(colour, 15) if not look.theme.is_light else brightened(colour, 15), 8)
+    end = spun(darkened(colour, 5) if not look.theme.is_light else brightened(colour, 5), -8)
+    gradient, fill = linear_gradient([(0.0, start), (1.0, end)], *_GRADIENT, is_in_pixels=False)
+    return [gradient, rectangle(cell.x, cell.y, cell.width, cell.height, fill, radius=2)]
+
+
+def _drawn_text(text: _PlacedText, item: DisplayItem, look: _Look) -> str:
+    is_value = text.role == "value"
+    if look.is_filled:
+        colour = item.display.contrast
+    elif is_value and look.colour_mode == "value" and item.display.colour.startswith("#"):
+        colour = item.display.colour
+    else:
+        colour = text.colour or look.theme.text
+    return text_element(text.text, text.x, text.y, size=text.size, colour=colour, anchor=text.anchor, bold=is_value)

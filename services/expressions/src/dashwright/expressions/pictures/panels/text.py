@@ -1,36 +1,176 @@
-"""Text panels as plain text. The marks of Markdown and the tags of HTML are removed rather than interpreted."""
+"""Text panels: Markdown and HTML with a few styles, or code. Images and embedded pages are named, never loaded."""
 
-import html
 import re
-from typing import Final
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final, Literal
 
 from dashwright.common.json_shapes import string_of
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
-from dashwright.expressions.pictures.svg import text_element, truncated, wrapped_lines
+from dashwright.expressions.pictures.panels.rich_text import MAX_LENGTH, Span, TextBlock, TextStyle, html_blocks, markdown_blocks
+from dashwright.expressions.pictures.svg import (
+    TextRun,
+    polyline,
+    rectangle,
+    rich_text_element,
+    text_element,
+    text_width,
+    truncated,
+    wrapped_lines,
+)
+from dashwright.expressions.pictures.theme import Theme, colour_of
 
-_MAX_LENGTH: Final = 20_000
-_ELEMENT: Final = re.compile(r"<[^<>]{1,500}>")
-_LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()]{0,500}\)")
-_MARK: Final = re.compile(r"[*_`]{1,3}")
-_HEADING: Final = re.compile(r"#{1,6} ")
-_BULLET: Final = re.compile(r"[-*+] ")
+# In pixels.
+_SIZE: Final = 14.0
+_CODE_SIZE: Final = 13.0
+_LINE_HEIGHT: Final = 1.4
+_MARGIN: Final = 10.0
+_INDENT: Final = 22.0
+_GAP: Final = 8.0
+_CELL_PADDING: Final = 8.0
+_MAX_COLUMNS: Final = 20
+_LINK_COLOUR: Final = "#5794f2"
+_WORD: Final = re.compile(r"\n| +|[^ \n]+")
 
 
 def draw(props: PanelProps) -> PanelDrawing:
-    """Return the lines of the panel's text that fit into its height."""
-    elements: list[str] = []
-    bottom = 4.0
-    for source_line in string_of(props.panel.options.get("content"))[:_MAX_LENGTH].split("\n"):
-        heading = _HEADING.match(source_line.lstrip())
-        size = 13.0 if heading is None else 17.0
-        line_limit = max(1, int((props.height - bottom) // (size * 1.4)))
-        for line in wrapped_lines(_plain_text(source_line.lstrip()), size, props.width - 24, line_limit):
-            bottom += size * 1.4
-            if bottom > props.height:
-                return PanelDrawing(elements)
-            elements.append(text_element(line, 12, bottom - size * 0.2, size=size, colour=props.theme.text, bold=heading is not None))
-        bottom += 3.0
-    return PanelDrawing(elements)
+    """Return as much of the panel's text as fits into its height."""
+    content, mode = string_of(props.panel.options.get("content"))[:MAX_LENGTH], props.panel.options.get("mode")
+    if mode == "code":
+        blocks = [TextBlock([Span(content.expandtabs(4), TextStyle(code=True))], is_code=True)] if content.strip() else []
+    else:
+        blocks = html_blocks(content) if mode == "html" else markdown_blocks(content)
+    page = _Page(props)
+    for index, block in enumerate(blocks):
+        page.add(block, gap=0.0 if index == 0 or block.is_tight else _GAP)
+        if page.is_full:
+            return PanelDrawing(page.elements, notes=["more text than fits"])
+    return PanelDrawing(page.elements)
+
+
+class _Page:
+    """The area of a panel that text fills from top to bottom."""
+
+    def __init__(self, props: PanelProps) -> None:
+        self.elements: list[str] = []
+        self.is_full = False
+        self._theme = props.theme
+        self._width, self._height = props.width, props.height
+        self._y = 6.0
+
+    def add(self, block: TextBlock, *, gap: float) -> None:
+        """Add a block below those before, as far as it fits."""
+        self._y += gap
+        left = _MARGIN + block.indent * _INDENT
+        width = max(self._width - left - _MARGIN, _INDENT)
+        if block.is_rule:
+            self._y += 4
+            self.elements.append(polyline([(left, self._y), (left + width, self._y)], self._theme.border))
+        elif block.rows:
+            self._add_table(block, left, width)
+        elif block.is_code:
+            self._add_code("".join(span.text for span in block.spans), left, width)
+        else:
+            self._add_lines(block, left, width)
+
+    def _add_lines(self, block: TextBlock, left: float, width: float) -> None:
+        top = self._y
+        anchor, x = _anchor(block.alignment, left, width)
+        for index, line in enumerate(_lines(block.spans, width)):
+            size = max((span.style.size or _SIZE for span in line), default=_SIZE)
+            if not self._advance(size * _LINE_HEIGHT):
+                break
+            baseline = self._y - size * (_LINE_HEIGHT - 1)
+            if block.marker and index == 0:
+                marker = text_element(block.marker, left - 6, baseline, size=_SIZE, colour=self._theme.text, anchor="end")
+                self.elements.append(marker)
+            self.elements.append(rich_text_element(_runs(line, self._theme, is_quoted=block.is_quoted), x, baseline, anchor=anchor))
+        if block.is_quoted:
+            self.elements.append(rectangle(left - 12, top, 3, self._y - top, self._theme.border))
+
+    def _add_code(self, code: str, left: float, width: float) -> None:
+        lines = code.rstrip("\n").split("\n")
+        style = TextStyle(code=True)
+        height = min(len(lines) * _CODE_SIZE * _LINE_HEIGHT + _GAP, self._height - self._y)
+        self.elements.append(rectangle(left, self._y, width, height, self._theme.canvas, border=self._theme.border, radius=2))
+        self._y += _GAP / 2
+        for line in lines:
+            if not self._advance(_CODE_SIZE * _LINE_HEIGHT):
+                return
+            visible = Span(_fitting_code(line, width - 2 * _GAP), style)
+            self.elements.append(rich_text_element(_runs([visible], self._theme), left + _GAP, self._y - _CODE_SIZE * 0.4))
+        self._y += _GAP / 2
+
+    def _add_table(self, block: TextBlock, left: float, width: float) -> None:
+        column_count = min(max(len(row) for row in block.rows), _MAX_COLUMNS)
+        texts = [["".join(span.text for span in cell) for cell in row[:column_count]] for row in block.rows]
+        widths = [
+            max(text_width(row[column], _SIZE) if column < len(row) else 0.0 for row in texts) + 2 * _CELL_PADDING
+            for column in range(column_count)
+        ]
+        scale = min(1.0, width / sum(widths))
+        row_height = _SIZE * _LINE_HEIGHT + 6
+        for cells in block.rows:
+            if not self._advance(row_height):
+                return
+            x = left
+            for cell, cell_width in zip(cells, widths, strict=False):
+                line = next(_lines(cell, cell_width * scale - _CELL_PADDING), [])
+                self.elements.append(rich_text_element(_runs(line, self._theme), x + _CELL_PADDING, self._y - 8))
+                x += cell_width * scale
+            self.elements.append(polyline([(left, self._y), (left + sum(widths) * scale, self._y)], self._theme.border))
+
+    def _advance(self, height: float) -> bool:
+        """Move down by a height in pixels. Return False, and stay, if it does not fit."""
+        if self._y + height > self._height:
+            self.is_full = True
+            return False
+        self._y += height
+        return True
+
+
+def _anchor(alignment: str, left: float, width: float) -> tuple[Literal["start", "middle", "end"], float]:
+    if alignment == "center":
+        return "middle", left + width / 2
+    return ("end", left + width) if alignment == "right" else ("start", left)
+
+
+def _fitting_code(line: str, width: float) -> str:
+    """Return the start of a line of code, whose characters are 0.6 font sizes wide, with its spaces."""
+    count = max(int(width / (_CODE_SIZE * 0.6)), 1)
+    return line if len(line) <= count else line[: count - 1] + "…"
+
+
+def _lines(spans: Sequence[Span], width: float) -> Iterator[list[Span]]:
+    """Yield lines of a width in pixels, each as spans; a word that is wider is shortened."""
+    line: list[Span] = []
+    used = 0.0
+    for span in spans:
+        size = span.style.size or _SIZE
+        for word in _WORD.findall(span.text):
+            word_width = text_width(word, size) * (1.07 if span.style.bold else 1.0)
+            if word == "\n" or (used + word_width > width and line and word.strip()):
+                yield line
+                line, used = [], 0.0
+                if word == "\n":
+                    continue
+            if not line and not word.strip():
+                continue
+            line.append(Span(truncated(word, size, width) if word_width > width else word, span.style))
+            used += word_width
+    if line:
+        yield line
+
+
+def _runs(line: Sequence[Span], theme: Theme, *, is_quoted: bool = False) -> list[TextRun]:
+    """Return the texts of a line in their styles; neighbours of one style are one text."""
+    runs = []
+    for style, spans in groupby(line, key=lambda span: span.style):
+        colour = colour_of(style.colour.strip(), theme) or (_LINK_COLOUR if style.link else theme.muted if is_quoted else theme.text)
+        size = style.size or (_CODE_SIZE if style.code else _SIZE)
+        text = "".join(span.text for span in spans)
+        runs.append(TextRun(text, size, colour, bold=style.bold, italic=style.italic, code=style.code, struck=style.struck))
+    return runs
 
 
 def message(props: PanelProps, text: str, colour: str) -> PanelDrawing:
@@ -46,10 +186,3 @@ def message(props: PanelProps, text: str, colour: str) -> PanelDrawing:
             for index, line in enumerate(lines)
         ]
     )
-
-
-def _plain_text(source_line: str) -> str:
-    bullet = _BULLET.match(source_line)
-    source_line = _BULLET.sub("", source_line, count=1) if bullet else _HEADING.sub("", source_line, count=1)
-    text = _MARK.sub("", _LINK.sub(r"\1", _ELEMENT.sub("", source_line)))
-    return ("• " if bullet else "") + html.unescape(text)

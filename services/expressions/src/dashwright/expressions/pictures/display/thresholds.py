@@ -1,0 +1,71 @@
+"""Thresholds of a field configuration: steps from which values have another colour."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dashwright.common.json_shapes import object_of, objects_of
+from dashwright.expressions.pictures.sections import number_of
+from dashwright.expressions.pictures.theme import Theme, colour_of
+
+#: The colour of a threshold that is not drawn.
+TRANSPARENT: Final = "transparent"
+#: The colour of values for which nothing is configured, as in Grafana.
+FALLBACK_COLOUR: Final = "#808080"
+#: Further steps are ignored.
+_MAX_STEPS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ColourStep:
+    """A step of thresholds: the colour of values from ``start`` up to the next step."""
+
+    start: float  #: Negative infinity for the first step.
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The thresholds of a column, in the order of the configuration."""
+
+    steps: Sequence[ColourStep]
+    is_percentage: bool = False  #: True if the steps are percentages of the range of the column.
+
+    def colour(self, value: float, share: float) -> str:
+        """Return the colour of a value at a share of the range, from 0 to 1: that of the last of the first steps that it reaches."""
+        colour = self.steps[0].colour if self.steps else FALLBACK_COLOUR
+        compared = share * 100 if self.is_percentage else value
+        for step in self.steps:
+            if compared < step.start:
+                break
+            colour = step.colour
+        return colour
+
+    def starts(self, low: float, high: float) -> list[float]:
+        """Return the start of each step as a value, where percentages are those of the range from ``low`` to ``high``."""
+        if not self.is_percentage:
+            return [step.start for step in self.steps]
+        return [low + (high - low) * step.start / 100 for step in self.steps]
+
+
+def thresholds_of(config: Mapping[str, Any], theme: Theme) -> Thresholds:
+    """Return the thresholds of a field configuration."""
+    settings = object_of(config.get("thresholds"))
+    sources = objects_of(settings.get("steps"))[:_MAX_STEPS]
+    steps = [
+        ColourStep(_start(step.get("value"), is_first=not index), step_colour(step.get("color"), theme))
+        for index, step in enumerate(sources)
+    ]
+    return Thresholds(steps, settings.get("mode") == "percentage")
+
+
+def step_colour(value: Any, theme: Theme) -> str:
+    """Return the colour of a step, ``TRANSPARENT`` if it is not drawn."""
+    return TRANSPARENT if value == TRANSPARENT else colour_of(value, theme) or FALLBACK_COLOUR
+
+
+def _start(value: Any, *, is_first: bool) -> float:
+    number = number_of(value)
+    # The first step has all values below the second one, whatever its own value is.
+    return -math.inf if is_first or number is None else number

@@ -1,0 +1,147 @@
+"""Value mappings of a field configuration: texts and colours that replace those of single values, as in Grafana."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import regex
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.expressions.javascript import values as javascript
+from dashwright.expressions.pictures.sections import number_of
+from dashwright.expressions.variables.patterns import Pattern
+
+#: A value of a column: null, a number (times in milliseconds), a boolean or text. NaN is a number.
+Value = float | bool | str | None
+#: Further mappings of a column are ignored.
+_MAX_MAPPINGS: Final = 500
+#: Regular expressions of a column. Further ones are ignored, because each may take a second.
+_MAX_PATTERNS: Final = 20
+_GROUP: Final = regex.compile(r"\$(\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class MappingResult:
+    """The text and the colour that a mapping gives to a value."""
+
+    text: str | None  #: None to keep the text of the value.
+    colour: str  #: As written in the dashboard; empty to keep the colour of the value.
+
+
+#: A function that returns the result of a mapping, or None if it does not match.
+_Mapping = Callable[[Value], MappingResult | None]
+
+
+def mappings_of(config: Mapping[str, Any]) -> Callable[[Value], MappingResult | None]:
+    """Return a function that returns the result of the first mapping that matches a value, or None."""
+    mappings: list[_Mapping] = []
+    pattern_count = 0
+    for source in objects_of(config.get("mappings"))[:_MAX_MAPPINGS]:
+        kind, options = source.get("type"), object_of(source.get("options"))
+        pattern_count += kind == "regex"
+        create = _KINDS.get(kind) if isinstance(kind, str) else None
+        if create and (kind != "regex" or pattern_count <= _MAX_PATTERNS):
+            mappings.append(create(options))
+    return lambda value: _first_result(mappings, value)
+
+
+def text_of(value: Value) -> str:
+    """Return a value as JavaScript converts it to text; empty for null."""
+    return "" if value is None else javascript.text_of(value)
+
+
+def _first_result(mappings: Sequence[_Mapping], value: Value) -> MappingResult | None:
+    return next((result for mapping in mappings if (result := mapping(value)) is not None), None)
+
+
+def _result(source: Any) -> MappingResult:
+    result = object_of(source)
+    text = result.get("text")
+    return MappingResult(text if isinstance(text, str) else None, string_of(result.get("color")))
+
+
+def _by_value(options: Mapping[str, Any]) -> _Mapping:
+    results = {text: _result(result) for text, result in options.items() if isinstance(result, dict)}
+    return lambda value: None if value is None else results.get(text_of(value))
+
+
+def _by_range(options: Mapping[str, Any]) -> _Mapping:
+    low, high = number_of(options.get("from")), number_of(options.get("to"))
+    result = _result(options.get("result"))
+
+    def map_range(value: Value) -> MappingResult | None:
+        # Null and booleans are in no range.
+        number = math.nan if value is None or isinstance(value, bool) else javascript.leading_number(value)
+        is_inside = (low is None or number >= low) and (high is None or number <= high)
+        return result if math.isfinite(number) and is_inside else None
+
+    return map_range
+
+
+def _by_pattern(options: Mapping[str, Any]) -> _Mapping:
+    result = _result(options.get("result"))
+    source = string_of(options.get("pattern"))
+    pattern: Pattern | None
+    try:
+        pattern = Pattern(source if source.startswith("/") else f"/^{source}$/")
+    except BadRequest:
+        return lambda _value: None
+
+    def map_text(value: Value) -> MappingResult | None:
+        nonlocal pattern
+        if not isinstance(value, str) or pattern is None:
+            return None
+        try:
+            matches = pattern.matches(value)
+        except BadRequest:
+            # It would take a second for each further value.
+            pattern = None
+            return None
+        if not matches:
+            return None
+        return result if result.text is None else MappingResult(_replaced(value, matches, result.text), result.colour)
+
+    return map_text
+
+
+def _replaced(text: str, matches: Sequence["regex.Match[str]"], template: str) -> str:
+    """Return the text with each match replaced by the template, in which ``$1`` is the first group."""
+    parts, end = [], 0
+    for match in matches:
+        parts += [text[end : match.start()], _GROUP.sub(partial(_group_text, match), template)]
+        end = match.end()
+    return "".join([*parts, text[end:]])
+
+
+def _group_text(match: "regex.Match[str]", reference: "regex.Match[str]") -> str:
+    number = int(reference[1])
+    return (match[number] or "") if 0 < number <= len(match.groups()) else reference[0]
+
+
+def _by_special(options: Mapping[str, Any]) -> _Mapping:
+    is_special = _SPECIAL_VALUES.get(string_of(options.get("match")))
+    result = _result(options.get("result"))
+    return lambda value: result if is_special and is_special(value) else None
+
+
+def _is_nan(value: Value) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+_SPECIAL_VALUES: Final[Mapping[str, Callable[[Value], bool]]] = {
+    "null": lambda value: value is None,
+    "nan": _is_nan,
+    "null+nan": lambda value: value is None or _is_nan(value),
+    "true": lambda value: value is True or value == "true",
+    "false": lambda value: value is False or value == "false",
+    "empty": lambda value: value == "",
+}
+_KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], _Mapping]]] = {
+    "value": _by_value,
+    "range": _by_range,
+    "regex": _by_pattern,
+    "special": _by_special,
+}

@@ -1,0 +1,105 @@
+"""Axes of charts that are drawn as our own SVG: the ticks of times and numbers, and their labels and grid lines."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dashwright.common.json_shapes import string_of
+from dashwright.expressions.pictures.panels.drawing import Cell
+from dashwright.expressions.pictures.plots import ticks as plot_ticks
+from dashwright.expressions.pictures.plots.axes import tick_texts
+from dashwright.expressions.pictures.plots.scales import ValueScale
+from dashwright.expressions.pictures.style import Style
+from dashwright.expressions.pictures.svg import path, text_element, text_width
+from dashwright.expressions.pictures.theme import Theme
+
+LABEL_SIZE: Final = 11.0
+#: The height in pixels below a chart for the labels of its horizontal axis.
+AXIS_HEIGHT: Final = 20.0
+_LABEL_DISTANCE: Final = 6.0
+#: The distance of ticks on a vertical axis as a share of that on a horizontal one.
+_HORIZONTAL_SHARE: Final = 30 / 80
+#: The length of axes below which ticks are closer to each other.
+_MIN_TICK_LENGTH: Final = 151.0
+
+
+@dataclass(frozen=True, slots=True)
+class PixelScale:
+    """The linear mapping of values from ``low`` to ``high`` to pixels from ``start`` to ``end``."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def position(self, value: float) -> float:
+        """Return the position of a value in pixels."""
+        # Halved, so that distances of huge values are finite.
+        share = (value / 2 - self.low / 2) / ((self.high / 2 - self.low / 2) or 1.0)
+        return self.start + (self.end - self.start) * share
+
+
+def value_ticks(low: float, high: float, length: float, style: Style, *, is_horizontal: bool = False) -> list[tuple[float, str]]:
+    """Return the ticks of an axis with a length in pixels, with their labels in the unit of a style. Horizontal labels need more room."""
+    height = max(length * _HORIZONTAL_SHARE, _MIN_TICK_LENGTH) if is_horizontal else length
+    unit_id = string_of(style.config.get("unit"))
+    ticks = plot_ticks.value_ticks(ValueScale(low, high, height), unit_id, has_integers=style.decimals == 0)
+    return list(zip(ticks.values, tick_texts(style, ticks.values, ticks.step), strict=True))
+
+
+def padded_range(low: float, high: float) -> tuple[float, float]:
+    """Return a range for bars that contains 0 and has room beyond the bars."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    if low == high:
+        return 0.0, 1.0
+    room = (high / 10 - low / 10) or high - low
+    return (low - room if low < 0 else 0.0), (high + room if high > 0 else 0.0)
+
+
+def time_axis(area: Cell, start: float, end: float, theme: Theme, *, has_grid: bool = False) -> list[str]:
+    """Return the labels of times below an area, and vertical lines at the labels if wanted."""
+    ticks = plot_ticks.time_ticks(start, end, area.width, lambda label: text_width(label, LABEL_SIZE))
+    scale = PixelScale(start, end, area.x, area.x + area.width)
+    labelled = [(scale.position(time), label) for time, label in zip(ticks.times, ticks.labels, strict=True)]
+    return bottom_axis(area, labelled, theme, has_grid=has_grid)
+
+
+def bottom_axis(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme, *, has_grid: bool = False) -> list[str]:
+    """Return labels at positions in pixels below an area. A label that would touch the previous one is omitted."""
+    elements = []
+    if has_grid and labelled:
+        lines = "".join(f"M{position:.1f} {area.y:.1f}v{area.height:.1f}" for position, _ in labelled)
+        elements.append(path(lines, stroke=theme.grid))
+    free_from, right = -math.inf, area.x + area.width + _LABEL_DISTANCE
+    for position, label in labelled:
+        width = text_width(label, LABEL_SIZE)
+        middle = min(position, right - width / 2)
+        if middle - width / 2 < free_from:
+            continue
+        free_from = middle + width / 2 + _LABEL_DISTANCE
+        elements.append(text_element(label, middle, area.y + area.height + 15, size=LABEL_SIZE, colour=theme.muted, anchor="middle"))
+    return elements
+
+
+def value_axis(area: Cell, scale: PixelScale, ticks: Sequence[tuple[float, str]], theme: Theme) -> list[str]:
+    """Return horizontal lines at ticks of an area, with their labels to the left of it."""
+    lines = "".join(f"M{area.x:.1f} {scale.position(tick):.1f}h{area.width:.1f}" for tick, _ in ticks)
+    return [path(lines, stroke=theme.grid), *left_labels(area, [(scale.position(tick), label) for tick, label in ticks], theme)]
+
+
+def left_labels(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme) -> list[str]:
+    """Return labels at vertical positions in pixels to the left of an area, as many as fit."""
+    elements: list[str] = []
+    used: list[float] = []
+    for position, label in labelled:
+        if used and abs(used[-1] - position) < LABEL_SIZE:
+            continue
+        used.append(position)
+        elements.append(text_element(label, area.x - _LABEL_DISTANCE, position + 4, size=LABEL_SIZE, colour=theme.muted, anchor="end"))
+    return elements
+
+
+def labels_width(labels: Sequence[str], width_limit: float) -> float:
+    """Return the width in pixels that labels to the left of an area need, at most ``width_limit``."""
+    return min(max((text_width(label, LABEL_SIZE) for label in labels), default=0.0) + _LABEL_DISTANCE + 4, width_limit)

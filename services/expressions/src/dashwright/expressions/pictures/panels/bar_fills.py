@@ -1,0 +1,104 @@
+"""The fills of bars of bar gauges and of gauges in tables. ``FILLS`` at the end has a function for each display mode."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dashwright.expressions.pictures.display.colour_modes import mode_of, scheme_colours
+from dashwright.expressions.pictures.display.items import DisplayItem
+from dashwright.expressions.pictures.display.thresholds import FALLBACK_COLOUR, TRANSPARENT, thresholds_of
+from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
+from dashwright.expressions.pictures.panels.scale_of_item import Scale
+from dashwright.expressions.pictures.svg import rectangle
+from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
+
+_EDGE: Final = 2.0
+_BASIC_OPACITY: Final = 0.35
+#: The cells of the display mode ``lcd``.
+_CELL_SIZE: Final = 12.0
+_CELL_GAP: Final = 8.0
+_LIT_OPACITY: Final = 0.95
+_UNLIT_OPACITY: Final = 0.18
+_MAX_CELLS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeBar:
+    """A bar to fill."""
+
+    item: DisplayItem
+    scale: Scale
+    cell: Cell  #: The rectangle of the full range.
+    is_vertical: bool  #: True if the range begins at the bottom.
+
+    @property
+    def share(self) -> float:
+        """The share of the range up to the value."""
+        return self.scale.share(self.item.display.number)
+
+    def part(self, start: float, end: float) -> tuple[float, float, float, float]:
+        """Return the position and size of the part between two shares of the range."""
+        cell = self.cell
+        if self.is_vertical:
+            return cell.x, cell.y + cell.height * (1 - end), cell.width, cell.height * (end - start)
+        return cell.x + cell.width * start, cell.y, cell.width * (end - start), cell.height
+
+
+def basic_fill(bar: GaugeBar, _props: PanelProps) -> list[str]:
+    """Return a translucent bar with an edge in the full colour at the value."""
+    colour = _colour(bar)
+    length = bar.cell.height if bar.is_vertical else bar.cell.width
+    edge = min(_EDGE / max(length, 1), bar.share)
+    body = rectangle(*bar.part(0, bar.share), colour, radius=2, opacity=_BASIC_OPACITY)
+    return [body, rectangle(*bar.part(bar.share - edge, bar.share), colour)]
+
+
+def gradient_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
+    """Return a bar with the colours of the scheme or of the thresholds along the range."""
+    stops = _stops(bar, props)
+    if len(stops) < 2:
+        return [rectangle(*bar.part(0, bar.share), _colour(bar), radius=2)]
+    cell = bar.cell
+    start, end = (cell.x, cell.y), (cell.x + cell.width, cell.y)
+    if bar.is_vertical:
+        start, end = (cell.x, cell.y + cell.height), (cell.x, cell.y)
+    gradient, fill = linear_gradient(stops, start, end, is_in_pixels=True)
+    return [gradient, rectangle(*bar.part(0, bar.share), fill, radius=2)]
+
+
+def lcd_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
+    """Return cells along the range: each has the colour of the value at its place, and is bright up to the value."""
+    length = bar.cell.height if bar.is_vertical else bar.cell.width
+    count = min(max(math.floor(length / _CELL_SIZE), 1), _MAX_CELLS)
+    gap = min(_CELL_GAP, length / count / 2) / max(length, 1)
+    elements = []
+    for index in range(count):
+        middle = (index + 0.5) / count
+        is_lit = bar.share > 0 and index / count < bar.share
+        if not is_lit and props.panel.options.get("showUnfilled") is False:
+            break
+        colour = bar.item.processor.colour_at(bar.scale.value(middle))
+        opacity = _LIT_OPACITY if is_lit else _UNLIT_OPACITY
+        colour = FALLBACK_COLOUR if colour == TRANSPARENT else colour
+        elements.append(rectangle(*bar.part(index / count, (index + 1) / count - gap), colour, radius=2, opacity=opacity))
+    return elements
+
+
+def _stops(bar: GaugeBar, props: PanelProps) -> list[Stop]:
+    config = bar.item.processor.config
+    if colours := scheme_colours(config, props.theme):
+        return [(index / (len(colours) - 1), colour) for index, colour in enumerate(colours)]
+    if mode_of(config) != "thresholds":
+        return []
+    thresholds = thresholds_of(config, props.theme)
+    starts = [bar.scale.share(start) for start in thresholds.starts(bar.scale.low, bar.scale.high)]
+    return [(share, step.colour) for share, step in zip(starts, thresholds.steps, strict=True) if step.colour != TRANSPARENT]
+
+
+def _colour(bar: GaugeBar) -> str:
+    return FALLBACK_COLOUR if bar.item.display.colour == TRANSPARENT else bar.item.display.colour
+
+
+#: The function of each display mode.
+FILLS: Final[Mapping[str, Callable[[GaugeBar, PanelProps], list[str]]]] = {"basic": basic_fill, "gradient": gradient_fill, "lcd": lcd_fill}

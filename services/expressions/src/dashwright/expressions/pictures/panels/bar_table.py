@@ -1,0 +1,124 @@
+"""Data of bar charts: categories, and a value and a colour for each category and series."""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.display.columns import columns_of
+from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
+from dashwright.expressions.pictures.series import MAX_SERIES, float_values
+from dashwright.expressions.pictures.style import Style
+
+#: Categories that are read; further ones are omitted.
+MAX_CATEGORIES: Final = 2_000
+_MAX_LENGTH: Final = 100
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_MS: Final = 86_400_000
+_MINUTE_NS: Final = 60_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class BarSeries:
+    """A series of bars, one for each category."""
+
+    name: str
+    style: Style
+    colour: str  #: In the legend.
+    values: NDArray[np.float64]  #: NaN for a category without a bar.
+    colours: Sequence[str]  #: Of the bars.
+
+
+@dataclass(frozen=True, slots=True)
+class BarTable:
+    """The categories and the bars of a panel."""
+
+    categories: Sequence[str]
+    series: Sequence[BarSeries]
+    category_count: int  #: With the omitted ones.
+    has_times: bool  #: True if the categories are times.
+
+
+def bar_table(props: PanelProps) -> BarTable:
+    """Return the bars of a panel's frames. Raises NothingToDraw if there are no categories or no numbers.
+
+    As in Grafana, the categories are the texts of the configured column, else of the first column of texts, else times. Frames are
+    joined by their categories.
+    """
+    x_name = props.panel.options.get("xField")
+    joined = [(frame, x_field) for frame in props.frames if frame.row_count and (x_field := _category_field(frame, x_name))]
+    if not joined:
+        is_empty = not any(frame.row_count for frame in props.frames)
+        raise NothingToDraw("No data" if is_empty else "No categories in the data, which bars need: a column of texts or times")
+    labels = [_labels(props, x_field) for _, x_field in joined]
+    # Categories of one frame may be equal; further frames are joined to the first ones.
+    categories = list(labels[0]) if len(joined) == 1 else list(dict.fromkeys(label for frame_labels in labels for label in frame_labels))
+    category_count = joined[0][0].row_count if len(joined) == 1 else len(categories)
+    categories = categories[:MAX_CATEGORIES]
+    places = {label: index for index, label in reversed(list(enumerate(categories)))}
+    numbers, rows_of = [], []
+    for columns, (_, x_field), frame_labels in zip(
+        columns_of([frame for frame, _ in joined], props.field_settings), joined, labels, strict=True
+    ):
+        rows = range(len(categories)) if len(joined) == 1 else [places.get(label, -1) for label in frame_labels]
+        found = [column for column in columns if column.type == "number" and column.field is not x_field]
+        numbers += found
+        rows_of += [rows] * len(found)
+    if not numbers:
+        raise NothingToDraw("No numbers in the data")
+    row_colours = _row_colours(props, joined, len(categories))
+    all_series = []
+    for column, rows in zip(as_series(numbers[:MAX_SERIES], props.theme), rows_of, strict=False):
+        if is_hidden(column):
+            continue
+        values = np.full(len(categories), np.nan)
+        for value, row in zip(float_values(column.field).tolist(), rows, strict=False):
+            if row >= 0:
+                values[row] = value
+        colours = row_colours or [column.processor.display(value).colour for value in values.tolist()]
+        all_series.append(BarSeries(column.name, Style(column.config, props.theme), series_colour(column), values, colours))
+    if not any(np.isfinite(series.values).any() for series in all_series):
+        raise NothingToDraw("No data")
+    return BarTable(categories, all_series, category_count, joined[0][1].type is FieldType.TIME)
+
+
+def _category_field(frame: Frame, name: Any) -> Field | None:
+    """Return the column with a name, else the first one of texts, else of times, or None."""
+    named = [field for field in frame.fields if field.name == name]
+    texts = [field for field in frame.fields if field.type in (FieldType.STRING, FieldType.BOOL, FieldType.ENUM)]
+    times = [field for field in frame.fields if field.type is FieldType.TIME]
+    return next(iter([*named, *texts, *times]), None)
+
+
+def _labels(props: PanelProps, field: Field) -> list[str]:
+    """Return the categories of a column as text."""
+    limit = MAX_CATEGORIES * 2
+    if field.type is FieldType.TIME:
+        times = field.values[:limit]
+        time_format = "%m/%d %H:%M" if props.end - props.start > _DAY_MS else "%H:%M:%S" if (times % _MINUTE_NS).any() else "%H:%M"
+        return [_time_text(time, time_format) for time in times.tolist()]
+    ((column,),) = columns_of([Frame([field])], props.field_settings)
+    return [str(column.processor.display(value))[:_MAX_LENGTH] for value in column.values(limit)]
+
+
+def _time_text(nanoseconds: int, time_format: str) -> str:
+    with contextlib.suppress(OverflowError):
+        return (_EPOCH + timedelta(microseconds=nanoseconds // 1000)).strftime(time_format)
+    return ""
+
+
+def _row_colours(props: PanelProps, joined: Sequence[tuple[Frame, Field]], count: int) -> list[str]:
+    """Return the colours of categories, if the panel colours bars by a column; empty otherwise."""
+    name = props.panel.options.get("colorByField")
+    frame = joined[0][0]
+    field = next((field for field in frame.fields if field.name == name), None)
+    if not isinstance(name, str) or field is None or len(joined) > 1:
+        return []
+    ((column,),) = columns_of([Frame([field])], props.field_settings)
+    return [column.processor.display(value).colour for value in column.values(count)]

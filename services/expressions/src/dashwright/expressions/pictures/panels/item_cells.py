@@ -1,0 +1,73 @@
+"""The items of a panel that shows single values, and the cells of equal size in which they are drawn."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from dashwright.common.json_shapes import object_of, string_of
+from dashwright.expressions.pictures.display.items import DisplayItem, items_of
+from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelProps
+from dashwright.expressions.pictures.svg import text_width
+
+#: The calculation of panels that configure none.
+_DEFAULT_CALCULATION: Final = "lastNotNull"
+#: Pixels between two cells.
+GAP: Final = 8.0
+_MIN_WIDTH: Final = 12.0
+_MIN_HEIGHT: Final = 10.0
+#: The width of bold text relative to that of regular text.
+_BOLD: Final = 1.08
+#: The height of a line in font sizes.
+LINE_HEIGHT: Final = 1.2
+_MIN_FONT_SIZE: Final = 6.0
+
+
+def panel_items(props: PanelProps) -> list[DisplayItem]:
+    """Return the items that the panel's ``reduceOptions`` select, at least one."""
+    options = {"calcs": [_DEFAULT_CALCULATION], **object_of(props.panel.options.get("reduceOptions"))}
+    return items_of(props.frames, options, props.field_settings)
+
+
+def cells(props: PanelProps, count: int, aspect: float) -> list[Cell]:
+    """Return ``count`` cells that cover the panel, in an automatic grid about ``aspect`` times as wide as high.
+
+    Raises NothingToDraw if they would be too small.
+    """
+    orientation = string_of(props.panel.options.get("orientation"))
+    if orientation == "horizontal":
+        columns = 1
+    elif orientation == "vertical":
+        columns = count
+    else:
+        columns = _automatic_columns(props, count, aspect)
+    rows = -(-count // columns)
+    height = (props.height - (rows - 1) * GAP) / rows
+    if height < _MIN_HEIGHT or (props.width - (columns - 1) * GAP) / columns < _MIN_WIDTH:
+        raise NothingToDraw(f"{count} values, too many to show here")
+    found = []
+    for row in range(rows):
+        # The cells of the last row share the width.
+        in_row = min(columns, count - row * columns)
+        width = (props.width - (in_row - 1) * GAP) / in_row
+        found += [Cell(index * (width + GAP), row * (height + GAP), width, height) for index in range(in_row)]
+    return found
+
+
+def _automatic_columns(props: PanelProps, count: int, aspect: float) -> int:
+    """Return the number of columns with the largest cells, where a cell counts by the text that fits."""
+
+    def size(columns: int) -> float:
+        rows = -(-count // columns)
+        return min((props.width - (columns - 1) * GAP) / columns, (props.height - (rows - 1) * GAP) / rows * aspect)
+
+    return max(range(1, min(count, 100) + 1), key=size)
+
+
+def font_size(text: str, width: float, height: float, limit: float = math.inf) -> float:
+    """Return the size at which a text fills a width or a line fills a height, all in pixels."""
+    return max(_MIN_FONT_SIZE, min(height / LINE_HEIGHT, width / max(text_width(text, 1) * _BOLD, 0.1), limit))
+
+
+def longest(texts: Sequence[str]) -> str:
+    """Return the widest text, by which the font size of all items is chosen."""
+    return max(texts, key=lambda text: text_width(text, 1), default="")

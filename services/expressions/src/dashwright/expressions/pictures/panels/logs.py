@@ -1,0 +1,195 @@
+"""Log panels: lines with their times, coloured by level."""
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+
+from dashwright.common.json_shapes import object_of
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.svg import TextRun, rectangle, rich_text_element
+
+_SIZE: Final = 12.0
+#: The width of a character of the font for code, in font sizes.
+_CHARACTER: Final = 0.6
+_ROW_HEIGHT: Final = 18.0
+_LEFT: Final = 14.0
+_MAX_LENGTH: Final = 5_000
+#: Lines that are compared with the line before, to count repetitions.
+_MAX_LINES: Final = 20_000
+#: Names of columns that Grafana's data plane contract defines for logs.
+_BODY_NAMES: Final = ("body", "Line", "line", "message")
+_LEVEL_NAMES: Final = ("severity", "level", "detected_level", "lvl", "loglevel")
+#: The level and the colour of each word for a level, as in Grafana.
+_LEVEL_COLOURS: Final = {
+    "critical": "#705da0",
+    "error": "#e24d42",
+    "warning": "#eab839",
+    "info": "#7eb26d",
+    "debug": "#1f78c1",
+    "trace": "#6ed0e0",
+    "unknown": "#8e8e8e",
+}
+_LEVELS: Final = {
+    **dict.fromkeys(("emerg", "fatal", "alert", "crit", "critical"), "critical"),
+    **dict.fromkeys(("err", "error"), "error"),
+    **dict.fromkeys(("warn", "warning"), "warning"),
+    **dict.fromkeys(("info", "information", "informational", "notice"), "info"),
+    **dict.fromkeys(("dbug", "debug"), "debug"),
+    "trace": "trace",
+}
+_LEVEL_WORD: Final = re.compile(rf"\b({'|'.join(_LEVELS)})\b", re.IGNORECASE)
+_TERMINAL_CODE: Final = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
+_ISO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
+#: What is removed from lines before they are compared, by strategy.
+_IGNORED: Final = {"exact": _ISO_TIME, "numbers": re.compile(r"\d"), "signature": re.compile(r"\w")}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line of a log."""
+
+    nanoseconds: int  #: Since 1970.
+    text: str
+    level: str
+    labels: str = ""
+    count: int = 1  #: Of equal lines that follow each other.
+
+
+def draw(props: PanelProps) -> PanelDrawing:
+    """Return the newest or oldest lines that fit. Raises NothingToDraw if no frame has times and texts."""
+    options = props.panel.options
+    lines = log_lines(props.frames, is_ascending=options.get("sortOrder") == "Ascending")
+    has_times, has_labels = options.get("showTime") is True, options.get("showLabels") is True
+    is_wrapped = options.get("wrapLogMessage") is True
+    column_count = max(int((props.width - _LEFT - 6) / (_SIZE * _CHARACTER)), 8)
+    elements: list[str] = []
+    y, shown_count = 4.0, 0
+    for line in _deduplicated(lines, str(options.get("dedupStrategy"))):
+        text = _pretty(line.text) if options.get("prettifyLogMessage") is True else line.text
+        prefix = f"{_time_text(line.nanoseconds)} " if has_times else ""
+        count = f"{line.count}x " if line.count > 1 else ""
+        labels = f"{line.labels} " if has_labels and line.labels else ""
+        room = max(column_count - len(prefix + count), 8)
+        rows = _wrapped(labels + text, room) if is_wrapped else [_cut(" ".join((labels + text).split()), room)]
+        if y + _ROW_HEIGHT > props.height:
+            break
+        top = y
+        for index, row in enumerate(rows):
+            if y + _ROW_HEIGHT > props.height:
+                break
+            y += _ROW_HEIGHT
+            runs = [
+                TextRun(prefix if index == 0 else " " * len(prefix), _SIZE, props.theme.muted, code=True),
+                TextRun(count if index == 0 else " " * len(count), _SIZE, props.theme.muted, code=True, bold=True),
+                TextRun(row, _SIZE, props.theme.text, code=True),
+            ]
+            elements.append(rich_text_element([run for run in runs if run.text], _LEFT, y - 5))
+        elements.append(rectangle(6, top + 2, 3, y - top - 4, _LEVEL_COLOURS[line.level], radius=1))
+        shown_count += line.count
+    line_count = sum(frame.row_count for frame in props.frames)
+    return PanelDrawing(elements, notes=[f"{shown_count} of {line_count} lines"] if shown_count < len(lines) else ())
+
+
+def log_lines(frames: Sequence[Frame], *, is_ascending: bool) -> list[LogLine]:
+    """Return the lines of frames by time, by default the newest first. Raises NothingToDraw if there are none."""
+    lines: list[LogLine] = []
+    for frame in frames:
+        if len(lines) < _MAX_LINES:
+            lines += _lines_of(frame, is_ascending=is_ascending)
+    if not lines:
+        is_empty = not any(frame.row_count for frame in frames)
+        raise NothingToDraw("No data" if is_empty else "No lines in the data, which need a column of times and one of texts")
+    return sorted(lines, key=lambda line: line.nanoseconds, reverse=not is_ascending)[:_MAX_LINES]
+
+
+def _lines_of(frame: Frame, *, is_ascending: bool) -> Iterator[LogLine]:
+    time_field = next((field for field in frame.fields if field.type is FieldType.TIME), None)
+    text_fields = [field for field in frame.fields if field.type is FieldType.STRING]
+    named = {field.name: field for field in text_fields}
+    body = next((named[name] for name in _BODY_NAMES if name in named), text_fields[0] if text_fields else None)
+    if time_field is None or body is None:
+        return
+    level_field = next((named[name] for name in _LEVEL_NAMES if name in named and named[name] is not body), None)
+    labels_field = next((field for field in frame.fields if field.name == "labels" and field is not body), None)
+    order = np.argsort(time_field.values, kind="stable")
+    for row in (order if is_ascending else order[::-1])[:_MAX_LINES].tolist():
+        labels = _labels(labels_field, body, row)
+        text = _TERMINAL_CODE.sub("", str(body.values[row] or "")[:_MAX_LENGTH])
+        given = (
+            str(level_field.values[row] or "") if level_field else next((str(labels[name]) for name in _LEVEL_NAMES if name in labels), "")
+        )
+        shown = "{" + ", ".join(f"{name}={value}" for name, value in list(labels.items())[:20])[:300] + "}" if labels else ""
+        yield LogLine(int(time_field.values[row]), text, level_of(given, text), shown)
+
+
+def _labels(field: Field | None, body: Field, row: int) -> Mapping[str, Any]:
+    """Return the labels of a line: those in the column ``labels``, else those of the column of texts."""
+    if field is None:
+        return dict(body.labels.pairs) if body.labels else {}
+    value = field.values[row]
+    if isinstance(value, str | bytes):
+        with contextlib.suppress(ValueError, RecursionError):
+            return object_of(json.loads(value[:_MAX_LENGTH]))
+    return object_of(value)
+
+
+def level_of(given: str, text: str) -> str:
+    """Return the level that a line has in a column or label, else that of the first word for a level in its text."""
+    if level := _LEVELS.get(given.strip().lower()[:20]):
+        return level
+    match = _LEVEL_WORD.search(text)
+    return _LEVELS[match[1].lower()] if match else "unknown"
+
+
+def _deduplicated(lines: Sequence[LogLine], strategy: str) -> Iterator[LogLine]:
+    """Yield the lines, with neighbours that are equal for a strategy as one line with their number."""
+    ignored = _IGNORED.get(strategy)
+    if ignored is None:
+        yield from lines
+        return
+    last, last_key = None, None
+    for line in lines:
+        key = ignored.sub("", line.text)
+        if last is not None and key == last_key:
+            last = replace(last, count=last.count + 1)
+            continue
+        if last is not None:
+            yield last
+        last, last_key = line, key
+    if last is not None:
+        yield last
+
+
+def _pretty(text: str) -> str:
+    """Return JSON in lines, and any other text as it is."""
+    if text.lstrip()[:1] in ("{", "["):
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.dumps(json.loads(text), indent=2, ensure_ascii=False)[: 2 * _MAX_LENGTH]
+    return text
+
+
+def _wrapped(text: str, column_count: int) -> list[str]:
+    """Return the lines of a text, each in rows of a number of characters."""
+    rows = []
+    for line in text.expandtabs(4).splitlines() or [""]:
+        rows += [line[start : start + column_count] for start in range(0, max(len(line), 1), column_count)]
+    return rows
+
+
+def _cut(text: str, column_count: int) -> str:
+    return text if len(text) <= column_count else text[: column_count - 1] + "…"
+
+
+def _time_text(nanoseconds: int) -> str:
+    with contextlib.suppress(OverflowError):
+        moment = _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+        return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
+    return ""

@@ -1,0 +1,245 @@
+"""Markdown and HTML as blocks of plain text with a few styles.
+
+Nothing of the HTML itself is kept: elements become headings, lists, tables, emphasis and colours, or are omitted with their content.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from typing import Final
+
+from markdown_it import MarkdownIt
+
+#: The content that is read; the rest would not fit into a panel.
+MAX_LENGTH: Final = 10_000
+#: The characters of HTML that are read, which a few characters of Markdown may become.
+_MAX_HTML_LENGTH: Final = 100_000
+_MAX_DEPTH: Final = 60
+_MAX_INDENT: Final = 6
+_BREAK: Final = "\n"
+#: The font sizes of headings in pixels, as in Grafana.
+_HEADING_SIZES: Final = {"h1": 28.0, "h2": 24.0, "h3": 22.0, "h4": 18.0, "h5": 16.0, "h6": 14.0}
+_VOID_ELEMENTS: Final = frozenset({"br", "hr", "img", "input", "meta", "link", "wbr", "source", "col", "embed"})
+#: Elements whose content is not text.
+_OMITTED_ELEMENTS: Final = frozenset(
+    {"script", "style", "svg", "iframe", "object", "head", "template", "noscript", "canvas", "video", "audio"}
+)
+_BLOCK_ELEMENTS: Final = frozenset(
+    {"p", "div", "section", "article", "header", "footer", "main", "nav", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "center"}
+    | {"table", "thead", "tbody", "tr", "td", "th", "hr", "form", "figure", "details", "summary", *_HEADING_SIZES}
+)
+_BOLD_ELEMENTS: Final = frozenset({"b", "strong", "th", "h6", "summary", "dt"})
+_ITALIC_ELEMENTS: Final = frozenset({"i", "em", "cite", "var"})
+_CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
+_DECLARATION: Final = re.compile(r"(color|font-size|text-align|font-weight)\s*:\s*([^;]{1,60})", re.IGNORECASE)
+_PIXELS: Final = re.compile(r"(\d{1,3})(?:\.\d+)?px")
+_COMMENT: Final = re.compile("<!--.*?-->", re.DOTALL)
+_UNENDED: Final = re.compile("<(?![^<>]{1,2000}>)")
+_MARKDOWN: Final = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
+
+
+@dataclass(frozen=True, slots=True)
+class TextStyle:
+    """The style of a piece of text."""
+
+    bold: bool = False
+    italic: bool = False
+    code: bool = False
+    struck: bool = False
+    link: bool = False
+    colour: str = ""  #: As the user wrote it; empty for that of the theme.
+    size: float | None = None  #: In pixels; None for that of the panel.
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text in one style."""
+
+    text: str
+    style: TextStyle
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """A paragraph, heading, item of a list, rule, piece of code, or table."""
+
+    spans: Sequence[Span] = ()
+    marker: str = ""  #: Of an item of a list.
+    indent: int = 0  #: The number of lists and quotations around the block.
+    alignment: str = ""  #: ``center``, ``right`` or empty.
+    is_code: bool = False  #: Lines are kept as they are.
+    is_quoted: bool = False
+    is_rule: bool = False
+    is_tight: bool = False  #: Follows the previous block without a gap, such as an item of a list.
+    rows: Sequence[Sequence[Sequence[Span]]] = ()  #: Of a table, with the spans of each cell.
+
+
+def markdown_blocks(content: str) -> list[TextBlock]:
+    """Return the blocks of Markdown (CommonMark with tables and strikethrough), which may contain HTML."""
+    return html_blocks(_MARKDOWN.render(content[:MAX_LENGTH]))
+
+
+def html_blocks(content: str) -> list[TextBlock]:
+    """Return the blocks of HTML."""
+    reader = _Reader()
+    # The parser is slow if an element does not end, so that a ``<`` without a ``>`` is text.
+    reader.feed(_UNENDED.sub("&lt;", _COMMENT.sub("", content[:_MAX_HTML_LENGTH])))
+    reader.close()
+    reader.flush()
+    return reader.blocks
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """An open element with the style that it gives to its text."""
+
+    name: str
+    style: TextStyle = field(default_factory=TextStyle)
+    alignment: str = ""
+    indent: int = 0
+    is_omitted: bool = False
+    is_code: bool = False
+    is_quoted: bool = False
+    in_table: bool = False
+
+
+class _Reader(HTMLParser):
+    """A reader of HTML that collects blocks."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.blocks: list[TextBlock] = []
+        self._stack = [_Element("")]
+        self._spans: list[Span] = []
+        self._marker = ""
+        self._counters: list[int | None] = []
+        self._rows: list[list[list[Span]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open an element."""
+        attributes = {name: value or "" for name, value in attrs}
+        if tag in _BLOCK_ELEMENTS:
+            self.flush()
+        if tag in _VOID_ELEMENTS:
+            self._add_void(tag, attributes)
+            return
+        if len(self._stack) > _MAX_DEPTH:
+            return
+        if tag in ("ul", "ol"):
+            self._counters.append(0 if tag == "ol" else None)
+        elif tag == "li":
+            self._marker = self._next_marker()
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th"):
+            self._rows = self._rows or [[]]
+            self._rows[-1].append([])
+        elif tag in ("iframe", "video", "object"):
+            self._add(f"[{tag}]")
+        self._stack.append(_opened(self._stack[-1], tag, attributes))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close an element and those in it that are still open."""
+        if tag not in [element.name for element in self._stack]:
+            return
+        if tag in _BLOCK_ELEMENTS:
+            self.flush()
+        while self._stack.pop().name != tag:
+            pass
+        if tag in ("ul", "ol") and self._counters:
+            self._counters.pop()
+        elif tag == "table" and not self._stack[-1].in_table:
+            rows = [row for row in self._rows if row]
+            self._rows = []
+            if rows:
+                self.blocks.append(TextBlock(rows=rows, indent=self._stack[-1].indent))
+
+    def handle_data(self, data: str) -> None:
+        """Add text to the current block."""
+        element = self._stack[-1]
+        if element.is_omitted:
+            return
+        self._add(data if element.is_code else re.sub(r"\s+", " ", data))
+
+    def _add(self, text: str) -> None:
+        element = self._stack[-1]
+        if element.in_table and not self._rows:
+            return
+        self._spans.append(Span(text, element.style))
+
+    def _add_void(self, tag: str, attributes: Mapping[str, str]) -> None:
+        element = self._stack[-1]
+        if element.is_omitted:
+            return
+        if tag == "br":
+            self._spans.append(Span(_BREAK, element.style))
+        elif tag == "hr":
+            self.blocks.append(TextBlock(is_rule=True, indent=element.indent))
+        elif tag == "img":
+            description = attributes.get("alt", "").strip()[:200]
+            self._add(f"[image: {description}]" if description else "[image]")
+
+    def _next_marker(self) -> str:
+        if not self._counters or self._counters[-1] is None:
+            return "•"
+        self._counters[-1] += 1
+        return f"{self._counters[-1]}."
+
+    def flush(self) -> None:
+        """End the current block."""
+        spans, self._spans = _trimmed(self._spans), []
+        element = self._stack[-1]
+        if element.in_table:
+            if spans and self._rows and self._rows[-1]:
+                cell = self._rows[-1][-1]
+                cell += [Span(" ", element.style), *spans] if cell else spans
+            return
+        if not spans:
+            return
+        marker, self._marker = self._marker, ""
+        self.blocks.append(
+            TextBlock(spans, marker, element.indent, element.alignment, element.is_code, element.is_quoted, is_tight=bool(self._counters))
+        )
+
+
+def _opened(parent: _Element, tag: str, attributes: Mapping[str, str]) -> _Element:
+    """Return an element in its parent, whose style it inherits."""
+    declarations = {name.lower(): value.strip() for name, value in _DECLARATION.findall(attributes.get("style", "")[:500])}
+    pixels = _PIXELS.match(declarations.get("font-size", ""))
+    style = parent.style
+    style = replace(
+        style,
+        bold=style.bold or tag in _BOLD_ELEMENTS or declarations.get("font-weight", "") in ("bold", "600", "700", "800", "900"),
+        italic=style.italic or tag in _ITALIC_ELEMENTS,
+        code=style.code or tag in _CODE_ELEMENTS,
+        struck=style.struck or tag in ("s", "del", "strike"),
+        link=style.link or (tag == "a" and bool(attributes.get("href"))),
+        colour=declarations.get("color", "") or (attributes.get("color", "") if tag == "font" else "") or style.colour,
+        size=min(max(float(pixels[1]), 8.0), 72.0) if pixels else _HEADING_SIZES.get(tag, style.size),
+    )
+    alignment = declarations.get("text-align", "") or attributes.get("align", "") or ("center" if tag == "center" else "")
+    return _Element(
+        tag,
+        style,
+        alignment.lower() if alignment.lower() in ("center", "right") else "" if alignment else parent.alignment,
+        min(parent.indent + (tag in ("ul", "ol", "blockquote", "dd")), _MAX_INDENT),
+        parent.is_omitted or tag in _OMITTED_ELEMENTS,
+        parent.is_code or tag == "pre",
+        parent.is_quoted or tag == "blockquote",
+        parent.in_table or tag == "table",
+    )
+
+
+def _trimmed(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans without white space at both ends; without any text there are no spans."""
+    if not any(span.text.strip() for span in spans):
+        return []
+    found = list(spans)
+    while not found[0].text.strip():
+        found.pop(0)
+    while not found[-1].text.strip():
+        found.pop()
+    found[0] = replace(found[0], text=found[0].text.lstrip(" \n"))
+    found[-1] = replace(found[-1], text=found[-1].text.rstrip())
+    return found

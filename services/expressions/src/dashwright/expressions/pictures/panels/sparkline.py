@@ -1,0 +1,61 @@
+"""Sparklines: a small line of a column's values over time, with the area below it."""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from dashwright.expressions.engine.frame import FieldType
+from dashwright.expressions.pictures.display.columns import DisplayColumn
+from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
+from dashwright.expressions.pictures.panels.scale_of_item import Scale
+from dashwright.expressions.pictures.series import PlotSeries, downsampled
+from dashwright.expressions.pictures.svg import path
+
+_FILL_OPACITY: Final = 0.2
+_LINE_WIDTH: Final = 1.0
+_MIN_POINTS: Final = 2
+
+
+def sparkline(props: PanelProps, column: DisplayColumn | None, cell: Cell, colour: str) -> list[str]:
+    """Return the values of a column over the time range of the panel; nothing for less than two values."""
+    series = series_of_column(column) if column else None
+    if series is None or series.times is None:
+        return []
+    series = downsampled(series, max(_MIN_POINTS, int(cell.width * 2)))
+    assert series.times is not None
+    scale = _scale(series)
+    start, end = (props.start, props.end) if props.end > props.start else (float(series.times[0]), float(series.times[-1]))
+    segments: list[list[tuple[float, float]]] = [[]]
+    for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
+        if math.isnan(value):
+            segments.append([])
+            continue
+        x = cell.x + cell.width * min(max((time - start) / ((end - start) or 1), 0.0), 1.0)
+        segments[-1].append((x, cell.y + cell.height * (1 - scale.share(value))))
+    bottom = cell.y + cell.height
+    return [element for segment in segments if len(segment) > 1 for element in _segment(segment, bottom, colour)]
+
+
+def series_of_column(column: DisplayColumn) -> PlotSeries | None:
+    """Return the values of a column with the times of its frame, or None without times or with less than two values."""
+    times = next((field for field in column.frame.fields if field.type is FieldType.TIME), None)
+    if times is None or column.type not in ("number", "boolean"):
+        return None
+    values = np.where(np.isfinite(column.source.numbers), column.source.numbers, np.nan)
+    if np.count_nonzero(~np.isnan(values)) < _MIN_POINTS:
+        return None
+    order = np.argsort(times.values, kind="stable")
+    return PlotSeries(column.name, times.values[order].astype(np.float64) / 1e6, values[order], column.frame.ref_id)
+
+
+def _scale(series: PlotSeries) -> Scale:
+    low, high = float(np.nanmin(series.values)), float(np.nanmax(series.values))
+    margin = max(abs(low), 1.0) / 2
+    return Scale(low, high) if high > low else Scale(low - margin, high + margin)
+
+
+def _segment(points: list[tuple[float, float]], bottom: float, colour: str) -> list[str]:
+    line = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    area = f"{line}L{points[-1][0]:.1f} {bottom:.1f}L{points[0][0]:.1f} {bottom:.1f}Z"
+    return [path(area, fill=colour, opacity=_FILL_OPACITY), path(line, stroke=colour, width=_LINE_WIDTH)]

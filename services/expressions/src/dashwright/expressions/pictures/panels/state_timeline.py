@@ -1,0 +1,131 @@
+"""State timelines: each column is a row of coloured states, from one change to the next."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dashwright.common.json_shapes import string_of
+from dashwright.expressions.pictures.display.colour_math import mixed, text_colour_on
+from dashwright.expressions.pictures.panels.axes import AXIS_HEIGHT, LABEL_SIZE, labels_width, time_axis
+from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.states import Sample, StateRow, legend_states, merged, state_rows
+from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
+from dashwright.expressions.pictures.sections import number_of
+from dashwright.expressions.pictures.style import Style
+from dashwright.expressions.pictures.svg import cells_path, text_element, truncated
+
+_DEFAULT_ROW_SHARE: Final = 0.9
+_DEFAULT_OPACITY: Final = 70
+_DEFAULT_PAGE: Final = 20
+_MIN_ROW_HEIGHT: Final = 6.0
+_NAME_SHARE: Final = 0.33
+_TEXT_SIZE: Final = 12.0
+_TEXT_MARGIN: Final = 4.0
+_MAX_LEGEND: Final = 50
+#: The fewest characters of a shortened text that is shown, as in Grafana.
+_MIN_CHARACTERS: Final = 2
+
+
+def draw(props: PanelProps) -> PanelDrawing:
+    """Return the rows of states with their names, the times and a legend. Raises NothingToDraw if there are no times."""
+    options = props.panel.options
+    merges = options.get("mergeValues", True) is not False
+    rows = state_rows(props, names_bands=merges)
+    legend_elements, cell = with_legend(props, legend_entries(rows))
+    rows, area, elements, notes = lay_out_rows(props, rows, cell)
+    slot = area.height / len(rows)
+    for index, row in enumerate(rows):
+        height = slot * row_share(options.get("rowHeight"))
+        bar = Cell(area.x, area.y + slot * index + (slot - height) / 2, area.width, height)
+        samples = merged(row.samples) if merges else row.samples
+        elements += _states(props, row.style, placed(samples, props, area), bar)
+    return PanelDrawing([*elements, *time_axis(area, props.start, props.end, props.theme), *legend_elements], notes=notes)
+
+
+def legend_entries(rows: Sequence[StateRow]) -> list[LegendEntry]:
+    """Return the entries of a legend of states."""
+    return [LegendEntry(text, colour) for text, colour in legend_states(rows)[:_MAX_LEGEND]]
+
+
+def row_share(value: Any) -> float:
+    """Return the part of a row's or column's room that its cells take, from an option between 0 and 1."""
+    share = number_of(value)
+    return _DEFAULT_ROW_SHARE if share is None else min(max(share, 0.05), 1.0)
+
+
+def lay_out_rows(props: PanelProps, rows: list[StateRow], cell: Cell) -> tuple[list[StateRow], Cell, list[str], list[str]]:
+    """Return the rows that fit, the area of their states, the names to the left of it, and notes on rows that are omitted."""
+    if not rows:
+        raise NothingToDraw("No data")
+    page = int(number_of(props.panel.options.get("perPage")) or _DEFAULT_PAGE)
+    height = cell.height - AXIS_HEIGHT - 4
+    visible_rows = rows[: max(1, min(page, int(height // _MIN_ROW_HEIGHT)))]
+    name_limit = cell.width * _NAME_SHARE
+    name_width = labels_width([row.name for row in visible_rows], name_limit)
+    area = Cell(cell.x + name_width + 4, cell.y + 4, max(cell.width - name_width - 12, 1.0), max(height, 1.0))
+    slot = area.height / len(visible_rows)
+    size = min(LABEL_SIZE, slot)
+    names = [
+        text_element(
+            truncated(row.name, size, name_width - 6),
+            area.x - 6,
+            area.y + slot * (index + 0.5) + size * 0.36,
+            size=size,
+            colour=props.theme.muted,
+            anchor="end",
+        )
+        for index, row in enumerate(visible_rows)
+    ]
+    omitted_count = len(rows) - len(visible_rows)
+    return visible_rows, area, names, [f"{omitted_count} more rows"] if omitted_count else []
+
+
+def placed(samples: Sequence[Sample], props: PanelProps, area: Cell) -> list[tuple[Sample, float, float]]:
+    """Return the visible samples with their left and right edges in pixels, at most one for each pixel of the area."""
+    scale = area.width / ((props.end - props.start) or 1)
+    found: list[tuple[Sample, float, float]] = []
+    last_pixel = -1
+    for sample in samples:
+        if sample.colour is None or sample.end <= props.start or sample.start >= props.end:
+            continue
+        left, right = ((min(max(time, props.start), props.end) - props.start) * scale for time in (sample.start, sample.end))
+        if int(right) > last_pixel:
+            last_pixel = int(right)
+            found.append((sample, area.x + left, area.x + right))
+    return found
+
+
+def opacity_of(style: Style) -> float:
+    """Return the opacity of cells, from 0 to 1."""
+    opacity = number_of(style.custom.get("fillOpacity"))
+    return min(max(_DEFAULT_OPACITY if opacity is None else opacity, 0), 100) / 100
+
+
+def _states(props: PanelProps, style: Style, states: Sequence[tuple[Sample, float, float]], bar: Cell) -> list[str]:
+    """Return the cells of one row, one element for each colour, and the texts that fit into them."""
+    opacity = opacity_of(style)
+    by_colour: dict[str, list[tuple[float, float, float, float]]] = {}
+    for sample, left, right in states:
+        by_colour.setdefault(sample.colour or "", []).append((left, bar.y, max(right - left, 0.5), bar.height))
+    elements = [cells_path(cells, colour, opacity) for colour, cells in by_colour.items()]
+    mode = string_of(props.panel.options.get("showValue")) or "auto"
+    if mode == "never" or bar.height < _TEXT_SIZE:
+        return elements
+    for sample, left, right in states:
+        room = right - left - 2 * _TEXT_MARGIN
+        text = truncated(sample.text, _TEXT_SIZE, room) if room > 0 else ""
+        if sum(character != "…" for character in text) < min(_MIN_CHARACTERS, len(sample.text)) or not text:
+            continue
+        colour = text_colour_on(mixed(sample.colour or props.theme.panel, props.theme.panel, opacity))
+        elements.append(_text(props, text, left, right, bar, colour))
+    return elements
+
+
+def _text(props: PanelProps, text: str, left: float, right: float, bar: Cell, colour: str) -> str:
+    """Return the text of a state, aligned as the panel configures it."""
+    y = bar.y + bar.height / 2 + _TEXT_SIZE * 0.36
+    alignment = string_of(props.panel.options.get("alignValue"))
+    if alignment == "center":
+        return text_element(text, (left + right) / 2, y, size=_TEXT_SIZE, colour=colour, anchor="middle")
+    if alignment == "right":
+        return text_element(text, right - _TEXT_MARGIN, y, size=_TEXT_SIZE, colour=colour, anchor="end")
+    return text_element(text, left + _TEXT_MARGIN, y, size=_TEXT_SIZE, colour=colour)

@@ -1,0 +1,162 @@
+"""Legends of charts that are drawn as our own SVG: names with their colours, as a list or as a table with values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Final
+
+from dashwright.common.json_shapes import object_of
+from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
+from dashwright.expressions.pictures.sections import number_of
+from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
+
+_SIZE: Final = 11.0
+_ROW_HEIGHT: Final = 17.0
+_SWATCH_WIDTH: Final = 14.0
+_SWATCH_HEIGHT: Final = 4.0
+_GAP: Final = 14.0
+_MAX_NAME_WIDTH: Final = 320.0
+#: The parts of a panel that a legend may take below and to the right, as in Grafana.
+_BOTTOM_SHARE: Final = 0.35
+_RIGHT_SHARE: Final = 0.6
+#: The part of a panel that a list to the right takes at most.
+_RIGHT_LIST_SHARE: Final = 0.4
+#: The part of a table that names may take at most if there is no room for all columns.
+_MIN_NAME_SHARE: Final = 0.4
+_MIN_PANEL_HEIGHT: Final = 100
+_MIN_PANEL_WIDTH: Final = 140
+
+
+@dataclass(frozen=True, slots=True)
+class LegendEntry:
+    """An entry of a legend."""
+
+    name: str
+    colour: str
+    values: Sequence[str] = ()  #: As text, one for each column of the legend.
+    is_disabled: bool = False  #: True for a series that is not drawn.
+
+
+def with_legend(
+    props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[str] = (), *, default_placement: str = "bottom"
+) -> tuple[list[str], Cell]:
+    """Return the elements of a legend, and the rectangle that remains for the drawing. ``columns`` are the titles of values.
+
+    A legend is omitted if the panel's options hide it, if the panel is too small, or if it has no entries.
+    """
+    options = object_of(props.panel.options.get("legend"))
+    is_hidden = options.get("showLegend") is False or options.get("displayMode") == "hidden"
+    whole = Cell(0, 0, props.width, props.height)
+    if is_hidden or not entries or props.height < _MIN_PANEL_HEIGHT or props.width < _MIN_PANEL_WIDTH:
+        return [], whole
+    is_table = options.get("displayMode") == "table" and bool(columns)
+    if options.get("placement", default_placement) == "right":
+        share = _RIGHT_SHARE if is_table or number_of(options.get("width")) else _RIGHT_LIST_SHARE
+        width = min(number_of(options.get("width")) or _natural_width(entries, columns, is_table=is_table), props.width * share)
+        area = Cell(props.width - width - 4, 6, width, props.height - 12)
+        elements = _table(props, entries, columns if is_table else (), area)
+        return elements, Cell(0, 0, props.width - width - 12, props.height)
+    height_limit = props.height * _BOTTOM_SHARE
+    if is_table:
+        height = min((len(entries) + 1) * _ROW_HEIGHT, height_limit)
+        area = Cell(8, props.height - height - 4, props.width - 16, height)
+        return _table(props, entries, columns, area), Cell(0, 0, props.width, props.height - height - 10)
+    rows = _list_rows(entries, props.width - 16)[: max(1, int(height_limit // _ROW_HEIGHT))]
+    height = len(rows) * _ROW_HEIGHT
+    omitted_count = len(entries) - sum(len(row) for row in rows)
+    return _list(props, rows, props.height - height - 4, omitted_count), Cell(0, 0, props.width, props.height - height - 10)
+
+
+def _texts_width(entry: LegendEntry) -> float:
+    """Return the width in pixels of an entry of a list with its values."""
+    text = "  ".join([entry.name, *entry.values])
+    return min(text_width(text, _SIZE), _MAX_NAME_WIDTH) + _SWATCH_WIDTH + 6
+
+
+def _natural_width(entries: Sequence[LegendEntry], columns: Sequence[str], *, is_table: bool) -> float:
+    """Return the width in pixels of a legend to the right, if it may be as wide as needed."""
+    if not is_table:
+        return max(_texts_width(entry) for entry in entries) + 8
+    names_width = max(min(text_width(entry.name, _SIZE), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + 20
+    return names_width + sum(_column_width(entries, index, title) for index, title in enumerate(columns))
+
+
+def _column_width(entries: Sequence[LegendEntry], index: int, title: str) -> float:
+    return max(text_width(text, _SIZE) for text in [title, *(entry.values[index] for entry in entries)]) + 12
+
+
+def _list_rows(entries: Sequence[LegendEntry], width: float) -> list[list[LegendEntry]]:
+    """Return the entries in rows that fit into a width in pixels."""
+    rows: list[list[LegendEntry]] = [[]]
+    used = 0.0
+    for entry in entries:
+        entry_width = _texts_width(entry) + _GAP
+        if rows[-1] and used + entry_width > width:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(entry)
+        used += entry_width
+    return rows
+
+
+def _list(props: PanelProps, rows: Sequence[Sequence[LegendEntry]], top: float, omitted_count: int) -> list[str]:
+    elements: list[str] = []
+    x = 8.0
+    for index, row in enumerate(rows):
+        x, y = 8.0, top + index * _ROW_HEIGHT
+        for entry in row:
+            width = min(_texts_width(entry), props.width - x - 8)
+            elements += _entry(props, entry, x, y, width)
+            x += width + _GAP
+    return elements if not omitted_count else [*elements, _omission(props, omitted_count, props.width - 8, top - 3)]
+
+
+def _entry(props: PanelProps, entry: LegendEntry, x: float, y: float, width: float) -> list[str]:
+    """Return the swatch, the name and the values of an entry of a list."""
+    text_x, baseline = x + _SWATCH_WIDTH + 5, y + _ROW_HEIGHT / 2 + 4
+    text = truncated("  ".join([entry.name, *entry.values]), _SIZE, width - _SWATCH_WIDTH - 5 + 1)
+    colour = props.theme.muted if entry.is_disabled else props.theme.text
+    return [_swatch(props, entry, x, y), text_element(text, text_x, baseline, size=_SIZE, colour=colour)]
+
+
+def _swatch(props: PanelProps, entry: LegendEntry, x: float, y: float) -> str:
+    colour = props.theme.grid if entry.is_disabled else entry.colour
+    return rectangle(x, y + (_ROW_HEIGHT - _SWATCH_HEIGHT) / 2, _SWATCH_WIDTH, _SWATCH_HEIGHT, colour, radius=2)
+
+
+def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[str], area: Cell) -> list[str]:
+    """Return the entries one below another, with their values in columns or, without columns, next to their names."""
+    header_rows = 1 if columns else 0
+    fitting_count = max(1, int(area.height // _ROW_HEIGHT) - header_rows)
+    visible_entries = entries[:fitting_count]
+    columns = _fitting_columns(visible_entries, columns, area.width)
+    widths = [_column_width(visible_entries, index, title) for index, title in enumerate(columns)]
+    name_width = area.width - sum(widths)
+    elements: list[str] = []
+    for index, entry in enumerate(visible_entries):
+        y = area.y + (index + header_rows) * _ROW_HEIGHT
+        shown = replace(entry, values=()) if columns else entry
+        elements += _entry(props, shown, area.x, y, name_width)
+    if columns:
+        elements.append(text_element("Name", area.x, area.y + _ROW_HEIGHT / 2 + 4, size=_SIZE, colour=props.theme.muted))
+    rights = [area.x + name_width + sum(widths[: index + 1]) for index in range(len(widths))]
+    for index, (title, right) in enumerate(zip(columns, rights, strict=True)):
+        texts = [(title, props.theme.muted), *((entry.values[index], props.theme.text) for entry in visible_entries)]
+        elements += [
+            text_element(text, right, area.y + (row + 0.5) * _ROW_HEIGHT + 4, size=_SIZE, colour=colour, anchor="end")
+            for row, (text, colour) in enumerate(texts)
+        ]
+    omitted_count = len(entries) - len(visible_entries)
+    return elements if not omitted_count else [*elements, _omission(props, omitted_count, area.x + area.width, area.y + area.height + 4)]
+
+
+def _fitting_columns(entries: Sequence[LegendEntry], columns: Sequence[str], width: float) -> Sequence[str]:
+    """Return the first columns, as many as leave a part of a width in pixels to the names."""
+    names_width = max(min(text_width(entry.name, _SIZE), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + 12
+    remaining = width - min(names_width, width * _MIN_NAME_SHARE)
+    widths = accumulate(_column_width(entries, index, title) for index, title in enumerate(columns))
+    return columns[: sum(total <= remaining for total in widths)]
+
+
+def _omission(props: PanelProps, count: int, right: float, y: float) -> str:
+    return text_element(f"{count} more", right, y, size=9, colour=props.theme.muted, anchor="end")

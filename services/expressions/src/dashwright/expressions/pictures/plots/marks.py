@@ -1,0 +1,175 @@
+"""Marks of series in a plot: areas, lines, bars and points, as elements of SVG."""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dashwright.expressions.pictures.plots import paths
+from dashwright.expressions.pictures.plots.gradients import gradient_element
+from dashwright.expressions.pictures.plots.plotted import PlottedSeries
+from dashwright.expressions.pictures.plots.scales import ValueScale
+
+_MIN_BAR_WIDTH: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """The rectangle in which series are drawn, with its time axis. Positions are in pixels from its left and top edges."""
+
+    width: float
+    height: float
+    start: float  #: The time at the left edge, in milliseconds since 1970.
+    end: float  #: The time at the right edge.
+
+    def xs(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the horizontal positions of times."""
+        return (times - self.start) * (self.width / max(self.end - self.start, 1))
+
+
+def series_elements(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueScale], plot: Plot) -> list[str]:
+    """Return the elements of all visible series, from back to front."""
+    visible = [each for each in plotted if not each.look.is_hidden and each.scale in scales and len(each.times)]
+    slot = _bar_slot(visible, plot)
+    by_name = {name: each for each in reversed(plotted) for name in (each.name, each.series.name)}
+    elements = []
+    for each in visible:
+        scale = scales[each.scale]
+        drawing = _SeriesDrawing(each, scale, plot)
+        if each.look.draw_style == "bars":
+            elements += drawing.bars(slot)
+        else:
+            elements += drawing.areas(by_name.get(each.look.fills_to)) + drawing.lines() + drawing.points()
+    return elements
+
+
+def exceed_plot(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueScale]) -> bool:
+    """Return whether values are above or below their scales, so that the plot must be clipped."""
+    for each in plotted:
+        scale = scales.get(each.scale)
+        if scale is not None and not each.look.is_hidden and len(each.values):
+            inside = (each.values >= scale.low) & (each.values <= scale.high) | np.isnan(each.values)
+            if not inside.all():
+                return True
+    return False
+
+
+class _SeriesDrawing:
+    """The drawing of one series."""
+
+    def __init__(self, plotted: PlottedSeries, scale: ValueScale, plot: Plot) -> None:
+        self._plotted, self._look = plotted, plotted.look
+        self._scale, self._plot = scale, plot
+        self._xs = plot.xs(plotted.times)
+        self._ys = scale.positions(plotted.values)
+        self._runs = list(paths.runs(self._ys))
+
+    def areas(self, target: PlottedSeries | None) -> list[str]:
+        """Return the area below the line: down to another series, to the series below it in the stack, or to zero."""
+        look = self._look
+        if look.draw_style != "line" or not look.fill_opacity or (look.fills_to and target is None):
+            return []
+        floor = self._floor(target)
+        parts = []
+        for run in self._runs:
+            # A series that the area is filled to may have gaps of its own.
+            for part in paths.runs(floor[run]):
+                section = slice(run.start + part.start, run.start + part.stop)
+                parts.append(paths.area(self._xs[section], self._ys[section], floor[section], look.interpolation))
+        definition, paint, opacity = self._fill()
+        return [f'{definition}<path d="{"".join(parts)}" fill="{paint}" fill-opacity="{opacity:g}"/>'] if parts else []
+
+    def lines(self) -> list[str]:
+        """Return the line."""
+        look = self._look
+        if look.draw_style != "line" or not look.line_width:
+            return []
+        description = "".join(
+            paths.line(self._xs[run], self._ys[run], look.interpolation) for run in self._runs if run.stop - run.start > 1
+        )
+        if not description:
+            return []
+        definition, paint = self._stroke()
+        dash = f' stroke-dasharray="{" ".join(f"{length:g}" for length in look.dash)}"' if look.dash else ""
+        ends = ' stroke-linecap="round"' if look.has_round_ends else ""
+        attributes = f'stroke-width="{look.line_width:g}" stroke-linejoin="round"{dash}{ends}'
+        return [f'{definition}<path d="{description}" fill="none" stroke="{paint}" {attributes}/>']
+
+    def points(self) -> list[str]:
+        """Return the points, or only those between gaps, of which a line shows nothing."""
+        look = self._look
+        if look.draw_style == "points" or look.points == "always" or (look.points == "auto" and self._has_room_for_points()):
+            selected = np.flatnonzero(~np.isnan(self._ys))
+        elif look.points == "auto":
+            selected = np.array([run.start for run in self._runs if run.stop - run.start == 1], dtype=np.intp)
+        else:
+            return []
+        if not len(selected) or not look.point_size:
+            return []
+        definition, paint = self._stroke()
+        description = paths.dots(self._xs[selected], self._ys[selected])
+        return [
+            f'{definition}<path d="{description}" fill="none" stroke="{paint}" stroke-width="{look.point_size:g}" stroke-linecap="round"/>'
+        ]
+
+    def bars(self, slot: float) -> list[str]:
+        """Return the bars, for points that are ``slot`` pixels apart."""
+        look = self._look
+        selected = np.flatnonzero(~np.isnan(self._ys))
+        if not len(selected):
+            return []
+        width = max(min(slot * look.bar_share, look.max_bar_width), _MIN_BAR_WIDTH)
+        inner_width = max(width - look.line_width, 0.5)
+        left = self._xs[selected] + (look.bar_alignment - 1) / 2 * width + (width - inner_width) / 2
+        # Bars at the edges of the plot are cut.
+        right = np.clip(left + inner_width, 0, self._plot.width)
+        left = np.clip(left, 0, self._plot.width)
+        description = paths.bars(left, right - left, self._ys[selected], self._floor(None)[selected])
+        definition, paint, opacity = self._fill()
+        stroke_definition, stroke = self._stroke()
+        paints = f'fill="{paint}" fill-opacity="{opacity:g}" stroke="{stroke}" stroke-width="{look.line_width:g}"'
+        return [f'{definition}{stroke_definition}<path d="{description}" {paints}/>']
+
+    def _has_room_for_points(self) -> bool:
+        # Grafana shows points if they are further apart than twice their own size.
+        return len(self._xs) <= self._plot.width / (2 * (3 + 2 * self._look.line_width))
+
+    def _floor(self, target: PlottedSeries | None) -> NDArray[np.float64]:
+        """Return the positions of the lower edge of the area."""
+        if target is not None and len(target.times):
+            is_present = ~np.isnan(target.values)
+            if is_present.any():
+                values = np.interp(self._plotted.times, target.times[is_present], target.values[is_present], np.nan, np.nan)
+                return self._scale.positions(values)
+        if self._plotted.floor is not None:
+            return self._scale.positions(self._plotted.floor)
+        return np.full(len(self._xs), self._scale.baseline)
+
+    def _fill(self) -> tuple[str, str, float]:
+        """Return the definition of a gradient, the paint that refers to it, and the opacity of the area."""
+        opacity = self._look.fill_opacity
+        gradient = gradient_element(self._plotted, self._scale) if self._look.gradient != "none" else None
+        if gradient is None:
+            return "", self._plotted.colour, opacity
+        return *_defined(gradient), opacity
+
+    def _stroke(self) -> tuple[str, str]:
+        gradient = gradient_element(self._plotted, self._scale) if self._look.gradient == "scheme" else None
+        return _defined(gradient) if gradient else ("", self._plotted.colour)
+
+
+def _defined(gradient: str) -> tuple[str, str]:
+    """Return the definition of a gradient, and the paint that refers to it."""
+    # An id made from the content is unique in a picture: equal gradients may share it.
+    name = f"gradient-{zlib.crc32(gradient.encode()):08x}"
+    return f"<defs>{gradient.format(id=name)}</defs>", f"url(#{name})"
+
+
+def _bar_slot(visible: Sequence[PlottedSeries], plot: Plot) -> float:
+    """Return the smallest distance in pixels between two times of the series that are drawn as bars."""
+    times = [each.times for each in visible if each.look.draw_style == "bars"]
+    distances = np.diff(np.unique(np.concatenate(times))) if times else np.zeros(0)
+    return float(distances.min()) * plot.width / max(plot.end - plot.start, 1) if len(distances) else plot.width

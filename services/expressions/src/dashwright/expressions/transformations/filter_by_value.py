@@ -1,0 +1,40 @@
+"""Filter of rows by the values of columns."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dashwright.common.json_shapes import object_of, objects_of
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.data import DataFrame, Frames
+from dashwright.expressions.transformations.matchers.cells import cell_matcher
+from dashwright.expressions.transformations.names import DisplayNames
+
+
+def filter_by_value(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
+    """Return the rows for which ``any`` or ``all`` filters match, or the other rows if ``type`` is ``exclude``."""
+    filters = objects_of(options.get("filters"))
+    if not filters:
+        return frames
+    combine = all if options.get("match") == "all" else any
+    is_included = options.get("type", "include") == "include"
+    conditions = [(filter_.get("fieldName"), cell_matcher(object_of(filter_.get("config")))) for filter_ in filters]
+    names = DisplayNames(frames)
+
+    def chosen(frame: DataFrame) -> DataFrame:
+        columns = dict(zip(names.of_frame(frame), frame.columns, strict=True))
+        tests = [_test(columns[name].values, matches) if name in columns else _never for name, matches in conditions]
+        context.step(frame.row_count * len(tests))
+        rows = [row for row in range(frame.row_count) if combine(test(row) for test in tests) is is_included]
+        filtered = frame.with_rows(rows)
+        return filtered.with_columns([replace(column, known_name=None) for column in filtered.columns])
+
+    return [chosen(frame) for frame in frames]
+
+
+def _test(values: Any, matches: Callable[[Any], bool]) -> Callable[[int], bool]:
+    return lambda row: matches(values[row])
+
+
+def _never(_row: int) -> bool:
+    return False

@@ -1,0 +1,129 @@
+"""Display names: the names by which users and options of transformations refer to columns, as Grafana computes them."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dashwright.expressions.javascript.values import is_true, text_of
+from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames, KnownName
+
+VALUE_NAME: Final = "Value"
+TIME_NAME: Final = "Time"
+
+
+class DisplayNames:
+    """The display names of the columns of some frames.
+
+    A name depends on the other columns and frames: on whether their names and labels differ. Once computed, it is kept with
+    the column and its copies, as in Grafana, so that later options can refer to it.
+    """
+
+    def __init__(self, frames: Frames, *, are_related: bool = True) -> None:
+        """Create the names. If not ``are_related``, each frame is named as if there were no others."""
+        self._frames = frames
+        self._has_siblings = are_related and len(frames) > 1
+        self._names_differ = self._has_siblings and len({frame.name for frame in frames}) > 1
+        self._single_label = _single_label(frames) if are_related else None
+        self._are_related = are_related
+        self._positions: dict[int, dict[str, list[Column]]] = {}
+
+    def of(self, column: Column, frame: DataFrame) -> str:
+        """Return the display name of a column of a frame."""
+        known = column.known_name
+        if known and known.name and known.has_siblings is self._has_siblings:
+            return known.name
+        return _remember(column, self._compute(column, frame), has_siblings=self._has_siblings)
+
+    def of_frame(self, frame: DataFrame) -> list[str]:
+        """Return the display names of all columns of a frame."""
+        return [self.of(column, frame) for column in frame.columns]
+
+    def remember(self) -> None:
+        """Compute the names of all columns, so that the columns keep them from now on."""
+        for frame in self._frames:
+            self.of_frame(frame)
+
+    def _compute(self, column: Column, frame: DataFrame) -> str:
+        suffix = " (comparison)" if _is_comparison(frame) else ""
+        for setting in ("displayName", "displayNameFromDS"):
+            if (configured := column.config.get(setting)) and isinstance(configured, str):
+                return configured + suffix
+        if column.type is CellType.TIME and column.labels is None:
+            return column.name
+        parts = [frame.name] if self._names_differ and frame.name else []
+        has_frame_name = bool(parts)
+        if column.name and column.name != VALUE_NAME:
+            parts.append(column.name)
+        label_text = self._label_text(column, frame)
+        if label_text:
+            parts.append(label_text)
+        elif column.name == VALUE_NAME and frame.name and not has_frame_name:
+            parts.append(frame.name)
+        name = " ".join(parts) or column.name or VALUE_NAME
+        return (self.unique_name(column, frame) if name == column.name else name) + suffix
+
+    def _label_text(self, column: Column, frame: DataFrame) -> str:
+        if column.labels is None:
+            return ""
+        single = self._single_label if self._are_related else _single_label([frame])
+        if single is None:
+            pairs = ", ".join(f'{key}="{text_of(column.labels[key])}"' for key in sorted(column.labels))
+            return f"{{{pairs}}}" if pairs else ""
+        value: Any = column.labels.get(single)
+        return text_of(value) if is_true(value) else ""
+
+    def unique_name(self, column: Column, frame: DataFrame) -> str:
+        """Return the name of a column, with its number among the columns of the frame that have the same name."""
+        by_name = self._positions.get(id(frame))
+        if by_name is None:
+            by_name = {}
+            for other in frame.columns:
+                by_name.setdefault(other.name, []).append(other)
+            self._positions[id(frame)] = by_name
+        same = by_name.get(column.name, [])
+        if len(same) <= 1 and column in same:
+            return column.name
+        number = same.index(column) + 1 if column in same else len(same)
+        return f"{column.name} {number}" if number else column.name
+
+
+def _remember(column: Column, name: str, *, has_siblings: bool) -> str:
+    """Keep the display name of a column and its copies, and return it."""
+    if column.known_name is None:
+        column.known_name = KnownName(name, has_siblings)
+    else:
+        column.known_name.name, column.known_name.has_siblings = name, has_siblings
+    return name
+
+
+def bare_display_name(column: Column) -> str:
+    """Return the display name of a column as if it had no frame: the one it is known by, else the configured or its own."""
+    known = column.known_name
+    if known and known.name and not known.has_siblings:
+        return known.name
+    configured = column.config.get("displayName")
+    name = configured if isinstance(configured, str) and configured else column.name or VALUE_NAME
+    return _remember(column, name, has_siblings=False)
+
+
+def _is_comparison(frame: DataFrame) -> bool:
+    comparison = (frame.meta or {}).get("timeCompare")
+    return isinstance(comparison, dict) and bool(comparison.get("isTimeShiftQuery"))
+
+
+def _single_label(frames: Sequence[DataFrame]) -> str | None:
+    """Return the key of the labels of all columns, if there is only one."""
+    keys: set[str] = set()
+    for frame in frames:
+        for column in frame.columns:
+            keys.update(column.labels or ())
+            if len(keys) > 1:
+                return None
+    return next(iter(keys), None)
+
+
+def frame_display_name(frame: DataFrame) -> str:
+    """Return the name of a frame: its own, that of its only value column, or those of all value columns."""
+    if frame.name:
+        return frame.name
+    names = DisplayNames([frame], are_related=False)
+    return ", ".join(names.of(column, frame) for column in frame.columns if column.type is not CellType.TIME)

@@ -1,0 +1,44 @@
+"""Transformation of the results of a panel's queries."""
+
+from collections.abc import Sequence
+
+from dashwright.common.errors import DashwrightError
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.formats.transformed import Transformed
+from dashwright.expressions.transformations.context import MAX_FRAMES, Context, too_many
+from dashwright.expressions.transformations.conversion import from_frame, to_frame, to_typed_frame
+from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
+from dashwright.expressions.transformations.names import DisplayNames
+from dashwright.expressions.transformations.pipeline import Step, apply_steps
+
+
+def transform(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> Transformed:
+    """Return the frames of all queries after the steps, or the error of a step that failed."""
+    unknown = [step.id for step in steps if not step.is_known]
+    try:
+        return Transformed([to_typed_frame(frame) for frame in _transformed(results, steps, context)], unknown=unknown)
+    except DashwrightError as error:
+        return Transformed(error=error, unknown=unknown)
+
+
+def transformed_for_drawing(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> list[Frame]:
+    """Return the frames of all queries after the steps. The configuration of a column has its display name if it differs.
+
+    Nested frames are left out. Raises the error of a step that failed.
+    """
+    frames = _transformed(results, steps, context)
+    names = DisplayNames(frames)
+
+    def named(column: Column, frame: DataFrame) -> Column:
+        name = names.of(column, frame)
+        return column if name == column.name else column.named(name)
+
+    drawn = [frame.with_columns([column for column in frame.columns if column.type is not CellType.FRAMES]) for frame in frames]
+    return [to_frame(frame.with_columns([named(column, frame) for column in frame.columns])) for frame in drawn]
+
+
+def _transformed(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> Frames:
+    count = sum(map(len, results))
+    if count > MAX_FRAMES:
+        raise too_many(count, "frames", MAX_FRAMES)
+    return apply_steps([from_frame(frame) for result in results for frame in result], steps, context)

@@ -1,0 +1,105 @@
+"""Lengths of time in words, such as *1 hour, 5 minutes*, and as clocks, such as *01:05:00*."""
+
+import math
+from typing import Final
+
+from dashwright.expressions.javascript.number_text import shortest_text
+from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue, ValueFormat
+
+# In milliseconds.
+_SECOND: Final = 1_000
+_MINUTE: Final = 60_000
+_HOUR: Final = 3_600_000
+_DAY: Final = 86_400_000
+_WORDS: Final = (
+    ("year", 365 * _DAY),
+    ("month", 30 * _DAY),
+    ("week", 7 * _DAY),
+    ("day", _DAY),
+    ("hour", _HOUR),
+    ("minute", _MINUTE),
+    ("second", _SECOND),
+    ("millisecond", 1),
+)
+_AGO: Final = " ago"
+_INVALID: Final = "Invalid date"
+#: The last millisecond that a date of JavaScript reaches.
+_MAX_DATE: Final = 8.64e15
+
+
+def words(milliseconds: int, unit: str) -> ValueFormat:
+    """Return the format of durations in words, of values in ``unit``, which has this number of milliseconds.
+
+    The decimals of a value are the number of further units after the largest one.
+    """
+
+    def format_words(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
+        if math.isnan(value):
+            return FormattedValue("")
+        if not value:
+            return FormattedValue("0", suffix=f" {unit}s")
+        suffix = _AGO if value < 0 else ""
+        duration = abs(value) * milliseconds
+        if math.isinf(duration):
+            return FormattedValue("Infinity years", suffix=suffix)
+        return FormattedValue(", ".join(_parts(duration, max(decimals or 0, 0) + 1)), suffix=suffix)
+
+    return format_words
+
+
+def _parts(rest: float, limit: int) -> list[str]:
+    parts: list[str] = []
+    for name, size in _WORDS:
+        whole = math.floor(rest / size)
+        if (whole or parts) and len(parts) < limit:
+            rest %= size
+            parts.append(f"{shortest_text(float(whole))} {name}{'' if whole == 1 else 's'}")
+    return parts
+
+
+def clock_of_seconds(*, with_days: bool) -> ValueFormat:
+    """Return the format of seconds as *HH:MM:SS*, after a number of days if there are ``with_days``."""
+
+    def format_clock(value: float, _decimals: int | None, _context: DateContext) -> FormattedValue:
+        suffix = _AGO if value < 0 else ""
+        if not math.isfinite(value):
+            return FormattedValue("NaN" if math.isnan(value) else "Infinity", suffix=suffix)
+        rest = float(math.floor(abs(value)))
+        days = rest // 86_400 if with_days else 0
+        rest -= days * 86_400
+        hours, minutes, seconds = rest // 3600, math.floor(rest % 3600 / 60), math.floor(rest % 60)
+        clock = f"{shortest_text(hours):0>2}:{minutes:02}:{seconds:02}"
+        return FormattedValue(f"{shortest_text(days)} d {clock}" if days else clock, suffix=suffix)
+
+    return format_clock
+
+
+def stopwatch(milliseconds: int) -> ValueFormat:
+    """Return the format of durations such as *1h:05m:00s:000ms*, of values in a unit of this number of milliseconds.
+
+    The decimals of a value are the number of further units after the largest one.
+    """
+
+    def format_stopwatch(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
+        duration = value * milliseconds
+        if not abs(duration) <= _MAX_DATE:
+            return FormattedValue(_beyond_dates(duration, decimals))
+        whole = math.floor(duration) if duration >= 0 else math.ceil(duration)
+        hours, minutes = math.floor(duration / _HOUR), whole // _MINUTE % 60
+        seconds, rest = whole // _SECOND % 60, whole % _SECOND
+        parts = [f"{hours}h", f"{minutes:02}m", f"{seconds:02}s", f"{rest:03}ms"]
+        if duration < _SECOND:
+            return FormattedValue(parts[-1])
+        first = 2 if duration < _MINUTE else 1 if duration < _HOUR else 0
+        last = len(parts) if decimals is None else first + max(decimals, 0) + 1
+        return FormattedValue(":".join(parts[first:last]))
+
+    return format_stopwatch
+
+
+def _beyond_dates(duration: float, decimals: int | None) -> str:
+    """Return the text of a number of milliseconds beyond the dates of JavaScript, of which Grafana shows only the hours."""
+    if duration < 0:
+        return _INVALID
+    hours = shortest_text(duration // _HOUR if math.isfinite(duration) else duration)
+    return f"{hours}h" if decimals == 0 else f"{hours}h:{_INVALID}"

@@ -1,0 +1,103 @@
+"""Texts of numbers as JavaScript writes them, because Grafana formats values in the browser."""
+
+import math
+import sys
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from typing import Final
+
+from dashwright.expressions.javascript.number_text import shortest_text
+
+#: The maximum number of decimals of a text.
+MAX_DECIMALS: Final = 20
+_HEX_RADIX: Final = 16
+#: Numbers that need more decimals than this are written with an exponent.
+_MAX_AUTOMATIC_DECIMALS: Final = 100
+#: More digits than any float has before and after its decimal point.
+_EXACT_DIGITS: Final = 800
+
+
+def rounded(value: float) -> float:
+    """Return the nearest whole number; a half is rounded up, as by ``Math.round``."""
+    if not math.isfinite(value):
+        return value
+    whole = math.floor(value)
+    return float(whole + 1 if value - whole >= 0.5 else whole)
+
+
+def automatic_decimals(value: float) -> int:
+    """Return the decimals with which Grafana shows a number whose decimals are not configured: those of three digits."""
+    if not math.isfinite(value) or value == math.trunc(value):
+        return 0
+    power = math.floor(math.log(abs(value)) / math.log(10))
+    return max(0, 2 - power)
+
+
+def fixed_text(value: float, decimals: int | None) -> str:
+    """Return a number with decimals, by default with automatic ones. Numbers with an exponent are not padded."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    places = automatic_decimals(value) if decimals is None else min(max(decimals, 0), MAX_DECIMALS)
+    if places > _MAX_AUTOMATIC_DECIMALS:
+        return shortest_text(value)
+    factor = 10.0**places
+    scaled = value * factor
+    text = shortest_text(rounded(scaled) / factor if math.isfinite(scaled) else value)
+    if "e" in text:
+        return text
+    _, _, fraction = text.partition(".")
+    if len(fraction) >= places:
+        return text
+    return text + ("" if fraction else ".") + "0" * (places - len(fraction))
+
+
+def exponent_text(value: float, decimals: int | None) -> str:
+    """Return a number in scientific notation, such as *1.5e+3*, by default with all of its digits."""
+    if not math.isfinite(value):
+        return shortest_text(value)
+    if decimals is None:
+        number = Decimal(repr(value)).normalize()
+    else:
+        with localcontext(prec=min(max(decimals, 0), MAX_DECIMALS) + 1, rounding=ROUND_HALF_UP):
+            number = +Decimal(value)
+    sign, digit_tuple, _ = number.as_tuple()
+    digits = "".join(map(str, digit_tuple))
+    power = number.adjusted() if number else 0
+    if decimals is not None:
+        digits = digits.ljust(min(max(decimals, 0), MAX_DECIMALS) + 1, "0")
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{'-' * (sign and bool(value))}{digits[0]}{fraction}e{power:+d}"
+
+
+def grouped_text(value: float, max_decimals: int, min_decimals: int = 0) -> str:
+    """Return a number with a comma between thousands, as in English; a half is rounded away from zero."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
+    with localcontext(prec=_EXACT_DIGITS):
+        number = Decimal(repr(value)).quantize(Decimal(1).scaleb(-min(max(max_decimals, 0), MAX_DECIMALS)), ROUND_HALF_UP)
+    whole, _, fraction = f"{number:,f}".partition(".")
+    fraction = fraction.rstrip("0").ljust(min(max(min_decimals, 0), MAX_DECIMALS), "0")
+    return f"{whole}.{fraction}" if fraction else whole
+
+
+def hexadecimal_text(value: float) -> str:
+    """Return a positive number in base 16, with as many digits of its fraction as distinguish it from its neighbours."""
+    whole = math.floor(value)
+    fraction = value - whole
+    # Half of the distance to the next number: further digits of the fraction would be noise.
+    noise = max(0.5 * math.ulp(value), sys.float_info.min)
+    digits: list[int] = []
+    while fraction >= noise:
+        fraction *= _HEX_RADIX
+        noise *= _HEX_RADIX
+        digits.append(int(fraction))
+        fraction -= digits[-1]
+        if (fraction > 0.5 or (fraction == 0.5 and digits[-1] % 2)) and fraction + noise > 1:
+            digits[-1] += 1
+            break
+    while digits and digits[-1] == _HEX_RADIX:
+        digits.pop()
+        if digits:
+            digits[-1] += 1
+        else:
+            whole += 1
+    return f"{whole:X}" + ("." + "".join(f"{digit:X}" for digit in digits) if digits else "")

@@ -1,0 +1,94 @@
+"""Units with a suffix: plain ones, and those whose numbers are scaled by powers of 1000 or 1024."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue, ValueFormat
+from dashwright.expressions.value_formats.numbers import fixed_text
+
+_SI_PREFIXES: Final = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y")
+_SI_CENTRE: Final = _SI_PREFIXES.index("")
+_IEC_PREFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
+_SHORT_SCALE: Final = ("", " K", " Mil", " Bil", " Tri", " Quadr", " Quint", " Sext", " Sept")
+_COUNT_SCALE: Final = ("", "K", "M", "B", "T")
+#: The letters of SI prefixes in custom units, such as ``si:mF``. Two letters are used for micro.
+_PREFIX_LETTERS: Final = {**{letter: index - _SI_CENTRE for index, letter in enumerate(_SI_PREFIXES) if letter}, "μ": -2}
+
+
+def suffixed(unit: str) -> ValueFormat:
+    """Return the format of a unit that is written after the number, without scaling."""
+
+    def format_plain(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
+        return FormattedValue(fixed_text(value, decimals), suffix=unit and f" {unit}")
+
+    return format_plain
+
+
+def prefixed(prefix: str) -> ValueFormat:
+    """Return the format of a unit that is written before the number, without scaling."""
+    return lambda value, decimals, _context: FormattedValue(fixed_text(value, decimals), prefix=prefix)
+
+
+def si(unit: str, offset: int = 0) -> ValueFormat:
+    """Return the format of a unit with the prefixes of SI. Values are in powers of 1000 of the unit: 1 for *k*, -1 for *m*."""
+    return _scaled_by_logarithm(1000, [f" {prefix}{unit}" for prefix in _SI_PREFIXES], _SI_CENTRE + offset)
+
+
+def si_with_prefix(unit: str) -> ValueFormat:
+    """Return the format of a unit that begins with an SI prefix, such as ``mF``. A unit without one is scaled from itself."""
+    offset = _PREFIX_LETTERS.get(unit[:1], 0)
+    return si(unit[1:] if offset else unit, offset)
+
+
+def iec(unit: str, offset: int = 0) -> ValueFormat:
+    """Return the format of a unit with the prefixes of IEC. Values are in powers of 1024 of the unit: 1 for *Ki*."""
+    return _scaled_by_logarithm(1024, [f" {prefix}{unit}" for prefix in _IEC_PREFIXES], offset)
+
+
+def short() -> ValueFormat:
+    """Return the format of numbers in the short scale, such as *1.5 Mil*."""
+    return _scaled_by_logarithm(1000, _SHORT_SCALE, 0)
+
+
+def count(unit: str) -> ValueFormat:
+    """Return the format of numbers in thousands (K) to trillions (T) of a unit, such as *1.5K ops/s*."""
+    return stepped(1000, [f"{letter} {unit}" for letter in _COUNT_SCALE])
+
+
+def stepped(factor: float, suffixes: Sequence[str]) -> ValueFormat:
+    """Return the format of a unit with a suffix for each power of ``factor``, beginning with the first."""
+
+    def format_stepped(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
+        scaled, step = reduced_by(factor, value, len(suffixes) - 1)
+        return FormattedValue(fixed_text(scaled, decimals), suffix=suffixes[step])
+
+    return format_stepped
+
+
+def reduced_by(factor: float, value: float, max_steps: int) -> tuple[float, int]:
+    """Return a value divided by ``factor`` until it is below it, at most ``max_steps`` times, and the number of divisions."""
+    step = 0
+    while math.isfinite(value) and abs(value) >= factor and step < max_steps:
+        value /= factor
+        step += 1
+    return value, step
+
+
+def count_letter(value: float) -> tuple[float, str]:
+    """Return a value scaled by thousands and the letter of its scale, such as *K*; large values have the last letter."""
+    scaled, step = reduced_by(1000, value, len(_COUNT_SCALE) - 1)
+    return scaled, _COUNT_SCALE[step]
+
+
+def _scaled_by_logarithm(factor: float, suffixes: Sequence[str], start: int) -> ValueFormat:
+    """Return the format of values in the unit ``suffixes[start]``, of which each is ``factor`` times the one before it."""
+
+    def format_scaled(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
+        if not math.isfinite(value):
+            return FormattedValue(fixed_text(value, None))
+        power = math.floor(math.log10(abs(value)) / math.log10(factor)) if value else 0
+        index = min(max(start + power, 0), len(suffixes) - 1)
+        return FormattedValue(fixed_text(value / factor ** (index - start), decimals), suffix=suffixes[index])
+
+    return format_scaled

@@ -1,0 +1,169 @@
+"""Laws of the display of values: texts, mappings, colours by mode, ranges and types of columns."""
+
+import math
+from typing import Any
+
+import pytest
+
+from dashwright.expressions.pictures.display.colour_math import contrast, gradient_colour, mixed, text_colour_on
+from dashwright.expressions.pictures.display.palettes import classic_palette, readable_palette
+from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
+from dashwright.expressions.pictures.display.value_mappings import Value
+from dashwright.expressions.pictures.theme import THEMES, colour_of
+from dashwright.expressions.value_formats.formatted import DateContext
+
+DARK, LIGHT = THEMES["dark"], THEMES["light"]
+STEPS = [{"value": None, "color": "blue"}, {"value": 10, "color": "yellow"}, {"value": 20, "color": "dark-red"}]
+BLUE, YELLOW, DARK_RED, GREY = "#5794f2", "#fade2a", "#c4162a", "#808080"
+
+
+def processor(column_type: str = "number", span: tuple[float | None, float | None] = (0, 50), **config: Any) -> DisplayProcessor:
+    return DisplayProcessor(config, DARK, ColumnTraits(column_type, span))
+
+
+def mapped(kind: str, **options: Any) -> list[dict[str, Any]]:
+    return [{"type": kind, "options": options}]
+
+
+@pytest.mark.parametrize(("value", "colour"), [(-5, BLUE), (9.9, BLUE), (10, YELLOW), (1e9, DARK_RED), (None, BLUE), (math.nan, BLUE)])
+def test_value_has_the_colour_of_the_threshold_that_it_reaches(value: Value, colour: str) -> None:
+    assert processor(thresholds={"mode": "absolute", "steps": STEPS}).display(value).colour == colour
+
+
+@pytest.mark.parametrize(("value", "colour"), [(19, BLUE), (20, YELLOW), (40, DARK_RED)])
+def test_percentages_of_thresholds_are_those_of_the_range(value: Value, colour: str) -> None:
+    assert processor(span=(0, 200), thresholds={"mode": "percentage", "steps": STEPS}).display(value).colour == colour
+
+
+def test_thresholds_end_at_the_first_step_that_is_not_reached() -> None:
+    steps = [STEPS[0], STEPS[2], STEPS[1]]
+    assert processor(thresholds={"mode": "absolute", "steps": steps}).display(15).colour == BLUE
+
+
+@pytest.mark.parametrize(
+    ("colour", "value", "expected"),
+    [
+        ({"mode": "fixed", "fixedColor": "purple"}, 3, "#b877d9"),
+        ({"mode": "fixed"}, 3, GREY),
+        ({"mode": "palette-classic"}, 3, "#5794f2"),
+        ({"mode": "palette-classic-by-name"}, 3, "#629e51"),
+        ({"mode": "shades", "fixedColor": "blue"}, 3, "#3b87f0"),
+        ({"mode": "continuous-BlPu"}, 0, "#5794f2"),
+        ({"mode": "continuous-BlPu"}, 25, "#8886e6"),
+        ({"mode": "continuous-BlPu"}, 99, "#b877d9"),
+        ({"mode": "continuous-greens"}, 0, "#181b1f"),
+        ({"mode": "no such mode"}, 3, GREY),
+        (None, 3, GREY),
+    ],
+)
+def test_colour_mode_colours_the_value(colour: Any, value: float, expected: str) -> None:
+    traits = ColumnTraits("number", (0, 50), series_index=2, name="requests")
+    assert DisplayProcessor({"color": colour}, DARK, traits).display(value).colour == expected
+
+
+@pytest.mark.parametrize(
+    ("mappings", "value", "text"),
+    [
+        (mapped("value", **{"3": {"text": "three"}}), 3.0, "three"),
+        (mapped("value", **{"3": {"text": "three"}}), "3", "three"),
+        (mapped("value", true={"text": "on"}), True, "on"),
+        (mapped("value", null={"text": "none"}), None, ""),
+        (mapped("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), 5, "few"),
+        (mapped("range", **{"from": None, "to": 5, "result": {"text": "few"}}), -99, "few"),
+        (mapped("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), "2 of 3", "few"),
+        (mapped("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), 6, "6"),
+        (mapped("regex", pattern="/node-(\\d+)/", result={"text": "n$1"}), "node-17.local", "n17.local"),
+        (mapped("regex", pattern="node", result={"text": "n"}), "node-17", "node-17"),
+        (mapped("regex", pattern="(", result={"text": "n"}), "(", "("),
+        (mapped("special", match="null", result={"text": "absent"}), None, "absent"),
+        (mapped("special", match="nan", result={"text": "odd"}), math.nan, "odd"),
+        (mapped("special", match="null+nan", result={"text": "absent"}), math.nan, "absent"),
+        (mapped("special", match="empty", result={"text": "blank"}), "", "blank"),
+        (mapped("special", match="false", result={"text": "no"}), False, "no"),
+        (mapped("special", match="false", result={"text": "no"}), 0, "0"),
+        ([{"type": 1, "value": "3", "text": "old"}], 3, "3"),
+        (["junk", {"type": ["value"]}, {"type": "range"}], 3, "3"),
+    ],
+)
+def test_mapping_replaces_the_text(mappings: Any, value: Value, text: str) -> None:
+    assert str(processor(mappings=mappings).display(value)) == text
+
+
+def test_first_mapping_wins_and_may_only_colour() -> None:
+    mappings = [*mapped("value", **{"1024": {"color": "purple"}}), *mapped("range", **{"from": 0, "to": 2000, "result": {"text": "in"}})]
+    shown = processor(unit="bytes", mappings=mappings).display(1024)
+    assert (str(shown), shown.colour, shown.share) == ("1 KiB", "#b877d9", None)
+
+
+@pytest.mark.parametrize(
+    ("column_type", "config", "value", "text"),
+    [
+        ("number", {"unit": "s", "decimals": 1}, 90, "1.5 mins"),
+        ("number", {"unit": "s"}, "90", "1.50 mins"),
+        ("number", {}, "several", "several"),
+        ("number", {}, math.nan, "NaN"),
+        ("number", {"noValue": "n/a"}, None, "n/a"),
+        ("number", {"noValue": "n/a"}, math.nan, "NaN"),
+        ("number", {"noValue": "n/a"}, "", "n/a"),
+        ("string", {}, "12", "12"),
+        ("string", {"unit": "short"}, "1200", "1.20 K"),
+        ("boolean", {"unit": "bool_on_off"}, True, "true"),
+        ("time", {}, 86_400_000, "1970-01-02 00:00:00"),
+        ("time", {"unit": "time:YYYY"}, 86_400_000, "1970"),
+        ("time", {"unit": "bytes"}, 86_400_000, "1970-01-02 00:00:00"),
+        ("number", {"unit": "dateTimeAsIso"}, "1970-01-02T00:00:00Z", "1970-01-02 00:00:00"),
+        ("string", {"unit": "dateTimeAsIso"}, "soon", "NaN"),
+        ("enum", {"type": {"enum": {"text": ["off", "on"]}}}, 1, "on"),
+        ("enum", {"type": {"enum": {"text": ["off", "on"]}}}, 7, "7"),
+        ("other", {}, "[1]", "[1]"),
+    ],
+)
+def test_text_depends_on_the_type_of_the_column(column_type: str, config: dict[str, Any], value: Value, text: str) -> None:
+    assert str(processor(column_type, **config).display(value)) == text
+
+
+def test_milliseconds_of_times_follow_the_context() -> None:
+    traits = ColumnTraits("time", dates=DateContext(with_milliseconds=True))
+    assert str(DisplayProcessor({}, DARK, traits).display(1_250)) == "1970-01-01 00:00:01.250"
+
+
+@pytest.mark.parametrize(("value", "colour"), [(True, "#73bf69"), (False, "#f2495c"), (None, "#73bf69")])
+def test_booleans_are_green_and_red(value: Value, colour: str) -> None:
+    assert processor("boolean").display(value).colour == colour
+
+
+@pytest.mark.parametrize(
+    ("config", "span", "share"),
+    [
+        ({}, (0, 50), 0.5),
+        ({"min": 20}, (0, 30), 0.5),
+        ({"min": 5, "max": 45}, (0, 50), 0.5),
+        ({}, (25, 25), 0.0),
+        ({}, (None, None), 0.25),
+    ],
+)
+def test_share_is_the_place_in_the_range(config: dict[str, Any], span: Any, share: float) -> None:
+    assert processor(span=span, **config).display(25).share == share
+
+
+def test_regular_expression_without_end_matches_nothing() -> None:
+    mappings = mapped("regex", pattern="/^(a+)+$/", result={"text": "long"})
+    endless = processor("string", mappings=mappings)
+    assert [str(endless.display("a" * 40 + "b")) for _ in range(3)] == ["a" * 40 + "b"] * 3
+
+
+def test_light_theme_has_darker_named_colours() -> None:
+    assert (colour_of("green", DARK), colour_of("green", LIGHT)) == ("#73bf69", "#56a64b")
+    assert colour_of("dark-green", LIGHT) == "#19730e"
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+def test_palette_has_64_colours_of_which_some_are_readable(theme: Any) -> None:
+    assert len(classic_palette(theme)) == 64
+    assert all(contrast(colour, theme.panel) >= 3 for colour in readable_palette(theme))
+
+
+def test_colours_are_mixed_in_proportion() -> None:
+    assert mixed("#ff0000", "#0000ff", 0.25) == "#4000bf"
+    assert gradient_colour(["#000000", "#ffffff"], 0.5) == "#808080"
+    assert (text_colour_on("#1f60c4"), text_colour_on("#fade2a")) == ("#ffffff", "#000000")

@@ -1,0 +1,183 @@
+"""Bar charts: categories, stacks, values and labels."""
+
+import contextlib
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numbers, panel_of, props_of, svg_of, texts, times, visible_texts
+
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.pictures.panels.bar_layers import bar_ends, value_range
+from dashwright.expressions.pictures.panels.bar_table import bar_table
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing
+
+FRAME = Frame([texts("name", "x", "y"), numbers("a", 1, 2), numbers("b", 31, None)])
+WITHOUT_LEGEND = {"legend": {"showLegend": False}}
+VALUES = st.one_of(st.just(math.nan), st.floats(-1e308, 1e308))
+
+
+def bar_count(drawn: PanelDrawing) -> int:
+    return len(re.findall(r"M[0-9.]+ [0-9.]+h[0-9.-]+v[0-9.-]+h", svg_of(drawn)))
+
+
+def bars(*frames: Frame, **options: Any) -> PanelDrawing:
+    return drawing("barchart", *frames, options={**WITHOUT_LEGEND, **options})
+
+
+def table_of(*frames: Frame, **options: Any) -> Any:
+    return bar_table(props_of(panel_of("barchart", options=options), *frames))
+
+
+def test_each_value_is_a_bar_of_its_category() -> None:
+    """Texts are categories and numbers are series; a null has no bar."""
+    table = table_of(FRAME)
+    assert list(table.categories) == ["x", "y"]
+    assert [(series.name, np.nan_to_num(series.values, nan=-1).tolist()) for series in table.series] == [
+        ("a", [1, 2]),
+        ("b", [31, -1]),
+    ]
+    assert bar_count(bars(FRAME)) == 3
+
+
+def test_categories_are_the_configured_column_else_texts_else_times() -> None:
+    """The option ``xField`` has precedence; without texts, times are the categories."""
+    assert list(table_of(FRAME, xField="a").categories) == ["1", "2"]
+    assert list(table_of(Frame([times(2), numbers("v", 1, 2)])).categories) == ["00:00", "00:01"]
+    assert list(table_of(Frame([times(2), texts("t", "p", None), numbers("v", 1, 2)])).categories) == ["p", ""]
+
+
+def test_frames_are_joined_by_their_categories() -> None:
+    """Bars of several frames with one category are next to each other."""
+    table = table_of(Frame([texts("n", "x", "y"), numbers("a", 1, 2)]), Frame([texts("n", "y", "z"), numbers("b", 3, 4)]))
+    assert list(table.categories) == ["x", "y", "z"]
+    assert [np.nan_to_num(series.values, nan=-1).tolist() for series in table.series] == [[1, 2, -1], [-1, 3, 4]]
+
+
+@given(st.lists(st.lists(VALUES, min_size=3, max_size=3), min_size=1, max_size=5))
+def test_stacks_begin_where_the_bar_below_ends(values: list[list[float]]) -> None:
+    """Positive values are stacked above 0 and negative ones below; shares of a stack sum to 1."""
+    rows = [np.array(row) / 10 for row in values]
+    for (start, end), row in zip(bar_ends(rows, "normal"), rows, strict=True):
+        assert np.array_equal(np.isnan(end), np.isnan(row))
+        assert ((start >= 0) | (end <= start) | np.isnan(end)).all()
+    shares = bar_ends(rows, "percent")
+    totals = np.nansum(np.abs([end - start for start, end in shares]), axis=0)
+    assert all(total == pytest.approx(1) or total == 0 for total in totals)
+    low, high = value_range(bar_ends(rows, "none"), None, None, "none")
+    assert low <= 0 <= high
+    assert low < high
+
+
+def test_the_axis_has_the_configured_limits() -> None:
+    """Bars are cut at the limits of the axis."""
+    drawn = drawing("barchart", FRAME, options=WITHOUT_LEGEND, defaults={"min": 0, "max": 10})
+    assert "10" in visible_texts(drawn)
+    tops = [float(y) for y in re.findall(r"M[0-9.]+ ([0-9.]+)h[0-9.]+v", svg_of(drawn))]
+    assert min(tops) >= 8
+
+
+@pytest.mark.parametrize(
+    ("orientation", "width", "anchor"),
+    [("horizontal", 400, "end"), ("vertical", 100, "middle"), ("auto", 100, "end"), ("auto", 400, "middle")],
+)
+def test_automatic_bars_are_horizontal_in_narrow_panels(orientation: str, width: float, anchor: str) -> None:
+    """In a panel that is higher than wide, automatic bars extend to the right, with categories to the left."""
+    drawn = drawing("barchart", FRAME, options={"orientation": orientation, "showValue": "never", **WITHOUT_LEGEND}, width=width)
+    assert re.search(rf'text-anchor="{anchor}">x<', svg_of(drawn))
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("never", 0), ("auto", 3), ("always", 3), (3, 3)])
+def test_values_are_shown_at_bars(mode: object, expected: int) -> None:
+    """Each bar has its value with the unit of its series, unless the panel hides them."""
+    drawn = drawing("barchart", FRAME, options={"showValue": mode, **WITHOUT_LEGEND}, defaults={"unit": "percent", "decimals": 2})
+    assert sum(text in ("1.00%", "2.00%", "31.00%") for text in visible_texts(drawn)) == expected
+
+
+def test_values_that_would_be_unreadable_are_shown_only_on_demand() -> None:
+    """Bars that are too narrow for their values have none."""
+    frame = Frame([texts("n", *map(str, range(90))), numbers("v", *[7.0] * 90)])
+    assert "7" not in visible_texts(bars(frame))[10:]
+    assert visible_texts(bars(frame, showValue="always")).count("7") > 80
+
+
+def test_labels_are_rotated_and_shortened() -> None:
+    """Labels turn by the configured angle, and have at most the configured number of characters."""
+    drawn = bars(Frame([texts("n", "abcdefgh"), numbers("v", 1)]), xTickLabelRotation=-45, xTickLabelMaxLength=3)
+    assert "rotate(-45.0" in svg_of(drawn)
+    assert "abc…" in visible_texts(drawn)
+
+
+def test_colours_are_those_of_series_values_or_a_column() -> None:
+    """Bars have the colour of their series, of their value in modes by value, or of the row in another column."""
+    steps = {"steps": [{"value": None, "color": "#00ff00"}, {"value": 2, "color": "#ff0000"}]}
+    by_value = panel_of("barchart", defaults={"color": {"mode": "thresholds"}, "thresholds": steps})
+    assert list(bar_table(props_of(by_value, FRAME)).series[0].colours) == ["#00ff00", "#ff0000"]
+    mappings = [{"type": "value", "options": {"x": {"color": "#0000ff"}}}]
+    by_column = panel_of("barchart", defaults={"mappings": mappings}, options={"colorByField": "name"})
+    assert [list(series.colours) for series in bar_table(props_of(by_column, FRAME)).series] == [["#0000ff", "#73bf69"]] * 2
+
+
+def test_the_legend_lists_the_series() -> None:
+    """Hidden series are neither in the legend nor drawn."""
+    hidden = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
+    assert visible_texts(drawing("barchart", FRAME))[-2:] == ["a", "b"]
+    assert visible_texts(drawing("barchart", FRAME, overrides=[hidden]))[-1] == "a"
+
+
+def test_categories_that_do_not_fit_are_counted() -> None:
+    """A picture has at most a bar for each three pixels, and says how many categories there are."""
+    drawn = bars(Frame([texts("n", *map(str, range(10_000))), numbers("v", *range(10_000))]))
+    assert drawn.notes == ["only the first 133 of 10000 categories"]
+    assert bar_count(drawn) <= 133
+
+
+@pytest.mark.parametrize(
+    ("frames", "reason"),
+    [
+        ([], "No data"),
+        ([Frame()], "No data"),
+        ([Frame([texts("n", "a"), numbers("v", None)])], "No data"),
+        ([Frame([texts("n", "a")])], "No numbers"),
+        ([Frame([numbers("v", 1)])], "No categories"),
+    ],
+)
+def test_what_is_missing_is_said_in_words(frames: list[Frame], reason: str) -> None:
+    """Bars need categories and numbers."""
+    with pytest.raises(NothingToDraw, match=reason):
+        bars(*frames)
+
+
+WRONG: st.SearchStrategy[Any] = st.sampled_from([None, True, -1, 1e308, "x", [], {}, "normal", "percent", "horizontal", "a", HOSTILE, 1e-9])
+OPTIONS = [
+    "orientation",
+    "stacking",
+    "showValue",
+    "groupWidth",
+    "barWidth",
+    "xField",
+    "colorByField",
+    "xTickLabelRotation",
+    "xTickLabelMaxLength",
+]
+
+
+@given(
+    options=st.dictionaries(st.sampled_from([*OPTIONS, "legend"]), WRONG),
+    values=st.lists(VALUES, min_size=2, max_size=2),
+    width=st.integers(1, 300),
+)
+def test_no_option_breaks_a_chart(options: dict[str, Any], values: list[float], width: int) -> None:
+    """Options and values of any kind give a drawing or a message, with finite positions."""
+    with contextlib.suppress(NothingToDraw):
+        drawn = svg_of(
+            drawing(
+                "barchart", Frame([texts("n", "x", HOSTILE), numbers("a", *values), numbers("b", 5e-324, -1)]), options=options, width=width
+            )
+        )
+        assert "<script" not in drawn
+        assert not re.search(r'[" ](nan|inf|-inf)', drawn)

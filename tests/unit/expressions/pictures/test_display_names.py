@@ -1,0 +1,61 @@
+"""Display names of columns and frames: the rules of Grafana."""
+
+import numpy as np
+import pytest
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name
+from dashwright.expressions.pictures.series import series_of
+
+
+def column(name: str = "Value", config: dict[str, str] | None = None, **labels: str) -> Field:
+    return Field(name, FieldType.FLOAT64, np.ones(1), labels=Labels.of(labels) if labels else None, config=config)
+
+
+def names(*frames: Frame) -> list[str]:
+    display_names = ColumnNames(frames)
+    return [display_names.of_field(field, frame, field.config or {}) for frame in frames for field in frame.fields]
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [
+        ([Frame([column(config={"displayName": "mine", "displayNameFromDS": "theirs"}, pod="a")])], ["mine"]),
+        ([Frame([column(config={"displayName": "", "displayNameFromDS": "theirs"}, pod="a")])], ["theirs"]),
+        ([Frame([column(pod="a")]), Frame([column(pod="b")])], ["a", "b"]),
+        ([Frame([column(pod="a", zone="x")])], ['{pod="a", zone="x"}']),
+        ([Frame([column(pod="a")]), Frame([column(zone="x")])], ['{pod="a"}', '{zone="x"}']),
+        ([Frame([column("load", pod="a")])], ["load a"]),
+        ([Frame([column("load")], "web"), Frame([column("load")], "db")], ["web load", "db load"]),
+        ([Frame([column("load")], "web"), Frame([column("load")], "web")], ["load", "load"]),
+        ([Frame([column()], "web")], ["web"]),
+        ([Frame([column()])], ["Value"]),
+        ([Frame([column("load"), column("load"), column("rate")])], ["load 1", "load 2", "rate"]),
+        ([Frame([column("load")], meta={"timeCompare": {"isTimeShiftQuery": True}})], ["load (comparison)"]),
+    ],
+)
+def test_columns_are_named_by_what_distinguishes_them(frames: list[Frame], expected: list[str]) -> None:
+    """A configured name, else the frame's name where frames differ, the column's name and the labels."""
+    assert names(*frames) == expected
+    assert [series.name for series in series_of(frames)] == expected
+
+
+def test_times_are_named_by_their_column() -> None:
+    """Unless they have labels."""
+    times = np.zeros(1, dtype=np.int64)
+    assert names(Frame([Field("at", FieldType.TIME, times), Field("", FieldType.TIME, times), column(pod="a")])) == ["at", "Time", "a"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        (Frame([column("load")], "web"), "web"),
+        (Frame([column("load")]), "load"),
+        (Frame([column("a"), column("b")], ref_id="Q"), "Series (Q)"),
+        (Frame([column("a"), column("b")]), "Series (4)"),
+    ],
+)
+def test_frames_are_named_by_name_or_column_or_query(frame: Frame, expected: str) -> None:
+    """A frame without a name and with several columns has the name of its query or its index."""
+    assert frame_display_name(frame, 4) == expected

@@ -1,0 +1,172 @@
+"""Field configurations: which override rules match a column, and what they change."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.pictures.dashboard import read_dashboard
+from dashwright.expressions.pictures.display_names import ColumnNames
+from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn, matcher_of
+from dashwright.expressions.pictures.outcomes import left_out
+from dashwright.expressions.variables.resolution import Resolution
+from dashwright.expressions.variables.scope import Scope
+from dashwright.expressions.variables.values import Value
+
+TIME = Field("Time", FieldType.TIME, np.array([1_000_000, 2_000_000, 3_000_000], dtype=np.int64))
+READS = Field("Value", FieldType.FLOAT64, np.array([1.0, 5.0, 3.0]), labels=Labels.of({"device": "sda", "kind": "reads"}))
+EMPTY = Field("spare", FieldType.FLOAT64, np.full(3, np.nan), nulls=np.ones(3, dtype=np.bool_))
+IDLE = Field("idle", FieldType.FLOAT64, np.array([0, 0, np.nan]))
+TEXT = Field("text", FieldType.STRING, np.array(["a", "b", "c"], dtype=object))
+FRAME = Frame([TIME, READS, EMPTY, IDLE, TEXT], "disk", "A")
+READS_NAME = '{device="sda", kind="reads"}'
+ALL = ["Time", READS_NAME, "spare", "idle", "text"]
+
+
+def columns() -> list[PanelColumn]:
+    names = ColumnNames([FRAME])
+    return [PanelColumn(field, FRAME, names) for field in FRAME.fields]
+
+
+def configured(overrides: list[Any], **defaults: Any) -> Mapping[str, Any]:
+    """Return the configuration of the column ``READS``."""
+    return FieldConfigs(defaults, overrides).configure(columns()[1])
+
+
+def rule(id_: str, options: Any, **properties: Any) -> dict[str, Any]:
+    named = [{"id": name.replace("__", "."), "value": value} for name, value in properties.items()]
+    return {"matcher": {"id": id_, "options": options}, "properties": named}
+
+
+@pytest.mark.parametrize(
+    ("id_", "options", "expected"),
+    [
+        ("byName", "Value", [READS_NAME]),
+        ("byName", READS_NAME, [READS_NAME]),
+        ("byNames", {"names": ["spare", "text"]}, ["spare", "text"]),
+        ("byNames", {"mode": "exclude", "names": ["spare", "text"]}, ["Time", READS_NAME, "idle"]),
+        ("byRegexp", "/READS/i", [READS_NAME]),
+        ("byRegexp", "s.*", ["spare"]),
+        ("byRegexp", "par", []),
+        ("byRegexp", "/(/", []),
+        ("byRegexp", "/", []),
+        ("byRegexp", "/(a+)+$/", []),
+        ("byRegexpOrNames", {"pattern": "/^sp/", "names": ["text"]}, ["spare", "text"]),
+        ("byType", "number", [READS_NAME, "spare", "idle"]),
+        ("byTypes", ["time", "string"], ["Time", "text"]),
+        ("byFrameRefID", "A", ALL),
+        ("byFrameRefID", "B", []),
+        ("byValue", {"reducer": "allIsNull", "op": "gte", "value": 0}, ["spare", "text"]),
+        ("byValue", {"reducer": "allIsZero"}, ["idle"]),
+        ("byValue", {"reducer": "max", "op": "gt", "value": 4}, [READS_NAME]),
+        ("byValue", {"reducer": "lastNotNull", "op": "eq", "value": 3}, ["Time", READS_NAME]),
+        ("byValue", {"op": "gt", "value": 4}, []),
+        ("numeric", None, [READS_NAME, "spare", "idle"]),
+        ("time", None, ["Time"]),
+        ("first", None, ["Time"]),
+        ("firstTimeField", None, ["Time"]),
+        ("anyMatch", [{"id": "time"}, {"id": "byName", "options": "idle"}], ["Time", "idle"]),
+        ("allMatch", [{"id": "numeric"}, {"id": "byRegexp", "options": "/d/"}], [READS_NAME, "idle"]),
+        ("invertMatch", {"id": "numeric"}, ["Time", "text"]),
+        ("alwaysMatch", None, ALL),
+        ("neverMatch", None, []),
+        ("unknown", None, []),
+    ],
+)
+def test_matchers_select_columns(id_: str, options: Any, expected: list[str]) -> None:
+    """Each matcher selects columns as Grafana's does; one that is unknown, invalid or too slow selects none."""
+    matches = matcher_of({"id": id_, "options": options})
+    assert [column.display_name for column in columns() if matches(column)] == expected
+
+
+@pytest.mark.parametrize("options", [None, 3, "x", [], {}, {"names": 4}, [{"id": 5}], {"id": "invertMatch"}])
+def test_options_of_any_shape_are_accepted(options: Any) -> None:
+    """Matchers with options of another shape select some columns or none."""
+    for id_ in ("byName", "byNames", "byRegexp", "byRegexpOrNames", "byTypes", "byValue", "anyMatch", "allMatch", "invertMatch"):
+        matches = matcher_of({"id": id_, "options": options})
+        assert all(matches(column) in (True, False) for column in columns())
+
+
+def test_the_last_rule_wins_and_objects_are_replaced() -> None:
+    """Rules apply in stored order; an object replaces the whole object."""
+    rules = [
+        rule("numeric", None, unit="s", custom__stacking={"mode": "normal"}),
+        rule("byName", "Value", unit="bytes", custom__stacking={"group": "B"}),
+    ]
+    config = configured(rules, unit="short", custom={"lineWidth": 3})
+    assert (config["unit"], config["custom"]) == ("bytes", {"lineWidth": 3, "stacking": {"group": "B"}})
+
+
+def test_a_property_without_a_value_removes_the_setting() -> None:
+    """Also one of the panel's type."""
+    removal = {
+        "matcher": {"id": "byName", "options": "Value"},
+        "properties": [{"id": "unit"}, {"id": "decimals", "value": None}, {"id": "custom.lineWidth"}],
+    }
+    assert configured([removal], unit="s", decimals=1, custom={"lineWidth": 3}) == {"custom": {}}
+
+
+def test_a_new_name_is_what_later_rules_match() -> None:
+    """A name counts as soon as it is set."""
+    rules = [rule("byName", READS_NAME, displayName="Reads of ${__field.labels.device}"), rule("byName", "Reads of sda", unit="iops")]
+    assert configured(rules)["unit"] == "iops"
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("${__field.labels.device}/${__field.labels.missing}", "sda/"),
+        ("${__field.labels.__values}", "sda, reads"),
+        ("${__field.labels}", 'device="sda", kind="reads"'),
+        ("${__field.name} of ${__series.name}", "Value of disk"),
+        ("[${__field.displayName}]", f"[{READS_NAME}]"),
+        ("${__field.unknown}${__series.labels}.", "."),
+        ("$device", "$device"),
+    ],
+)
+def test_names_refer_to_the_column(template: str, expected: str) -> None:
+    """References to the column and its frame are replaced; missing labels are empty."""
+    assert configured([], displayName=template)["displayName"] == expected
+
+
+def test_names_refer_to_variables_of_the_dashboard() -> None:
+    """Variables are replaced in names and labels of axes, in the defaults and in rules."""
+    defaults = {"displayName": "$env", "custom": {"axisLabel": "in $env"}, "unit": "$env"}
+    overrides = [rule("byName", "$env", displayName="${env}: ${__field.name}", custom__axisLabel="$env", unit="$env")]
+    source = {"type": "timeseries", "fieldConfig": {"defaults": defaults, "overrides": overrides}}
+    resolution = Resolution(Scope({"env": Value.of("prod")}))
+    panel = read_dashboard({"panels": [source]}, resolution).panels[0]
+    assert panel.defaults == {"displayName": "prod", "custom": {"axisLabel": "in prod"}, "unit": "$env"}
+    assert panel.overrides == [rule("byName", "$env", displayName="prod: ${__field.name}", custom__axisLabel="prod", unit="$env")]
+
+
+def test_the_data_source_precedes_defaults_but_not_rules() -> None:
+    """The configuration in a frame is kept unless a rule changes it."""
+    field = Field("v", FieldType.FLOAT64, np.ones(1), config={"unit": "ms", "decimals": 1})
+    frame = Frame([field])
+    rules = [rule("byName", "v", decimals=3)]
+    config = FieldConfigs({"unit": "s", "max": 9}, rules).configure(PanelColumn(field, frame, ColumnNames([frame])))
+    assert config == {"unit": "ms", "decimals": 3, "max": 9, "custom": {}}
+
+
+def test_bounds_are_ordered_and_thresholds_colour() -> None:
+    """A minimum above the maximum is exchanged with it; only columns of numbers have bounds."""
+    thresholds = {"steps": [{"color": "red", "value": None}]}
+    assert configured([], min=9, max="2", thresholds=thresholds) == {
+        "min": 2,
+        "max": 9,
+        "thresholds": thresholds,
+        "color": {"mode": "thresholds"},
+        "custom": {},
+    }
+    assert FieldConfigs({"min": 1, "unit": "s"}, []).configure(columns()[0]) == {"unit": "s", "custom": {}}
+
+
+def test_only_unknown_matchers_are_reported() -> None:
+    """A picture says which rules it left out."""
+    overrides = [rule("byRegexp", "/x/", unit="s"), rule("byColour", "red", unit="s")]
+    panel = read_dashboard({"panels": [{"type": "timeseries", "fieldConfig": {"defaults": {}, "overrides": overrides}}]}).panels[0]
+    assert left_out(panel) == ["without overrides byColour"]

@@ -1,0 +1,163 @@
+"""Heat maps: grids of counts and their colours."""
+
+import contextlib
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import drawing, numbers, panel_of, props_of, series, svg_of, times, visible_texts
+
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
+from dashwright.expressions.pictures.panels import heatmap
+from dashwright.expressions.pictures.panels.colour_schemes import scheme_palette
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw
+from dashwright.expressions.pictures.panels.heat_grid import grid_of
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
+
+WITHOUT_LEGEND = {"legend": {"show": False}}
+
+
+def buckets(*columns: tuple[str, list[float | None]], **labels: str) -> list[Frame]:
+    """Return a frame for each bucket, as Prometheus has them."""
+    return [Frame([times(len(values)), numbers("Value", *values, le=bound, **labels)], ref_id="A") for bound, values in columns]
+
+
+def cumulative_panel() -> Panel:
+    target = {"refId": "A", "format": "heatmap", "datasource": {"type": "prometheus", "uid": "p"}}
+    catalog = Catalog([CatalogEntry("p", "P", "prometheus")])
+    return read_dashboard({"panels": [{"type": "heatmap", "targets": [target]}]}, catalog=catalog).panels[0]
+
+
+def calculated(*values: float | None, width: float = 400, height: float = 200, **calculation: Any) -> Any:
+    panel = panel_of("heatmap", options={"calculate": True, "calculation": calculation})
+    return grid_of(props_of(panel, series(*values), width=width, height=height))
+
+
+def test_cumulative_buckets_become_differences() -> None:
+    """Buckets are sorted by their bounds as numbers, and each count is the difference to the bucket below."""
+    frames = buckets(("+Inf", [10, 9]), ("0.5", [1, 2]), ("10", [7, 9.0]), ("2", [4, 1]))
+    grid = grid_of(props_of(cumulative_panel(), *frames))
+    assert list(grid.names) == ["0.5", "2", "10", "+Inf"]
+    assert grid.counts.tolist() == [[1, 2], [3, 0], [3, 8], [3, 0]]
+    assert grid.name_place == "top"
+
+
+def test_histograms_with_other_labels_are_added() -> None:
+    """Each group of labels has its own differences; cells with one bound are added."""
+    frames = [*buckets(("1", [1]), ("2", [3]), host="a"), *buckets(("1", [10]), ("2", [30]), host="b")]
+    grid = grid_of(props_of(cumulative_panel(), *frames))
+    assert (list(grid.names), grid.counts.tolist()) == (["1", "2"], [[11], [22]])
+
+
+def test_other_series_are_rows_as_they_are() -> None:
+    """Without the format, counts are drawn as they are; rows whose names are texts keep their order."""
+    grid = grid_of(props_of(panel_of("heatmap"), *buckets(("1", [5]), ("2", [3]))))
+    assert grid.counts.tolist() == [[5], [3]]
+    grid = grid_of(props_of(panel_of("heatmap"), series(1, 2, name="z"), series(3, None, name="b")))
+    assert (list(grid.names), grid.name_place) == (["z", "b"], "middle")
+    assert np.nan_to_num(grid.counts, nan=-1).tolist() == [[1, 2], [3, -1]]
+
+
+@given(values=st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=11), count=st.integers(1, 60))
+def test_calculated_cells_count_every_value(values: list[float], count: int) -> None:
+    """The sum of all cells is the number of values, and each row has an upper and a lower edge."""
+    grid = calculated(*values, yBuckets={"mode": "count", "value": count})
+    assert grid.counts.sum() == len(values)
+    assert len(grid.edges) == len(grid.counts) + 1
+    assert list(grid.edges) == sorted(grid.edges)
+
+
+@given(
+    x=st.sampled_from([None, "0.001ms", "1ms", "2h", "0", "-5m", "x", 1e-300, 1e300, [], "99999999999y"]),
+    y=st.sampled_from([None, 1e-300, 1e-9, 1e300, "0", -1, "x", {}, "1"]),
+    mode=st.sampled_from(["size", "count", 3]),
+    scale=st.sampled_from([None, {"type": "log", "log": 2}, {"type": "log", "log": "x"}, {"type": "log", "log": 10}]),
+    values=st.lists(st.sampled_from([None, 0, 1, -1, 5e-324, 1e308, -1e308, 1e15, 1e15 + 1]), min_size=1, max_size=5),
+)
+def test_a_grid_has_at_most_a_cell_for_two_pixels(x: Any, y: Any, mode: Any, scale: Any, values: list[float | None]) -> None:
+    """Whatever sizes a panel demands, the cells are bounded by its pixels."""
+    with contextlib.suppress(NothingToDraw):
+        grid = calculated(*values, xBuckets={"mode": mode, "value": x}, yBuckets={"mode": mode, "value": y, "scale": scale})
+        rows, columns = grid.counts.shape
+        assert columns <= 400 / 2 + 2
+        assert rows <= 200 / 2 + 2
+
+
+def test_logarithmic_rows_are_powers() -> None:
+    """Each row of a logarithmic scale is larger by its base; values up to 0 are not counted."""
+    grid = calculated(1, 3, 9, 0, -5, yBuckets={"scale": {"type": "log", "log": 2}})
+    assert list(grid.edges) == [1, 2, 4, 8, 16]
+    assert grid.counts.sum() == 3
+
+
+def test_narrow_columns_are_added() -> None:
+    """More times than fit share columns, and no count is lost."""
+    frame = Frame([times(5_000, 100), numbers("1", *[1.0] * 5_000)])
+    grid = grid_of(props_of(panel_of("heatmap"), frame))
+    assert grid.counts.shape[1] <= 200
+    assert grid.counts.sum() == 5_000
+    assert (grid.starts <= grid.ends).all()
+
+
+@pytest.mark.parametrize(("limits", "count"), [({}, 2), ({"le": 1}, 1), ({"le": -1}, 3), ({"le": -1, "ge": 5}, 2)])
+def test_counts_outside_the_limits_are_not_drawn(limits: dict[str, Any], count: int) -> None:
+    """By default cells without a count are not drawn."""
+    drawn = svg_of(drawing("heatmap", series(None, 0, 1, 5), options={"filterValues": limits, **WITHOUT_LEGEND}))
+    assert len(re.findall("M[0-9.]+ [0-9.]+h", drawn)) == count
+
+
+@pytest.mark.parametrize("name", ["Oranges", "Viridis", "Spectral", "unknown"])
+@pytest.mark.parametrize("is_dark", [True, False])
+def test_palettes_have_their_ends_and_turn_around(name: str, is_dark: bool) -> None:
+    """A reversed palette has the same colours in the other order, and there are as many as demanded."""
+    palette = scheme_palette(name, 9, is_dark=is_dark, is_reversed=False)
+    assert scheme_palette(name, 9, is_dark=is_dark, is_reversed=True) == palette[::-1]
+    assert len(set(palette)) == 9
+
+
+def test_sequential_palettes_begin_near_the_background() -> None:
+    """Small counts are dark on dark panels and light on light ones."""
+    dark, light = (scheme_palette("Oranges", 3, is_dark=is_dark, is_reversed=False) for is_dark in (True, False))
+    assert (dark[0], light[0]) == ("#7f2704", "#fff5eb")
+    assert dark == light[::-1]
+
+
+def test_opacity_is_exponential_or_linear() -> None:
+    """The colours go from the panel's background to the fill colour."""
+    steps = {"mode": "opacity", "fill": "#ffffff", "steps": 3}
+    linear, exponential = (
+        re.findall(r'height="8.0"[^>]*fill="(#\w+)"', svg_of(drawing("heatmap", series(1, 2), options={"color": {**steps, **more}})))
+        for more in ({"scale": "linear"}, {"scale": "exponential", "exponent": 0.5})
+    )
+    assert (linear[0], linear[-1]) == (exponential[0], exponential[-1]) == ("#181b1f", "#ffffff")
+    assert linear[1] < exponential[1]
+
+
+def test_labels_have_units_and_the_legend_its_range() -> None:
+    """Bounds have the unit of the axis, and the legend shows the lowest and the highest count."""
+    texts = visible_texts(drawing("heatmap", *buckets(("0.5", [3]), ("1", [7])), options={"yAxis": {"unit": "s"}}))
+    assert texts[:2] == ["500 ms", "1 s"]
+    assert texts[-2:] == ["3", "7"]
+
+
+@pytest.mark.parametrize("frames", [[], [series()], [series(None)]])
+def test_without_counts_there_is_no_data(frames: list[Frame]) -> None:
+    """A panel without counts shows a message."""
+    with pytest.raises(NothingToDraw, match="No data"):
+        drawing("heatmap", *frames)
+    with pytest.raises(NothingToDraw, match="No data"):
+        drawing("heatmap", *frames, options={"calculate": True})
+
+
+def test_frames_without_times_and_many_series_are_said_in_words() -> None:
+    """A frame without times has no cells; of 10,000 series the first 50 are drawn."""
+    with pytest.raises(NothingToDraw, match="No time"):
+        drawing("heatmap", Frame([numbers("v", 1)]))
+    with pytest.raises(NothingToDraw, match="No numbers"):
+        drawing("heatmap", Frame([times(1)]))
+    many = [Frame([times(1), *(numbers(str(index), 1) for index in range(10_000))])]
+    assert heatmap.draw(props_of(panel_of("heatmap"), *many)).notes == ["only the first 50 of 10000 series"]

@@ -1,0 +1,89 @@
+"""Histograms: buckets and their counts."""
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import drawing, numbers, panel_of, props_of, series, svg_of, texts, visible_texts
+
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw
+from dashwright.expressions.pictures.panels.histogram import HistogramBuckets, buckets_of
+
+WRONG: st.SearchStrategy[Any] = st.sampled_from([None, 0, -1, 1e-300, 1e308, "x", "5", [], True, 10_000, 0.1])
+
+
+def buckets(*frames: Frame, **options: Any) -> HistogramBuckets:
+    return buckets_of(props_of(panel_of("histogram", options=options), *frames))
+
+
+@given(values=st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=11), size=WRONG, offset=WRONG, count=WRONG)
+def test_each_value_is_in_one_bucket_and_buckets_are_bounded(values: list[float], size: Any, offset: Any, count: Any) -> None:
+    """The counts sum to the number of values, and there are never more buckets than pairs of pixels."""
+    found = buckets(series(*values), bucketSize=size, bucketOffset=offset, bucketCount=count)
+    assert found.counts[0].sum() == len(values)
+    assert len(found.edges) == len(found.counts[0]) + 1 <= 203
+    assert (np.diff(found.edges) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "edges"),
+    [({"bucketSize": 10}, [0, 10, 20, 30]), ({"bucketSize": "10", "bucketOffset": 5}, [-5, 5, 15, 25]), ({"bucketCount": 2}, [0, 20, 40])],
+)
+def test_buckets_have_the_configured_size_offset_or_number(options: dict[str, Any], edges: list[float]) -> None:
+    """A number of buckets gives the next round size, as in Grafana."""
+    assert buckets(series(0, 3, 12, 24), **options).edges.tolist() == edges
+
+
+def test_series_have_their_own_counts_unless_they_are_combined() -> None:
+    """All series have the same buckets; combined, they are one series named *Count*."""
+    frames = [series(1, 2, name="a"), series(1, 15, None, name="b")]
+    found = buckets(*frames, bucketSize=10)
+    assert (list(found.names), [row.tolist() for row in found.counts]) == (["a", "b"], [[2, 0], [1, 1]])
+    combined = buckets(*frames, bucketSize=10, combine=True)
+    assert (list(combined.names), [row.tolist() for row in combined.counts]) == (["Count"], [[3, 1]])
+
+
+def test_buckets_of_a_transformation_are_drawn_as_they_are() -> None:
+    """Columns ``xMin`` and ``xMax`` are edges; of 10,000 buckets those that fit are drawn."""
+    found = buckets(Frame([numbers("xMin", 10, 0), numbers("xMax", 20, 10), numbers("n", 4, 7)]))
+    assert (found.edges.tolist(), found.counts[0].tolist()) == ([0, 10, 20], [7, 4])
+    many = Frame([numbers("xMin", *range(10_000)), numbers("xMax", *range(1, 10_001)), numbers("n", *range(10_000))])
+    assert buckets(many).note == "only the first 200 of 10000 buckets"
+
+
+def test_labels_have_the_unit_and_the_legend_the_series() -> None:
+    """The horizontal axis has the unit of the values, the vertical one counts."""
+    drawn = visible_texts(drawing("histogram", series(1, 25, name="a"), options={"bucketSize": 10}, defaults={"unit": "percent"}))
+    assert drawn[-5:] == ["0%", "10%", "20%", "30%", "a"]
+    assert "1" in drawn[:-5]
+
+
+def test_stacked_counts_are_above_each_other() -> None:
+    """Stacks need a higher axis than bars that overlap."""
+    frames = [series(*[1.0] * 9, name="a"), series(*[1.0] * 9, name="b")]
+    plain, stacked = (
+        visible_texts(drawing("histogram", *frames, defaults={"custom": {"stacking": {"mode": mode}}})) for mode in ("none", "normal")
+    )
+    assert "15" in stacked
+    assert "15" not in plain
+
+
+@given(wrong=WRONG, values=st.lists(st.sampled_from([None, 0, 1e308, -1e308, 5e-324]), max_size=4))
+def test_no_value_breaks_a_histogram(wrong: Any, values: list[float | None]) -> None:
+    """Values and options of any kind give a drawing or a message."""
+    with contextlib.suppress(NothingToDraw):
+        svg = svg_of(drawing("histogram", series(*values), options={"bucketSize": wrong, "combine": wrong, "legend": wrong}))
+        assert "nan" not in svg
+
+
+@pytest.mark.parametrize(
+    ("frames", "reason"), [([], "No data"), ([series(None)], "No data"), ([Frame([texts("n", "a")])], "No numbers"), ([Frame()], "No data")]
+)
+def test_what_is_missing_is_said_in_words(frames: list[Frame], reason: str) -> None:
+    """A histogram needs numbers."""
+    with pytest.raises(NothingToDraw, match=reason):
+        drawing("histogram", *frames)

@@ -1,0 +1,117 @@
+"""Log panels: order, levels, repetitions and wrapping of lines."""
+
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numbers, svg_of, texts, times
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing
+from dashwright.expressions.pictures.panels.logs import level_of, log_lines
+
+
+def log(*lines: str | None) -> Frame:
+    return Frame([times(len(lines)), texts("Line", *lines)])
+
+
+def shown(drawn: PanelDrawing) -> list[str]:
+    return ["".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawn)}</svg>").iter("text")]
+
+
+def logs(*frames: Frame, height: float = 200, **options: Any) -> PanelDrawing:
+    return drawing("logs", *frames, options=options, height=height)
+
+
+def test_the_newest_line_is_first_unless_the_order_is_ascending() -> None:
+    """Lines of several frames are one list by time."""
+    frames = [log("a", "b"), Frame([Field("t", FieldType.TIME, np.array([30_000_000_000])), texts("x", "between")])]
+    assert shown(logs(*frames)) == ["b", "between", "a"]
+    assert shown(logs(*frames, sortOrder="Ascending")) == ["a", "between", "b"]
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "level"),
+    [
+        ("", "WARN: error follows", "warning"),
+        ("err", "all is info", "error"),
+        ("strange", "fatal", "critical"),
+        ("", "informative", "unknown"),
+        ("", '{"level":"debug"}', "debug"),
+        ("", "", "unknown"),
+    ],
+)
+def test_the_level_is_that_of_the_column_or_of_the_first_word(given: str, text: str, level: str) -> None:
+    """A known level in a column or label has precedence over the words of the line; parts of words have no effect."""
+    assert level_of(given, text) == level
+
+
+def test_levels_come_from_columns_and_labels() -> None:
+    """The column ``severity``, or the labels of a line, have its level."""
+    severity = Frame([times(1), texts("body", "x"), texts("severity", "error")])
+    labels = Frame([times(1), texts("body", "x"), Field("labels", FieldType.JSON, np.array([b'{"level":"warn","a":"1"}'], dtype=object))])
+    assert [line.level for line in log_lines([severity], is_ascending=True)] == ["error"]
+    assert [(line.level, line.labels) for line in log_lines([labels], is_ascending=True)] == [("warning", "{level=warn, a=1}")]
+    assert shown(logs(labels, showLabels=True)) == ["{level=warn, a=1} x"]
+
+
+def test_times_are_shown_if_the_panel_demands_them() -> None:
+    """A time has milliseconds, in the time zone of the picture."""
+    assert shown(logs(log("a"), showTime=True)) == ["1970-01-01 00:00:00.000 a"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("none", ["try 1", "try 1", "try 2", "tries", "run 22"]),
+        ("exact", ["2x try 1", "try 2", "tries", "run 22"]),
+        ("numbers", ["3x try 1", "tries", "run 22"]),
+        ("signature", ["3x try 1", "tries", "run 22"]),
+        (3, ["try 1", "try 1", "try 2", "tries", "run 22"]),
+    ],
+)
+def test_repeated_lines_are_counted(strategy: object, expected: list[str]) -> None:
+    """Equal neighbours are one line with their number; what is equal depends on the strategy."""
+    assert shown(logs(log("try 1", "try 1", "try 2", "tries", "run 22"), sortOrder="Ascending", dedupStrategy=strategy)) == expected
+
+
+@given(text=st.text(st.characters(exclude_characters="\t\x1b", exclude_categories=["C", "Z"]), min_size=1, max_size=300))
+def test_wrapping_loses_no_character(text: str) -> None:
+    """The rows of a wrapped line are the line; without wrapping it is one row."""
+    assert "".join(shown(logs(log(text), height=1_000, wrapLogMessage=True))) == text
+    assert len(shown(logs(log(text)))) == 1
+
+
+def test_lines_that_do_not_fit_are_counted() -> None:
+    """The heading shows how many lines of all are visible."""
+    drawn = logs(log(*(f"line {index}" for index in range(30_000))), height=100)
+    assert drawn.notes == ["5 of 30000 lines"]
+    assert shown(drawn)[0] == "line 29999"
+
+
+def test_json_is_pretty_and_terminal_codes_are_removed() -> None:
+    """JSON is written in lines if the panel demands it; codes for colours of terminals are not text."""
+    assert shown(logs(log('{"a":1}'), prettifyLogMessage=True, wrapLogMessage=True)) == ["{", '  "a": 1', "}"]
+    assert shown(logs(log("\x1b[31mred\x1b[0m"))) == ["red"]
+    assert shown(logs(log("[" * 4_000), prettifyLogMessage=True))[0].startswith("[[[")
+
+
+def test_hostile_and_missing_lines_are_text() -> None:
+    """A line is never an element; a null is an empty line."""
+    drawn = logs(log(HOSTILE, None, "\0\ud800", "x" * 1_000_000))
+    assert not re.search("<script|<image", svg_of(drawn))
+    assert len(svg_of(drawn)) < 10_000
+    assert len(shown(drawn)) == 4
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"), [(Frame(), "No data"), (Frame([times(1), numbers("v", 1)]), "No lines"), (Frame([texts("a", "b")]), "No lines")]
+)
+def test_frames_without_lines_are_said_in_words(frame: Frame, reason: str) -> None:
+    """Lines need a column of times and one of texts."""
+    with pytest.raises(NothingToDraw, match=reason):
+        logs(frame)

@@ -1,0 +1,291 @@
+"""Panels of Grafana's Angular plugins become the panels that replaced them."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import props_of, series
+
+from dashwright.common.json_shapes import member_at
+from dashwright.expressions.pictures.dashboard import read_dashboard
+from dashwright.expressions.pictures.migrations.registry import MIGRATIONS, migrated
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw
+
+GRAPH: dict[str, Any] = {
+    "type": "graph",
+    "lines": True,
+    "fill": 3,
+    "linewidth": 2,
+    "points": False,
+    "steppedLine": True,
+    "nullPointMode": "connected",
+    "stack": True,
+    "percentage": True,
+    "aliasColors": {"a": "#ff0000"},
+    "seriesOverrides": [{"alias": "/b.*/", "yaxis": 2, "fill": 0, "stack": False, "bars": True}, {"alias": "a", "transform": "negative-Y"}],
+    "yaxes": [{"format": "bytes", "min": "0", "max": None, "label": "size", "logBase": 2}, {"format": "percent", "max": 100, "show": True}],
+    "xaxis": {"mode": "time"},
+    "legend": {
+        "show": True,
+        "values": True,
+        "current": True,
+        "max": True,
+        "alignAsTable": True,
+        "rightSide": True,
+        "sort": "max",
+        "sortDesc": True,
+    },
+    "thresholds": [{"value": 5, "op": "gt", "colorMode": "critical", "fill": True, "line": True}],
+}
+STAT: dict[str, Any] = {
+    "type": "singlestat",
+    "format": "percent",
+    "decimals": 1,
+    "valueName": "avg",
+    "colorBackground": True,
+    "thresholds": "50,80",
+    "colors": ["#00ff00", "#ffff00", "#ff0000"],
+    "sparkline": {"show": True},
+    "gauge": {"show": False, "minValue": 0, "maxValue": 100},
+    "nullText": "none",
+    "valueMaps": [{"value": "null", "op": "=", "text": "gone"}, {"value": "1", "text": "up"}],
+    "rangeMaps": [{"from": "2", "to": "3", "text": "some"}],
+    "tableColumn": "a.b",
+}
+TABLE: dict[str, Any] = {
+    "type": "table-old",
+    "transform": "timeseries_aggregations",
+    "columns": [{"text": "Avg", "value": "avg"}, {"text": "Current", "value": "current"}],
+    "styles": [
+        {"pattern": "Time", "type": "date", "dateFormat": "YYYY-MM-DD", "alias": "When"},
+        {
+            "pattern": "/size.*/",
+            "type": "number",
+            "unit": "bytes",
+            "decimals": 2,
+            "colorMode": "cell",
+            "thresholds": ["5"],
+            "colors": ["red", "blue"],
+        },
+        {"pattern": "secret", "type": "hidden"},
+        {"pattern": "/.*/", "type": "number", "unit": "short", "decimals": 1},
+    ],
+}
+PIE: dict[str, Any] = {
+    "type": "grafana-piechart-panel",
+    "pieType": "donut",
+    "legendType": "Right side",
+    "legend": {"show": True, "values": True, "percentage": True},
+    "valueName": "total",
+    "format": "s",
+    "aliasColors": {"a": "#00ff00"},
+}
+HEATMAP: dict[str, Any] = {
+    "type": "heatmap",
+    "dataFormat": "tsbuckets",
+    "yBucketBound": "upper",
+    "color": {"mode": "spectrum", "colorScheme": "interpolateSpectral", "min": 0},
+    "cards": {"cardPadding": 3},
+    "yAxis": {"format": "s", "logBase": 2, "splitFactor": 4},
+    "xBucketSize": "5m",
+    "legend": {"show": True},
+    "hideZeroBuckets": True,
+}
+DISCRETE: dict[str, Any] = {
+    "type": "natel-discrete-panel",
+    "units": "short",
+    "valueMaps": [{"value": "1", "text": "up"}],
+    "colorMaps": [{"text": "up", "color": "#00ff00"}, {"text": "down", "color": "#ff0000"}],
+}
+OLD_PANELS = [GRAPH, STAT, TABLE, PIE, HEATMAP, DISCRETE, {"type": "grafana-worldmap-panel"}, STAT | {"type": "grafana-singlestat-panel"}]
+
+
+def custom(panel: Any) -> Any:
+    return member_at(panel, "fieldConfig", "defaults", "custom")
+
+
+def properties(panel: Any) -> dict[str, dict[str, Any]]:
+    """Return the properties of overrides by what they match."""
+    overrides = panel["fieldConfig"]["overrides"]
+    return {rule["matcher"]["options"]: {item["id"]: item["value"] for item in rule["properties"]} for rule in overrides}
+
+
+def test_a_graph_is_a_time_series_with_its_lines_axes_and_stacks() -> None:
+    """Fills in tenths become percent, and the settings of the left axis those of all series."""
+    panel: Any = migrated(GRAPH)
+    assert panel["type"] == "timeseries"
+    assert {
+        name: custom(panel)[name] for name in ("drawStyle", "fillOpacity", "lineWidth", "lineInterpolation", "spanNulls", "showPoints")
+    } == {
+        "drawStyle": "line",
+        "fillOpacity": 30,
+        "lineWidth": 2,
+        "lineInterpolation": "stepAfter",
+        "spanNulls": True,
+        "showPoints": "never",
+    }
+    assert custom(panel)["stacking"] == {"mode": "percent", "group": "A"}
+    assert custom(panel)["scaleDistribution"] == {"type": "log", "log": 2}
+    defaults = panel["fieldConfig"]["defaults"]
+    assert (defaults["unit"], defaults["min"], "max" in defaults, custom(panel)["axisLabel"]) == ("bytes", 0, False, "size")
+
+
+def test_rules_of_a_graph_are_overrides() -> None:
+    """A pattern selects by pattern; series of the right axis have its unit and limits."""
+    panel: Any = migrated(GRAPH)
+    assert [rule["matcher"]["id"] for rule in panel["fieldConfig"]["overrides"]] == ["byName", "byRegexp", "byName"]
+    assert properties(panel)["/b.*/"] == {
+        "custom.drawStyle": "bars",
+        "custom.showPoints": "never",
+        "custom.fillOpacity": 100,
+        "unit": "percent",
+        "max": 100,
+        "custom.axisPlacement": "right",
+        "custom.stacking": {"mode": "none", "group": "A"},
+    }
+    assert panel["fieldConfig"]["overrides"][0]["properties"] == [{"id": "color", "value": {"mode": "fixed", "fixedColor": "#ff0000"}}]
+
+
+def test_legend_and_thresholds_of_a_graph_are_kept() -> None:
+    """The legend has its calculations in order; thresholds have marks as lines and areas."""
+    panel: Any = migrated(GRAPH)
+    assert panel["options"]["legend"] == {
+        "showLegend": True,
+        "displayMode": "table",
+        "placement": "right",
+        "calcs": ["max", "lastNotNull"],
+        "sortBy": "Max",
+        "sortDesc": True,
+    }
+    assert custom(panel)["thresholdsStyle"] == {"mode": "line+area"}
+    steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert steps == [{"value": None, "color": "transparent"}, {"value": 5, "color": "red"}]
+
+
+@pytest.mark.parametrize(
+    ("axis", "legend", "kind"),
+    [
+        ({"mode": "series", "values": ["total"]}, {"values": True}, "bargauge"),
+        ({"mode": "series", "values": ["total"]}, {}, "barchart"),
+        ({"mode": "histogram", "buckets": 5}, {}, "histogram"),
+        ({}, {}, "timeseries"),
+    ],
+)
+def test_the_axis_of_a_graph_decides_its_successor(axis: dict[str, Any], legend: dict[str, Any], kind: str) -> None:
+    """Graphs of series are bar gauges or bar charts, those of values histograms, all others time series."""
+    assert migrated({**GRAPH, "xaxis": axis, "legend": legend})["type"] == kind
+
+
+def test_a_single_stat_is_a_stat_or_gauge() -> None:
+    """Calculation, colours, thresholds, mappings and the selected column are kept."""
+    panel: Any = migrated(STAT)
+    assert (panel["type"], panel["options"]["colorMode"], panel["options"]["graphMode"]) == ("stat", "background", "area")
+    assert panel["options"]["reduceOptions"] == {"calcs": ["mean"], "fields": r"/^a\.b$/"}
+    defaults = panel["fieldConfig"]["defaults"]
+    assert [(step["value"], step["color"]) for step in defaults["thresholds"]["steps"]] == [
+        (None, "#00ff00"),
+        (50, "#ffff00"),
+        (80, "#ff0000"),
+    ]
+    assert [mapping["type"] for mapping in defaults["mappings"]] == ["special", "value", "range"]
+    gauge: Any = migrated({**STAT, "gauge": {"show": True, "minValue": 0, "maxValue": 10}})
+    assert (gauge["type"], gauge["fieldConfig"]["defaults"]["max"]) == ("gauge", 10)
+
+
+def test_an_old_table_has_transformations_and_overrides() -> None:
+    """Its transform becomes a transformation, and each style of columns an override; the style of all columns is the default."""
+    panel: Any = migrated(TABLE)
+    assert panel["transformations"] == [{"id": "reduce", "options": {"reducers": ["mean", "lastNotNull"], "includeTimeField": False}}]
+    assert panel["fieldConfig"]["defaults"] == {"unit": "short", "decimals": 1}
+    assert properties(panel)["Time"] == {"displayName": "When", "unit": "time: YYYY-MM-DD"}
+    assert properties(panel)["secret"] == {"custom.hidden": True}
+    assert properties(panel)["/size.*/"]["custom.cellOptions"] == {"type": "color-background"}
+
+
+def test_a_pie_of_the_plugin_is_a_pie_chart() -> None:
+    """Its ring, calculation, legend and colours are kept."""
+    panel: Any = migrated(PIE)
+    assert (panel["type"], panel["options"]["pieType"], panel["options"]["reduceOptions"]["calcs"]) == ("piechart", "donut", ["sum"])
+    assert panel["options"]["legend"] == {"showLegend": True, "displayMode": "table", "placement": "right", "values": ["value", "percent"]}
+    assert properties(panel) == {"a": {"color": {"mode": "fixed", "fixedColor": "#00ff00"}}}
+
+
+def test_an_old_heat_map_has_options() -> None:
+    """Buckets, colours, gaps and units are options; a new heat map is not changed."""
+    panel: Any = migrated(HEATMAP)
+    options = panel["options"]
+    assert (options["calculate"], options["cellGap"], options["color"]["scheme"], options["rowsFrame"]["layout"]) == (
+        False,
+        3,
+        "Spectral",
+        "le",
+    )
+    assert options["calculation"] == {
+        "xBuckets": {"mode": "size", "value": "5m"},
+        "yBuckets": {"mode": "size", "value": "4.0", "scale": {"type": "log", "log": 2}},
+    }
+    new = {"type": "heatmap", "options": {"calculate": True}}
+    assert migrated(new) == new
+
+
+def test_states_of_the_plugin_have_their_colours() -> None:
+    """A text and its colour are one mapping; further colours are mappings of their own."""
+    panel: Any = migrated(DISCRETE)
+    assert panel["fieldConfig"]["defaults"]["mappings"] == [
+        {"type": "value", "options": {"1": {"text": "up", "color": "#00ff00"}}},
+        {"type": "value", "options": {"up": {"color": "#00ff00"}}},
+        {"type": "value", "options": {"down": {"color": "#ff0000"}}},
+    ]
+
+
+def test_settings_that_a_panel_has_already_take_precedence() -> None:
+    """A panel that was partly migrated keeps its options, defaults and overrides."""
+    rule = {"matcher": {"id": "byName", "options": "a"}, "properties": []}
+    config = {"defaults": {"unit": "s", "custom": {"lineWidth": 9}}, "overrides": [rule]}
+    panel: Any = migrated({**GRAPH, "fieldConfig": config, "options": {"legend": {"showLegend": False}}})
+    assert (panel["fieldConfig"]["defaults"]["unit"], custom(panel)["lineWidth"], custom(panel)["fillOpacity"]) == ("s", 9, 30)
+    assert panel["fieldConfig"]["overrides"][-1] == rule
+    assert panel["options"]["legend"] == {"showLegend": False}
+
+
+def test_old_panels_of_dashboards_with_elements_are_migrated() -> None:
+    """Such dashboards keep the members of an old panel in an option."""
+    members = {name: value for name, value in STAT.items() if name != "type"}
+    options = {"__angularMigration": {"autoMigrateFrom": "singlestat", "originalOptions": members}}
+    panel: Any = migrated({"type": "stat", "options": options})
+    assert (panel["type"], panel["options"]["colorMode"]) == ("stat", "background")
+
+
+def paths(value: Any, path: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
+    if path:
+        yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from paths(item, (*path, key))
+
+
+def replaced(value: Any, path: tuple[int | str, ...], wrong: Any) -> Any:
+    if not path:
+        return wrong
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], wrong)
+    return copy
+
+
+PLACES = [(index, path) for index, panel in enumerate(OLD_PANELS) for path in paths(panel) if path != ("type",)]
+WRONG: st.SearchStrategy[Any] = st.sampled_from([None, True, -1, 1e308, 10**400, "", "x", "1e999", "/(/", [], {}, [1], {"a": 1}, [[]]])
+
+
+@given(place=st.sampled_from(PLACES), wrong=WRONG)
+def test_no_wrong_member_breaks_a_migration_or_a_drawing(place: tuple[int, tuple[int | str, ...]], wrong: Any) -> None:
+    """An old panel with a wrong value anywhere is drawn, or shows a message."""
+    index, path = place
+    source = replaced(OLD_PANELS[index], path, wrong)
+    (panel,) = read_dashboard({"panels": [source]}).panels
+    assert panel.type not in MIGRATIONS or panel.type == "heatmap"
+    if panel.type in DRAW_FUNCTIONS:
+        with contextlib.suppress(NothingToDraw):
+            DRAW_FUNCTIONS[panel.type](props_of(panel, series(1, None, 7, name="a"), series(3, 2, 1, name="b")))

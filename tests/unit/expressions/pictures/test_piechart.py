@@ -1,0 +1,86 @@
+"""Pie charts: slices, labels and legends."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import drawing, panel_of, props_of, series, svg_of, visible_texts
+
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw
+from dashwright.expressions.pictures.panels.piechart import slices_of
+
+HIDDEN = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
+
+
+@given(st.lists(st.floats(0, 1e308), min_size=1, max_size=9))
+def test_the_slices_sum_to_the_whole(values: list[float]) -> None:
+    """The shares of all slices are 1 together, unless all values are 0, and they descend."""
+    shares = [
+        item.share
+        for item in slices_of(props_of(panel_of("piechart"), *(series(value, n=str(index)) for index, value in enumerate(values))))
+    ]
+    assert sum(shares) == pytest.approx(1 if max(values) > 1e-300 else sum(shares))
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_missing_hidden_and_negative_values_have_no_part_of_the_whole() -> None:
+    """Missing values and hidden series are not drawn; a negative value is a slice without a size."""
+    frames = [series(6, n="a"), series(99, n="b"), series(None, n="c"), series(2, n="d"), series(-5, n="e")]
+    slices = slices_of(props_of(panel_of("piechart", overrides=[HIDDEN]), *frames))
+    assert [(item.name, item.share) for item in slices] == [("a", 0.75), ("d", 0.25), ("e", 0)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "texts"),
+    [(["name"], ["a", "b"]), (["value"], ["3", "1"]), (["percent", "name"], ["a", "75%", "b", "25%"]), ("name", []), ([], [])],
+)
+def test_labels_have_the_parts_that_the_panel_selects(parts: object, texts: list[str]) -> None:
+    """A label has one line for each selected part."""
+    options = {"displayLabels": parts, "legend": {"showLegend": False}}
+    assert visible_texts(drawing("piechart", series(3, n="a"), series(1, n="b"), options=options)) == texts
+
+
+def test_small_slices_have_no_label() -> None:
+    """A slice with an angle below 0.3 radians has no label, as in Grafana."""
+    options = {"displayLabels": ["name"], "legend": {"showLegend": False}}
+    assert visible_texts(drawing("piechart", series(97, n="a"), series(3, n="b"), options=options)) == ["a"]
+
+
+def test_the_legend_has_percentages_unless_the_panel_says_otherwise() -> None:
+    """By default a list to the right with percentages; a table has a column for each selected value."""
+    frames = [series(3, n="a"), series(1, n="b")]
+    assert visible_texts(drawing("piechart", *frames)) == ["a 75%", "b 25%"]
+    table = {"legend": {"displayMode": "table", "values": ["value", "percent"]}}
+    assert visible_texts(drawing("piechart", *frames, options=table)) == ["a", "b", "Name", "Value", "3", "1", "Percent", "75%", "25%"]
+    assert visible_texts(drawing("piechart", *frames, options={"legend": {"displayMode": "hidden"}})) == []
+
+
+def test_a_ring_is_a_pie_with_a_hole() -> None:
+    """Slices of a donut have an inner and an outer arc, and a single slice is a whole turn of two halves."""
+    for kind, arcs in (("pie", 2), ("donut", 4)):
+        assert (
+            len(re.findall("A", svg_of(drawing("piechart", series(1), options={"pieType": kind, "legend": {"showLegend": False}})))) == arcs
+        )
+
+
+def test_colours_are_those_of_the_field_or_of_the_value() -> None:
+    """Slices have the next colour of the palette, an override's colour, or that of a threshold in this colour mode."""
+    red = {
+        "matcher": {"id": "byName", "options": "b"},
+        "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "#ff0000"}}],
+    }
+    frames = [series(3, n="a"), series(1, n="b")]
+    colours = [item.colour for item in slices_of(props_of(panel_of("piechart", overrides=[red]), *frames))]
+    assert colours == ["#73bf69", "#ff0000"]
+    steps = {"steps": [{"value": None, "color": "#00ff00"}, {"value": 2, "color": "#0000ff"}]}
+    by_value = panel_of("piechart", defaults={"color": {"mode": "thresholds"}, "thresholds": steps})
+    assert [item.colour for item in slices_of(props_of(by_value, *frames))] == ["#0000ff", "#00ff00"]
+
+
+@pytest.mark.parametrize("frames", [[], [series()], [series(None)]])
+def test_without_numbers_there_is_no_data(frames: list[Frame]) -> None:
+    """A panel without a number shows a message."""
+    with pytest.raises(NothingToDraw, match="No data"):
+        drawing("piechart", *frames)

@@ -1,0 +1,32 @@
+"""Series cut to the time range of a plot."""
+
+import numpy as np
+import pytest
+
+from dashwright.expressions.pictures.plots.range_cut import within_range
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("times", "values", "interpolation", "expected"),
+    [
+        ([10, 15, 20], [1, 2, 3], "linear", {10: 1, 15: 2, 20: 3}),
+        ([5, 15, 30], [0, 10, 40], "linear", {10: 5, 15: 10, 20: 20}),
+        ([5, 15, 30], [0, 10, 40], "stepAfter", {10: 0, 15: 10, 20: 10}),
+        ([5, 15, 30], [0, 10, 40], "stepBefore", {10: 10, 15: 10, 20: 40}),
+        ([5, 15, 30], [0, 10, 40], None, {15: 10}),
+        ([5, 10, 20, 30], [0, 1, 2, 3], "linear", {10: 1, 20: 2}),
+        ([5, 30], [0, 25], "smooth", {10: 5, 20: 15}),
+        ([5, 15, 30], [NAN, 10, NAN], "linear", {15: 10}),
+        ([5, 15, 30], [0, NAN, 4], "stepAfter", {15: NAN}),
+        ([1, 5], [0, 1], "linear", {}),
+        ([25, 30], [0, 1], "linear", {}),
+        ([], [], "linear", {}),
+    ],
+)
+def test_lines_end_at_the_edges(times: list[float], values: list[float], interpolation: str | None, expected: dict[float, float]) -> None:
+    """A line that crosses an edge has a point there; gaps and separate points have none."""
+    found_times, found_values = within_range(np.array(times, dtype=float), np.array(values, dtype=float), 10, 20, interpolation)
+    assert found_times.tolist() == list(expected)
+    np.testing.assert_allclose(found_values, list(expected.values()))

@@ -1,0 +1,63 @@
+"""Stacks of series: groups, directions and totals."""
+
+import numpy as np
+import pytest
+
+from dashwright.expressions.pictures.plots.stacking import StackMember, constant_value, direction, stack_groups
+
+NAN = np.nan
+
+
+def totals(*rows: list[float], is_percent: bool = False) -> list[list[float]]:
+    """Return the running totals of series of one key, in the order of the series."""
+    groups = stack_groups([StackMember(np.array(row, dtype=float), "key", is_percent) for row in rows])
+    found = {position: row for group in groups for position, row in zip(group.members, group.totals.tolist(), strict=True)}
+    return [found[position] for position in range(len(rows))]
+
+
+def test_the_first_series_is_at_the_bottom() -> None:
+    """Each series is the sum of those before it."""
+    assert totals([1, 2], [10, 20], [100, 200]) == [[1, 2], [11, 22], [111, 222]]
+
+
+def test_series_stack_by_key_and_direction() -> None:
+    """Mostly negative series are stacked downwards, apart from others."""
+    members = [("a", [1.0]), ("b", [2.0]), ("a", [-3.0]), ("a", [4.0]), ("a", [-5.0])]
+    groups = stack_groups([StackMember(np.array(values), key) for key, values in members])
+    assert [(list(group.members), group.direction) for group in groups] == [([0, 3], 1), ([1], 1), ([2, 4], -1)]
+    assert groups[2].totals.tolist() == [[-3], [-8]]
+
+
+def test_a_missing_value_repeats_the_total_below() -> None:
+    """Unless no series has a value there."""
+    result = totals([1, NAN, NAN], [NAN, 10, NAN], [5, 5, NAN])
+    np.testing.assert_equal(result, [[1, 0, NAN], [1, 10, NAN], [6, 15, NAN]])
+
+
+def test_shares_add_up_to_the_whole() -> None:
+    """Shares of negative series are negative; those of a whole of zero are zero."""
+    assert totals([1, 0], [3, 0], [-2, -1], [-6, -1], is_percent=True) == [[0.25, 0], [1, 0], [-0.25, -0.5], [-1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], 1),
+        ([NAN], 1),
+        ([0.0, 0.0], 1),
+        ([-0.0], -1),
+        ([-1, 1], 1),
+        ([-1, -1, 1], -1),
+        ([NAN, -5, NAN], -1),
+        ([1.0] * 400 + [-1.0] * 600, -1),
+    ],
+)
+def test_the_majority_of_samples_is_the_direction(values: list[float], expected: int) -> None:
+    """Positive series are stacked upwards, as are series with as many positive as negative samples."""
+    assert direction(np.array(values)) == expected
+
+
+@pytest.mark.parametrize(("values", "level"), [([NAN, 4, 9], 4), ([NAN], None), ([], None)])
+def test_a_constant_is_the_first_value(values: list[float], level: float | None) -> None:
+    """Later values are ignored."""
+    assert constant_value(np.array(values)) == level

@@ -1,0 +1,181 @@
+"""State timelines and status histories: rows, states and their colours."""
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import (
+    END,
+    drawing,
+    numbers,
+    panel_of,
+    props_of,
+    series,
+    svg_of,
+    texts,
+    times,
+    visible_texts,
+)
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelProps
+from dashwright.expressions.pictures.panels.state_timeline import placed
+from dashwright.expressions.pictures.panels.states import Sample, StateRow, merged, state_rows
+
+MAPPINGS = [
+    {
+        "type": "value",
+        "options": {"up": {"text": "Up", "color": "#00ff00"}, "1": {"text": "One", "color": "#0000ff"}, "true": {"text": "On"}},
+    },
+    {"type": "regex", "options": {"pattern": "/^down-(.*)/", "result": {"text": "Down: $1", "color": "#ff0000"}}},
+    {"type": "special", "options": {"match": "null", "result": {"text": "Gone", "color": "#ffffff"}}},
+]
+STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "#00ff00"}, {"value": 80, "color": "#ff0000"}]}
+BY_THRESHOLDS = {"color": {"mode": "thresholds"}, "thresholds": STEPS}
+
+
+def rows(*frames: Frame, defaults: dict[str, Any] | None = None, names_bands: bool = True) -> list[StateRow]:
+    panel = panel_of("state-timeline", defaults=defaults or {})
+    return state_rows(props_of(panel, *frames), names_bands=names_bands)
+
+
+def shown(row: StateRow) -> list[tuple[str, str | None]]:
+    return [(sample.text, sample.colour) for sample in row.samples]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=30))
+def test_neighbours_that_are_equal_are_one_state(states: list[str]) -> None:
+    """Merged states cover the same time, no neighbours are equal, and each time has the state that it had."""
+    samples = [Sample(index, index + 1, text, "#ffffff") for index, text in enumerate(states)]
+    found = merged(samples)
+    assert all(first.text != second.text for first, second in pairwise(found))
+    assert [sample.text for sample in found for _ in range(int(sample.end - sample.start))] == states
+
+
+def test_states_across_a_gap_are_two() -> None:
+    """Equal states with a time between them are not merged."""
+    assert len(merged([Sample(0, 1, "a", "#ffffff"), Sample(2, 3, "a", "#ffffff")])) == 2
+
+
+def test_a_state_lasts_until_the_next_one_and_the_last_until_the_end() -> None:
+    """A null ends a state, and is a gap."""
+    (row,) = rows(series(1, None, 3))
+    assert [(sample.start, sample.end, sample.colour is None) for sample in row.samples] == [
+        (0, 60_000, False),
+        (60_000, 120_000, True),
+        (120_000, END, False),
+    ]
+
+
+def test_a_state_ends_after_the_interval_of_its_times() -> None:
+    """If the source declares the distance of samples, a longer distance is a gap, as in Grafana."""
+    column = times(3, 60_000)
+    column.values[2] = 300_000_000_000
+    regular = Field("time", FieldType.TIME, column.values, config={"interval": 60_000})
+    (row,) = rows(Frame([regular, numbers("v", 1, 2, 3)]))
+    assert [(sample.start, sample.end) for sample in row.samples] == [(0, 60_000), (60_000, 120_000), (300_000, 360_000)]
+
+
+def test_nulls_are_spanned_and_ends_are_read() -> None:
+    """With ``spanNulls`` a state lasts over nulls; a second time column has the ends of the states."""
+    (row,) = rows(series(1, None, 3), defaults={"custom": {"spanNulls": True}})
+    assert [(sample.start, sample.end) for sample in row.samples] == [(0, 120_000), (120_000, END)]
+    ends = Field("end", FieldType.TIME, times(2).values + 10_000_000_000)
+    (row,) = rows(Frame([times(2), ends, texts("state", "a", "b")]))
+    assert [sample.end for sample in row.samples] == [10_000, 70_000]
+
+
+def test_each_column_is_a_row_and_hidden_ones_are_not_drawn() -> None:
+    """Texts, numbers and booleans are rows in their order, with the names of their fields."""
+    hidden = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
+    frame = Frame([times(2), texts("a", "x", "y"), numbers("b", 1, 2), numbers("c", 1, 2)])
+    panel = panel_of("state-timeline", overrides=[hidden])
+    assert [row.name for row in state_rows(props_of(panel, frame), names_bands=False)] == ["a", "c"]
+
+
+def test_values_are_mapped() -> None:
+    """Texts, numbers, booleans and nulls have the text and colour of the first mapping that matches."""
+    flags = Field("flag", FieldType.BOOL, numbers("x", 1, 0, 1, 0).values.astype(bool))
+    frame = Frame([times(4), texts("t", "up", "down-disk", "other", None), numbers("n", 1, 2, None, 1), flags])
+    first, second, third = rows(frame, defaults={"mappings": MAPPINGS, "color": {"mode": "fixed", "fixedColor": "#123456"}})
+    assert shown(first) == [("Up", "#00ff00"), ("Down: disk", "#ff0000"), ("other", "#123456"), ("Gone", "#ffffff")]
+    assert [text for text, _ in shown(second)] == ["One", "2", "Gone", "One"]
+    assert [text for text, _ in shown(third)] == ["On", "false", "On", "false"]
+
+
+@pytest.mark.parametrize("pattern", ["/(/", "(a+)+$", "x" * 5_000, 3, None])
+def test_an_invalid_or_endless_pattern_matches_nothing(pattern: object) -> None:
+    """The panel is drawn in bounded time, with the value as it is."""
+    mappings = [{"type": "regex", "options": {"pattern": pattern, "result": {"text": "no"}}}] * 30
+    text = "a" * 60 + "!"
+    (row,) = rows(Frame([times(1), texts("t", text)]), defaults={"mappings": mappings})
+    assert shown(row)[0][0] == text
+
+
+def test_numbers_of_one_band_are_one_state() -> None:
+    """If thresholds give the colours, numbers between two thresholds are one state, named by its limits."""
+    frame = series(1, 2, 90, 95, 3)
+    assert [sample.text for sample in merged(rows(frame, defaults={"unit": "percent", **BY_THRESHOLDS})[0].samples)] == [
+        "< 80%",
+        "80%+",
+        "< 80%",
+    ]
+    assert len(merged(rows(frame, defaults=BY_THRESHOLDS, names_bands=False)[0].samples)) == 5
+
+
+@given(count=st.integers(0, 3_000), width=st.integers(1, 300))
+def test_a_row_has_at_most_a_cell_for_each_pixel(count: int, width: int) -> None:
+    """More samples than pixels are thinned."""
+    props: PanelProps = props_of(panel_of("state-timeline"))
+    samples = [Sample(index * END / 3_000, (index + 1) * END / 3_000, str(index), "#ffffff") for index in range(count)]
+    assert len(placed(samples, props, Cell(0, 0, width, 10))) <= width + 1
+
+
+def test_the_legend_has_the_states_or_the_bands() -> None:
+    """The legend lists each state that occurs once, or all bands of thresholds."""
+    options = {"showValue": "never"}
+    states = visible_texts(drawing("state-timeline", Frame([times(4), texts("t", "a", "b", "a", None)]), options=options))
+    assert states[-2:] == ["a", "b"]
+    assert visible_texts(drawing("state-timeline", series(1, 2), options=options, defaults=BY_THRESHOLDS))[-2:] == ["< 80", "80+"]
+
+
+def test_texts_are_shown_where_they_fit() -> None:
+    """A text is shortened to the width of its state, and omitted if too little of it is left."""
+    states = [f"state {index}" for index in range(31)]
+    frame = Frame([Field("time", FieldType.TIME, (times(31).values // 60)), texts("t", *states)])
+    options = {"legend": {"showLegend": False}}
+    # All states but the last one last one second, which is less than a pixel.
+    assert [text for text in visible_texts(drawing("state-timeline", frame, options=options)) if "state" in text] == ["state 30"]
+
+
+def test_rows_that_do_not_fit_are_counted() -> None:
+    """A page has 20 rows; the picture says how many follow."""
+    frame = Frame([times(2), *(texts(f"t{index}", "a", "b") for index in range(30))])
+    assert drawing("state-timeline", frame, height=500).notes == ["10 more rows"]
+    assert drawing("state-timeline", frame, height=500, options={"perPage": 50}).notes == []
+
+
+def test_a_status_history_has_a_box_for_each_sample() -> None:
+    """Equal values are not merged, and a null has no box."""
+    drawn = svg_of(drawing("status-history", series(1, 1, None, 1)))
+    assert len(re.findall("M[0-9.]+ [0-9.]+h", drawn)) == 3
+
+
+def test_too_many_boxes_are_said_in_words() -> None:
+    """With less than two pixels for a box, the panel shows the number of points."""
+    with pytest.raises(NothingToDraw, match="500 points"):
+        drawing("status-history", Frame([times(500, 1_000), numbers("v", *range(500))]))
+
+
+@pytest.mark.parametrize("kind", ["state-timeline", "status-history"])
+def test_frames_without_times_are_said_in_words(kind: str) -> None:
+    """A panel without data or without a time column shows a message."""
+    with pytest.raises(NothingToDraw, match="No data"):
+        drawing(kind)
+    with pytest.raises(NothingToDraw, match="No time"):
+        drawing(kind, Frame([texts("t", "a")]))
+    with pytest.raises(NothingToDraw, match="No data"):
+        drawing(kind, Frame([times(0), numbers("v")]))

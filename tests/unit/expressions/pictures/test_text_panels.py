@@ -1,0 +1,119 @@
+"""Text panels: Markdown, HTML and code become text with styles, and never more than that."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, svg_of
+
+from dashwright.expressions.pictures.panels.drawing import PanelDrawing
+from dashwright.expressions.pictures.panels.rich_text import TextBlock, html_blocks, markdown_blocks
+
+SVG_NAMES = {"text", "tspan", "rect", "polyline"}
+
+
+def plain(block: TextBlock) -> str:
+    return "".join(span.text for span in block.spans)
+
+
+def text_panel(content: object, mode: str = "markdown", height: float = 600) -> PanelDrawing:
+    return drawing("text", options={"content": content, "mode": mode}, height=height)
+
+
+def words(drawn: PanelDrawing) -> str:
+    return " ".join("".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawn)}</svg>"))
+
+
+def test_markdown_has_headings_lists_tables_and_code() -> None:
+    """Each block of Markdown keeps its kind, its text and its level."""
+    content = "# A\ntext\n\n- one\n  1. two\n\n> said\n\n---\n```\nx  y\n```\n\n|a|b|\n|-|-|\n|1|2|"
+    blocks = markdown_blocks(content)
+    assert [plain(block).strip() for block in blocks] == ["A", "text", "one", "two", "said", "", "x  y", ""]
+    assert [block.marker for block in blocks][2:4] == ["•", "1."]
+    assert [block.indent for block in blocks][2:5] == [1, 2, 1]
+    assert (blocks[0].spans[0].style.size, blocks[1].spans[0].style.size) == (28, None)
+    assert (blocks[4].is_quoted, blocks[5].is_rule, blocks[6].is_code) == (True, True, True)
+    assert [["".join(span.text for span in cell) for cell in row] for row in blocks[7].rows] == [["a", "b"], ["1", "2"]]
+
+
+def test_words_have_the_styles_of_their_marks() -> None:
+    """Marks and elements for the same style have the same effect."""
+    (markdown,) = markdown_blocks("**b** *i* `c` ~~s~~ [l](https://example.com)")
+    (html,) = html_blocks("<b>b</b> <em>i</em> <code>c</code> <s>s</s> <a href='https://example.com'>l</a>")
+    assert markdown.spans == html.spans
+    styles = [span.style for span in html.spans if span.text.strip()]
+    assert [(style.bold, style.italic, style.code, style.struck, style.link) for style in styles] == [
+        tuple(position == index for position in range(5)) for index in range(5)
+    ]
+
+
+def test_elements_have_colours_sizes_and_alignment() -> None:
+    """A few declarations are obeyed, within bounds; an invalid colour is that of the theme."""
+    (block,) = html_blocks("<div style='text-align:center; color: #ff0000; font-size: 900px'>x</div>")
+    assert (block.alignment, block.spans[0].style.colour, block.spans[0].style.size) == ("center", "#ff0000", 72)
+    assert 'fill="#ff0000"' in svg_of(text_panel("<p style='color:#ff0000'>x</p>", "html"))
+    assert "url" not in svg_of(text_panel("<p style='color:url(https://example.com)'>x</p>", "html"))
+
+
+@pytest.mark.parametrize("mode", ["markdown", "html"])
+def test_images_and_pages_are_named_and_scripts_are_omitted(mode: str) -> None:
+    """Nothing is loaded: the text names what the picture does not contain."""
+    content = (
+        "<p>a <img src='https://example.com' alt='map'></p><iframe src='//example.com'>b</iframe><script>alert(1)</script><style>c</style>"
+    )
+    drawn = text_panel(content, mode)
+    assert words(drawn).split() == ["a", "[image:", "map]", "[iframe]"]
+    assert "example.com" not in svg_of(drawn)
+
+
+def test_code_is_not_interpreted() -> None:
+    """The lines of code are kept with their spaces and marks."""
+    assert words(text_panel("**a**\n    <b>", "code")).endswith("**a**     <b>")
+
+
+def test_html_is_not_text_of_the_picture() -> None:
+    """Comments are omitted, entities are characters, and an element that does not end is text."""
+    assert [plain(block) for block in html_blocks("<!-- <b>no</b> -->1 &lt; 2 &amp; 3 < 4 <a")] == ["1 < 2 & 3 < 4 <a"]
+
+
+def test_text_that_does_not_fit_is_said() -> None:
+    """The heading says that more text follows, only if this is so."""
+    assert text_panel("a\n\n" * 100, height=100).notes == ["more text than fits"]
+    assert text_panel("a").notes == ()
+    assert text_panel("").elements == []
+
+
+ELEMENTS = "< > </ <b> </b> <td> <table> <tr> <li> <ol> </ol> </table> <p/style='color:red'> <!-- --> <br> <pre> </pre> <a/href=x>"
+MARKS = "& &#0; ** ` [ ]( ) | - # text"
+FRAGMENTS = st.sampled_from([*ELEMENTS.split(), *MARKS.split(), "\0", "\ud800", "\n", "> ", "- ", "# ", "\t", HOSTILE])
+
+
+@given(fragments=st.lists(FRAGMENTS, max_size=25), mode=st.sampled_from(["markdown", "html", "code", "x"]), height=st.integers(1, 300))
+def test_any_text_is_drawn_with_known_elements(fragments: list[str], mode: str, height: int) -> None:
+    """Whatever a panel contains, the drawing is valid and has only texts, lines and rectangles."""
+    drawn = text_panel("".join(fragments), mode, height)
+    assert {element.tag for element in ET.fromstring(f"<svg>{svg_of(drawn)}</svg>").iter()} - {"svg"} <= SVG_NAMES
+
+
+@pytest.mark.parametrize(
+    "fragment", ["[", "<a ", "<!--", "**a *b ", "|a\n|-\n", "> ", "<table><tr><td>", "<ul><li>", "<div>", "`a``", "&#x", "字"]
+)
+@pytest.mark.parametrize("mode", ["markdown", "html"])
+def test_long_texts_are_cut(fragment: str, mode: str) -> None:
+    """A text of a million characters is drawn as far as it fits, in a small drawing."""
+    drawn = text_panel((fragment * 1_000_000)[:1_000_000], mode, 2_000)
+    assert len(svg_of(drawn)) < 1_000_000
+
+
+@pytest.mark.parametrize("content", [None, 3, [], {"a": 1}])
+def test_content_that_is_not_text_is_empty(content: object) -> None:
+    """A panel without text is empty."""
+    assert text_panel(content).elements == []
+
+
+def test_each_line_is_inside_the_panel() -> None:
+    """No line begins below the lower edge."""
+    drawn = text_panel("# a\n" + "- item\n" * 50 + "\n```\n" + "x\n" * 50 + "```\n", height=150)
+    assert max(float(y) for y in re.findall(r'<text x="[^"]*" y="([^"]*)"', svg_of(drawn))) <= 150

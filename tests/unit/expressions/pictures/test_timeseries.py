@@ -1,0 +1,445 @@
+"""Time series panels: the marks of each look, stacks, axes, thresholds and legends."""
+
+import contextlib
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import (
+    HOSTILE,
+    drawing,
+    numbers,
+    panel_of,
+    props_of,
+    series,
+    svg_of,
+    times,
+    visible_texts,
+)
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw
+from dashwright.expressions.pictures.series import MAX_POINTS, extremes
+
+#: The size of the panels, without a legend, so that the height of their plots is 172 pixels.
+HEIGHT = 200
+NO_LEGEND = {"legend": {"showLegend": False}}
+NONE_FILLED = "none"
+
+
+def rule(name: str, **properties: Any) -> dict[str, Any]:
+    named = [{"id": key.replace("__", "."), "value": value} for key, value in properties.items()]
+    return {"matcher": {"id": "byName", "options": name}, "properties": named}
+
+
+def svg(*frames: Frame, overrides: Any = (), options: Any = NO_LEGEND, custom: Any = None, height: float = HEIGHT, **defaults: Any) -> str:
+    """Return the SVG of a panel, by default without points."""
+    settings = {**defaults, "custom": {"showPoints": "never", **(custom or {})}}
+    drawn = drawing("timeseries", *frames, options=options, height=height, defaults=settings, overrides=overrides)
+    return svg_of(drawn)
+
+
+def marks(content: str) -> list[dict[str, str]]:
+    """Return the attributes of the paths in the plot, apart from the grid."""
+    plot = ET.fromstring(f"<g>{content}</g>")[0]
+    return [dict(element.attrib) for element in plot.iter("path")][1:]
+
+
+def points(path: str) -> list[tuple[float, float]]:
+    """Return the points of a path with straight lines."""
+    coordinates = [float(number) for number in re.findall(r"-?\d+\.\d", path)]
+    return list(zip(coordinates[::2], coordinates[1::2], strict=True))
+
+
+def labels(content: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", content)
+
+
+def test_a_line_has_its_width_and_colour() -> None:
+    """By default one pixel wide, in the colour of the series, without an area."""
+    [line] = marks(svg(series(1, 2, 3)))
+    assert (line["stroke"], line["stroke-width"], line["fill"]) == ("#73bf69", "1", "none")
+    assert len(points(line["d"])) == 3
+    [thick] = marks(svg(series(1, 2, 3), custom={"lineWidth": 4}))
+    assert thick["stroke-width"] == "4"
+
+
+def test_a_line_without_width_is_not_drawn() -> None:
+    """Only its area."""
+    [area] = marks(svg(series(1, 2, 3), custom={"lineWidth": 0, "fillOpacity": 30}))
+    assert (area["fill"], area["fill-opacity"]) == ("#73bf69", "0.3")
+
+
+def test_each_series_has_a_look_of_its_own() -> None:
+    """An override changes the marks of one series only."""
+    look = {"custom__drawStyle": "bars", "custom__fillOpacity": 50, "custom__lineWidth": 3}
+    first, second = marks(svg(series(1, 2, name="a"), series(3, 4, name="b"), overrides=[rule("b", **look)]))
+    assert (first["fill"], first["stroke-width"]) == ("none", "1")
+    assert (second["fill-opacity"], second["stroke-width"]) == ("0.5", "3")
+
+
+@pytest.mark.parametrize(
+    ("interpolation", "commands", "count"), [("linear", "ML", 3), ("stepAfter", "ML", 5), ("stepBefore", "ML", 5), ("smooth", "MC", 7)]
+)
+def test_lines_are_interpolated(interpolation: str, commands: str, count: int) -> None:
+    """Steps have corners, and smooth lines have two control points between two points."""
+    [line] = marks(svg(series(1, 3, 2), custom={"lineInterpolation": interpolation}))
+    assert "".join(re.findall("[A-Z]", line["d"])) == commands
+    assert len(points(line["d"])) == count
+
+
+def test_steps_change_before_or_after_a_point() -> None:
+    """A step after holds the value until the next time."""
+    [after] = marks(svg(series(1, 3), custom={"lineInterpolation": "stepAfter"}))
+    [before] = marks(svg(series(1, 3), custom={"lineInterpolation": "stepBefore"}))
+    (_, low), (_, corner_after), (_, high) = points(after["d"])
+    assert corner_after == low
+    assert points(before["d"])[1][1] == high
+
+
+def test_smooth_lines_do_not_exceed_their_points() -> None:
+    """A spline is monotone between two points."""
+    [line] = marks(svg(series(0, 0, 10, 10, 0, 0), custom={"lineInterpolation": "smooth"}))
+    ys = [y for _, y in points(line["d"])]
+    assert min(ys) == pytest.approx(min(ys[::3]))
+    assert max(ys) == pytest.approx(max(ys[::3]))
+
+
+def test_a_null_is_a_gap_and_lone_points_are_dots() -> None:
+    """Unless nulls are spanned."""
+    frame = Frame([times(65, step_ms=9_000), numbers("v", 1, 2, None, 4, None, *[3.0] * 60)])
+    line, dots = marks(svg(frame, custom={"showPoints": "auto"}))
+    assert line["d"].count("M") == 2
+    assert dots["d"].count("h0") == 1
+    [spanned] = marks(svg(frame, custom={"spanNulls": True}))
+    assert spanned["d"].count("M") == 1
+
+
+def test_missing_steps_are_gaps() -> None:
+    """The interval of the times, which a data source gives, or the setting of the panel."""
+    time = np.array([0, 60, 120, 300, 360], dtype=np.int64) * 1_000_000_000
+    values = numbers("v", 1, 2, 3, 4, 5)
+    plain = Frame([Field("time", FieldType.TIME, time), values])
+    known = Frame([Field("time", FieldType.TIME, time, config={"interval": 60_000}), values])
+    contents = [svg(plain), svg(known), svg(plain, custom={"insertNulls": 60_000})]
+    assert [marks(content)[0]["d"].count("M") for content in contents] == [1, 2, 2]
+
+
+def test_missing_values_become_the_number_of_no_value() -> None:
+    """Text is ignored."""
+    [line] = marks(svg(series(1, None, 3), noValue="2"))
+    assert line["d"].count("M") == 1
+    assert len(points(line["d"])) == 3
+
+
+def test_missing_steps_extend_to_the_ends_of_the_range() -> None:
+    """There, a number instead of missing values is drawn too."""
+    time = Field("time", FieldType.TIME, np.array([240, 300], dtype=np.int64) * 1_000_000_000, config={"interval": 60_000})
+    frame = Frame([time, numbers("v", 5, 6)])
+    (left, _), *_, (right, _) = points(marks(svg(frame, noValue="0"))[0]["d"])
+    (first, _), *_ = points(marks(svg(frame))[0]["d"])
+    assert left == 0
+    assert right > first > 0
+
+
+@pytest.mark.parametrize(("mode", "dots"), [("auto", 4), ("always", 4), ("never", 0)])
+def test_points_are_shown_if_there_is_room(mode: str, dots: int) -> None:
+    """Or always, or never."""
+    found = marks(svg(series(1, 2, 3, 4), custom={"showPoints": mode, "pointSize": 7}))
+    assert sum(mark["d"].count("h0") for mark in found) == dots
+    assert all(mark["stroke-width"] == "7" for mark in found[1:])
+
+
+def test_points_alone_have_no_line() -> None:
+    """Each point is a dot of its size."""
+    [dots] = marks(svg(series(1, None, 3), custom={"drawStyle": "points", "pointSize": 9}))
+    assert (dots["d"].count("h0"), dots["stroke-width"], dots["stroke-linecap"]) == (2, "9", "round")
+
+
+def test_bars_are_as_wide_as_the_smallest_distance_allows() -> None:
+    """A share of the smallest distance, at their times, before or after them."""
+    [bars] = marks(svg(series(1, 2, 3), custom={"drawStyle": "bars", "lineWidth": 0}))
+    edges = [float(x) for x in re.findall(r"M(-?[\d.]+)", bars["d"])]
+    width = float(re.findall(r"h([\d.]+)", bars["d"])[1])
+    assert width == pytest.approx(0.6 * (edges[2] - edges[1]), abs=0.2)
+    [after] = marks(svg(series(1, 2, 3), custom={"drawStyle": "bars", "lineWidth": 0, "barAlignment": 1}))
+    assert float(re.findall(r"M(-?[\d.]+)", after["d"])[1]) == pytest.approx(edges[1] + width / 2, abs=0.2)
+
+
+def test_the_plot_is_clipped_only_if_values_exceed_it() -> None:
+    """Clipping takes much time; lines end at the edges of the time range anyway, and bars are cut there."""
+    assert svg(series(*range(100))).startswith("<g")
+    assert svg(series(1, 2, 3), custom={"drawStyle": "bars"}).startswith("<g")
+    assert 'overflow="hidden"' in svg(series(1, 2, 9), max=5)
+
+
+def test_dashes_are_those_of_the_style() -> None:
+    """Dots have round ends."""
+    [dashed] = marks(svg(series(1, 2), custom={"lineStyle": {"fill": "dash", "dash": [4, 2]}}))
+    [dotted] = marks(svg(series(1, 2), custom={"lineStyle": {"fill": "dot"}}))
+    assert dashed["stroke-dasharray"] == "4 2"
+    assert (dotted["stroke-dasharray"], dotted["stroke-linecap"]) == ("0 10", "round")
+
+
+def test_stacked_areas_begin_at_the_series_below() -> None:
+    """The first series at the bottom; series of other looks are not stacked on them."""
+    custom = {"stacking": {"mode": "normal", "group": "A"}, "fillOpacity": 50, "lineWidth": 0}
+    low, high, other = marks(
+        svg(
+            series(10, 10, name="a"),
+            series(20, 20, name="b"),
+            series(5, 5, name="c"),
+            custom=custom,
+            overrides=[rule("c", custom__lineInterpolation="smooth")],
+            min=0,
+            max=30,
+        )
+    )
+    # The plot is 172 pixels high.
+    assert {y for _, y in points(low["d"])} == {172.0, 114.7}
+    assert {y for _, y in points(high["d"])} == {114.7, 0.0}
+    assert max(y for _, y in points(other["d"])) == 172.0
+
+
+def test_shares_fill_the_axis() -> None:
+    """The axis shows percent."""
+    content = svg(series(1, 2, name="a"), series(3, 2, name="b"), custom={"stacking": {"mode": "percent"}}, unit="bytes")
+    assert "100%" in labels(content)
+    top = min(y for mark in marks(content) for _, y in points(mark["d"]))
+    assert top == 0
+
+
+def test_negative_series_are_below_zero() -> None:
+    """``negative-Y`` turns a series upside down; its legend shows the original values."""
+    options = {"legend": {"calcs": ["max"]}}
+    content = svg(
+        series(4, 4, name="in"), series(3, 3, name="out"), options=options, overrides=[rule("out", custom__transform="negative-Y")]
+    )
+    first, second = marks(content)
+    assert points(first["d"])[0][1] < points(second["d"])[0][1]
+    assert "out Max: 3" in labels(content)
+
+
+def test_a_constant_extends_over_the_whole_range() -> None:
+    """At its first value."""
+    [line] = marks(svg(series(None, 4, 9), custom={"transform": "constant"}))
+    (start, first), (_, last) = points(line["d"])
+    assert (start, first) == (0, last)
+
+
+def test_an_area_may_end_at_another_series() -> None:
+    """Without an opacity it is 35 percent."""
+    frames = series(1, 1, name="low"), series(3, 3, name="high")
+    found = marks(svg(*frames, overrides=[rule("high", custom__fillBelowTo="low")]))
+    [area] = [mark for mark in found if mark["fill"] != NONE_FILLED]
+    assert area["fill-opacity"] == "0.35"
+    low, high = (points(mark["d"])[0][1] for mark in found if mark["fill"] == NONE_FILLED)
+    assert {y for _, y in points(area["d"])} == {low, high}
+    unknown = marks(svg(*frames, overrides=[rule("high", custom__fillBelowTo="missing")]))
+    assert all(mark["fill"] == NONE_FILLED for mark in unknown)
+
+
+def test_hidden_series_are_not_drawn() -> None:
+    """Nor do they count for the axis; the legend shows them unless they are hidden from it too."""
+    hidden = {"viz": True, "legend": False, "tooltip": False}
+    frames = series(1, 2, name="a"), series(1_000, 2_000, name="b")
+    content = svg(*frames, options={}, overrides=[rule("b", custom__hideFrom=hidden)])
+    assert len(marks(content)) == 1
+    assert "2.5" not in labels(content)
+    assert {"a", "b"} <= set(labels(content))
+    assert "b" not in labels(svg(*frames, options={}, overrides=[rule("b", custom__hideFrom={**hidden, "legend": True})]))
+
+
+def test_another_unit_has_an_axis_at_the_right() -> None:
+    """With a grid only for the first axis, and a note in the legend."""
+    content = svg(series(1, 2, name="a"), series(50, 60, name="b"), options={}, overrides=[rule("b", unit="percent")])
+    assert "b (right y-axis)" in labels(content)
+    assert 'text-anchor="start">50%<' in content
+    assert 'text-anchor="end">1<' in content
+
+
+@pytest.mark.parametrize(("placement", "anchors"), [("auto", {"end"}), ("left", {"end"}), ("right", {"start"}), ("hidden", set())])
+def test_axes_are_placed(placement: str, anchors: set[str]) -> None:
+    """At the left or right, or nowhere."""
+    content = svg(series(10, 20), unit="percent", custom={"axisPlacement": placement})
+    assert set(re.findall(r'text-anchor="(\w+)">[\d.]+%<', content)) == anchors
+
+
+def test_axes_have_titles_and_limits() -> None:
+    """A soft maximum is the end of the axis until values exceed it."""
+    content = svg(series(1, 2), custom={"axisLabel": "in use", "axisSoftMin": 0, "axisSoftMax": 100})
+    assert {"in use", "0", "100"} <= set(labels(content))
+    assert "rotate(-90" in content
+
+
+def test_times_are_those_of_the_range() -> None:
+    """The axis has the range of the panel, not that of the data."""
+    assert {"00:00", "00:05"} <= set(labels(svg(series(1, 2))))
+
+
+THRESHOLDS = {"steps": [{"value": None, "color": "green"}, {"value": 5, "color": "#ff0000"}]}
+
+
+@pytest.mark.parametrize(
+    ("mode", "areas", "lines"), [("off", 0, 0), ("area", 2, 0), ("line", 0, 1), ("dashed", 0, 1), ("dashed+area", 2, 1)]
+)
+def test_thresholds_are_areas_and_lines(mode: str, areas: int, lines: int) -> None:
+    """Over the whole plot, behind the series."""
+    content = svg(series(1, 9), custom={"thresholdsStyle": {"mode": mode}}, thresholds=THRESHOLDS, min=0, max=10)
+    assert content.count('fill-opacity="0.15"') == areas
+    drawn = [mark for mark in marks(content) if mark.get("stroke-opacity") == "0.7"]
+    assert [(mark["stroke"], mark["d"].split("H")[0]) for mark in drawn] == [("#ff0000", "M0 86.0")] * lines
+    assert all(("stroke-dasharray" in mark) == ("dashed" in mode) for mark in drawn)
+
+
+def test_a_transparent_step_makes_a_limit_below() -> None:
+    """Its line has the colour of the step before."""
+    steps = [{"value": None, "color": "red"}, {"value": 5, "color": "transparent"}]
+    content = svg(series(1, 9), custom={"thresholdsStyle": {"mode": "line+area"}}, thresholds={"steps": steps}, min=0, max=10)
+    assert content.count('fill-opacity="0.15"') == 1
+    assert [mark["stroke"] for mark in marks(content) if mark.get("stroke-opacity")] == ["#f2495c"]
+
+
+def test_colours_may_follow_the_values() -> None:
+    """The last value colours the line; a scheme colours it by height, in steps for thresholds."""
+    config: dict[str, Any] = {"color": {"mode": "thresholds"}, "thresholds": THRESHOLDS, "min": 0, "max": 10}
+    [line] = marks(svg(series(1, 9), **config))
+    assert line["stroke"] == "#ff0000"
+    content = svg(series(1, 9), custom={"gradientMode": "scheme"}, **config)
+    assert marks(content)[0]["stroke"].startswith("url(#gradient-")
+    assert re.findall(r'offset="([\d.]+)" stop-color="(#\w+)"', content) == [
+        ("0.0000", "#ff0000"),
+        ("0.5000", "#ff0000"),
+        ("0.5000", "#73bf69"),
+        ("1.0000", "#73bf69"),
+    ]
+
+
+def test_an_opacity_gradient_ends_at_the_bottom() -> None:
+    """In the colour of the series."""
+    content = svg(series(1, 9), custom={"gradientMode": "opacity", "fillOpacity": 40})
+    assert re.findall(r'stop-opacity="([\d.]+)"', content) == ["1", "0"]
+
+
+def test_legends_are_tables_with_sorted_values() -> None:
+    """Columns are titled by calculation, and results have the unit of the series."""
+    options = {"legend": {"displayMode": "table", "placement": "bottom", "calcs": ["max", "count"], "sortBy": "Max", "sortDesc": True}}
+    frames = [series(1, 30, name="a"), series(50, 2, name="b"), series(None, None, name="c")]
+    texts = visible_texts(drawing("timeseries", *frames, options=options, height=400, defaults={"unit": "percent"}))
+    table = texts[texts.index("b") :]
+    assert {"Name", "Max", "Count"} <= set(texts)
+    assert [text for text in table if text in ("a", "b", "c")] == ["b", "a", "c"]
+    assert table[table.index("Max") :][:4] == ["Max", "50%", "30%", ""]
+    assert table[table.index("Count") :][:4] == ["Count", "2", "2", "0"]
+
+
+@pytest.mark.parametrize("legend", [{"showLegend": False}, {"displayMode": "hidden"}])
+def test_legends_may_be_hidden(legend: dict[str, Any]) -> None:
+    """By either setting."""
+    assert "a" not in labels(svg(series(1, 2, name="a"), options={"legend": legend}))
+
+
+def test_names_are_sorted_by_their_numbers() -> None:
+    """``node-2`` precedes ``node-10``."""
+    options = {"legend": {"displayMode": "table", "sortBy": "Name"}}
+    texts = visible_texts(drawing("timeseries", *(series(1, name=f"node-{n}") for n in (10, 2, 1)), options=options, height=400))
+    assert [text for text in texts if text.startswith("node")] == ["node-1", "node-2", "node-10"]
+
+
+def test_booleans_are_steps_between_no_and_yes() -> None:
+    """From 0 to 1."""
+    frame = Frame([times(3), Field("up", FieldType.BOOL, np.array([True, False, True]))])
+    [line] = marks(svg(frame))
+    assert [y for _, y in points(line["d"])] == [0, 0, 172, 172, 0]
+
+
+def test_peaks_and_totals_outlast_thinning() -> None:
+    """A picture shows the extremes of all points."""
+    values = np.ones(50_000)
+    values[31_234], values[777] = 99, -99
+    assert {31_234, 777} <= set(extremes(values, MAX_POINTS).tolist())
+    frame = Frame([times(50_000, step_ms=12), Field("v", FieldType.FLOAT64, values)])
+    [line] = marks(svg(frame, min=-99, max=99))
+    assert {0, 172} <= {y for _, y in points(line["d"])}
+    assert len(points(line["d"])) <= MAX_POINTS
+    stacked = marks(svg(frame, series(1, 1, name="b"), min=-99, max=99, custom={"stacking": {"mode": "normal"}}))
+    assert 0 in {y for _, y in points(stacked[0]["d"])}
+
+
+def test_times_in_any_order_are_drawn_from_left_to_right() -> None:
+    """A query may return rows in another order."""
+    time = Field("time", FieldType.TIME, np.array([120, 0, 60], dtype=np.int64) * 1_000_000_000)
+    [line] = marks(svg(Frame([time, numbers("v", 1, 2, 3)])))
+    xs = [x for x, _ in points(line["d"])]
+    assert xs == sorted(xs)
+
+
+def test_a_panel_without_times_shows_a_message() -> None:
+    """Or without frames."""
+    with pytest.raises(NothingToDraw, match="No data"):
+        drawing("timeseries")
+    with pytest.raises(NothingToDraw, match="No time"):
+        drawing("timeseries", Frame([numbers("v", 1)]))
+
+
+def test_text_of_users_is_escaped() -> None:
+    """Names, units, titles and colours of a hostile dashboard are text or are ignored."""
+    custom = {"axisLabel": HOSTILE, "drawStyle": HOSTILE, "lineStyle": {"fill": "dash", "dash": [HOSTILE]}, "gradientMode": HOSTILE}
+    content = svg(
+        series(1, 2, name=HOSTILE), options={}, custom=custom, unit=HOSTILE, color={"mode": "fixed", "fixedColor": HOSTILE}, noValue=HOSTILE
+    )
+    assert "<script" not in content
+    assert "<image" not in content
+    ET.fromstring(f"<g>{content}</g>")
+
+
+STRANGE = st.sampled_from(
+    [
+        None,
+        True,
+        -1,
+        0,
+        1e308,
+        -1e308,
+        5e-324,
+        10**400,
+        "",
+        "nan",
+        "1e999",
+        [],
+        {},
+        [1],
+        {"mode": "percent"},
+        {"type": "log", "log": 2},
+        HOSTILE,
+    ]
+)
+SETTINGS = st.sampled_from(
+    re.findall(
+        r"\w+",
+        "drawStyle lineWidth fillOpacity gradientMode lineInterpolation showPoints pointSize barAlignment barWidthFactor spanNulls"
+        " insertNulls stacking axisPlacement axisLabel axisWidth axisSoftMin axisSoftMax axisCenteredZero axisGridShow lineStyle"
+        " scaleDistribution thresholdsStyle transform fillBelowTo hideFrom",
+    )
+)
+
+
+@given(
+    custom=st.dictionaries(SETTINGS, STRANGE, max_size=6),
+    defaults=st.dictionaries(st.sampled_from(["min", "max", "decimals", "unit", "noValue", "color", "thresholds"]), STRANGE),
+    legend=st.one_of(STRANGE, st.dictionaries(st.sampled_from(["calcs", "sortBy", "width", "displayMode", "placement"]), STRANGE)),
+    size=st.tuples(st.floats(20, 900), st.floats(10, 700)),
+)
+def test_no_setting_breaks_a_panel(custom: Any, defaults: Any, legend: Any, size: tuple[float, float]) -> None:
+    """Settings of any shape are drawn as valid SVG with finite coordinates."""
+    panel = panel_of("timeseries", defaults={**defaults, "custom": custom}, options={"legend": legend})
+    for frames in ([series()], [series(None)], [series(1, 2, None), series(-4, None, 5)], [series(1e308, -1e308, 5e-324)]):
+        with contextlib.suppress(NothingToDraw):
+            content = svg_of(DRAW_FUNCTIONS["timeseries"](props_of(panel, *frames, width=size[0], height=size[1])))
+            ET.fromstring(f"<g>{content}</g>")
+            assert not re.search(r"\b(nan|inf)\b", re.sub(r">[^<]*<", "><", content))

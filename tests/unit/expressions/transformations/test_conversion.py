@@ -1,0 +1,79 @@
+"""Conversion of the engine's frames to those of transformations, and back."""
+
+import numpy as np
+from tests.unit.expressions.transformations.tables import column, frame
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.javascript.values import UNDEFINED
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.conversion import from_frame, to_frame, to_typed_frame
+from dashwright.expressions.transformations.data import CellType
+from dashwright.expressions.transformations.pipeline import read_steps
+from dashwright.expressions.transformations.result import transform, transformed_for_drawing
+
+NANOS = np.array([1_000_000_001, 2_000_000_002], np.int64)
+ENGINE = Frame(
+    [
+        Field("time", FieldType.TIME, NANOS),
+        Field(
+            "n",
+            FieldType.INT64,
+            np.array([2**60, 0], np.int64),
+            np.array([False, True]),
+            labels=Labels.of({"h": "a"}),
+            config={"unit": "s"},
+        ),
+    ],
+    "name",
+    "A",
+    {"type": "x"},
+)
+
+
+def test_untouched_columns_are_exact() -> None:
+    """Columns whose cells no transformation changes keep their types, nanoseconds and large integers."""
+    converted = to_frame(from_frame(ENGINE))
+    assert [(one.type, one.values, one.labels, one.config) for one in converted.fields] == [
+        (one.type, one.values, one.labels, one.config) for one in ENGINE.fields
+    ]
+    assert (converted.name, converted.ref_id, converted.meta) == ("name", "A", {"type": "x"})
+
+
+def test_cells_are_milliseconds_numbers_and_nulls() -> None:
+    assert [list(one.values) for one in from_frame(ENGINE).columns] == [[1000, 2000], [2**60, None]]
+
+
+def test_undefined_cells_are_null_but_known() -> None:
+    """A cell that a join added is null for clients, and is known to be added for charts."""
+    (field,) = to_frame(frame("A", column("v", [1, None, UNDEFINED]))).fields
+    assert field.nulls is not None
+    assert field.absent is not None
+    assert (field.nulls.tolist(), field.absent.tolist()) == ([False, True, True], [False, False, True])
+
+
+def test_columns_of_mixed_cells_keep_their_type_for_clients() -> None:
+    """Numbers with text among them are documents here, and numbers in the schema."""
+    typed = to_typed_frame(frame("A", column("v", [1, "Not Found", [UNDEFINED]])))
+    assert typed.frame.fields[0].type is FieldType.JSON
+    assert list(typed.frame.fields[0].values) == [1, "Not Found", [None]]
+    assert typed.types == [CellType.NUMBER]
+
+
+def test_drawn_columns_have_their_display_names() -> None:
+    """A column whose display name differs from its name has it in its configuration; nested tables are left out."""
+    step = {
+        "id": "groupToNestedTable",
+        "options": {"fields": {"time": {"operation": "groupby"}, "n": {"operation": "aggregate", "aggregations": ["max"]}}},
+    }
+    (drawn,) = transformed_for_drawing([[ENGINE]], read_steps([step]), Context())
+    assert [one.name for one in drawn.fields] == ["time", "n (max)"]
+    (plain,) = transformed_for_drawing([[ENGINE]], [], Context())
+    assert [(one.config or {}).get("displayName") for one in plain.fields] == [None, "n a"]
+
+
+def test_too_many_frames_are_an_error_of_the_result() -> None:
+    """The frames of all queries are counted before they are converted."""
+    result = transform([[ENGINE] * 6_000, [ENGINE] * 6_000], [], Context())
+    assert result.error is not None
+    assert "12000 frames" in result.error.message

@@ -1,0 +1,155 @@
+"""Transformations with wrong options and with cells of any type, which are errors in words at most."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.transformations.tables import applied, column, frame
+from tests.unit.expressions.transformations.test_each_transformation import CASES
+
+from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.memory import MemoryBudget
+from dashwright.expressions.javascript.values import UNDEFINED
+from dashwright.expressions.transformations.conversion import to_typed_frame
+from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
+from dashwright.expressions.transformations.registry import TRANSFORMATIONS
+
+WRONG: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, -1, 0, 1e308, float("nan"), 10**400, "", "$v", "time", "v", [], {}, [1], ["v"], {"a": 1}, "/(/", "(", [[[]]]]
+)
+CELL = st.sampled_from(
+    [None, UNDEFINED, True, False, 0, -1, 2.5, 1e21, float("nan"), float("inf"), "", "a", "1", "1e5", "{}", [1, None], {"a": [UNDEFINED]}]
+)
+OPTIONS = [(name, options) for name, options, *_ in CASES]
+
+
+def paths(value: Any, path: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
+    yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from paths(item, (*path, key))
+
+
+def replaced(value: Any, path: tuple[int | str, ...], wrong: Any) -> Any:
+    if not path:
+        return wrong
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], wrong)
+    return copy
+
+
+PLACES = [(index, path) for index, (_, options) in enumerate(OPTIONS) for path in paths(options)]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> DataFrame:
+    """Return a frame with columns of any type, whose cells may have another type."""
+    rows = draw(st.integers(0, 4))
+    columns = [
+        Column(
+            draw(st.sampled_from(["time", "v", "Value", "host", ""])),
+            draw(st.sampled_from([kind for kind in CellType if kind is not CellType.FRAMES])),
+            draw(st.lists(CELL, min_size=rows, max_size=rows)),
+            draw(st.sampled_from([None, {}, {"host": "a"}, {"host": "b", "what": "c"}])),
+            draw(st.sampled_from([{}, {"displayName": "v"}, {"displayName": 3}, {"noValue": "0", "custom": None}, {"thresholds": []}])),
+        )
+        for _ in range(draw(st.integers(0, 4)))
+    ]
+    return DataFrame(columns, rows if columns else 0, draw(st.sampled_from(["", "f"])), draw(st.sampled_from(["A", "B"])))
+
+
+def is_sound(frames: Frames) -> bool:
+    """Return whether all columns are as long as their frame, and the frames can be written."""
+    return all(len(one.values) == item.row_count for item in frames for one in item.columns) and all(map(to_typed_frame, frames))
+
+
+@given(st.sampled_from(PLACES), WRONG, st.lists(tables(), max_size=3))
+def test_one_wrong_option_is_no_crash(place: tuple[int, tuple[int | str, ...]], wrong: Any, frames: Frames) -> None:
+    """With one wrong option and any cells, the result is sound, or the error is one of the product."""
+    index, path = place
+    name, options = OPTIONS[index]
+    with contextlib.suppress(DashwrightError):
+        assert is_sound(applied(frames, {"id": name, "options": replaced(options, path, wrong)}))
+
+
+@given(st.sampled_from(sorted(TRANSFORMATIONS)), st.lists(tables(), max_size=3))
+def test_every_transformation_accepts_any_cells(name: str, frames: Frames) -> None:
+    """With default options and any cells, the result is sound."""
+    assert is_sound(applied(frames, {"id": name}))
+
+
+@given(st.lists(st.sampled_from(OPTIONS), max_size=6), st.lists(tables(), max_size=3))
+def test_chains_accept_any_cells(chain: list[tuple[str, dict[str, Any]]], frames: Frames) -> None:
+    """After any chain of transformations, the result is sound."""
+    with contextlib.suppress(DashwrightError):
+        assert is_sound(applied(frames, *({"id": name, "options": options} for name, options in chain)))
+
+
+LONG = frame("A", time=list(range(2000)), v=list(range(2000)), same=["x"] * 2000)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "frames"),
+    [
+        ("joinByField", {"byField": "same", "mode": "inner"}, [LONG, LONG]),
+        ("joinByField", {"byField": "same", "mode": "outerTabular"}, [LONG, LONG]),
+        ("groupingToMatrix", {"columnField": "time", "rowField": "v", "valueField": "v"}, [LONG]),
+        ("concatenate", {}, [LONG, frame("B", *(column(f"c{index}", [1]) for index in range(600)))]),
+        ("labelsToFields", {}, [frame("A", *(column("v", [0] * 1000, host=str(index)) for index in range(600)))]),
+        (
+            "prepareTimeSeries",
+            {"format": "long"},
+            [frame("A", column("time", [1] * 1000), *(column("v", [0] * 1000, h=str(i)) for i in range(600)))],
+        ),
+    ],
+)
+def test_results_that_explode_are_refused(name: str, options: dict[str, Any], frames: Frames) -> None:
+    """A transformation whose result would have too many cells is refused before the result is built."""
+    with pytest.raises(TooLarge, match=f"transformation 1 \\({name}\\): .*TRANSFORMATION_CELLS"):
+        applied(frames, {"id": name, "options": options}, limits=Limits(transformation_cells=1_000_000))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "frames", "problem"),
+    [
+        ("partitionByValues", {"fields": ["v"]}, [frame("A", v=list(range(10_001)))], "10001 frames"),
+        ("transpose", {}, [frame("A", v=[1] * 20_001)], "20002 columns"),
+        ("rowsToFields", {}, [frame("A", column("name", ["x"] * 20_001), v=[1] * 20_001)], "20001 columns"),
+        ("extractFields", {"source": "line"}, [frame("A", line=[" ".join(f"k{index}=1" for index in range(20_100))])], "20001 columns"),
+    ],
+)
+def test_too_many_frames_and_columns_are_refused(name: str, options: dict[str, Any], frames: Frames, problem: str) -> None:
+    """A result with too many frames or columns is refused."""
+    with pytest.raises(BadRequest, match=problem):
+        applied(frames, {"id": name, "options": options})
+
+
+def test_a_chain_has_a_limit() -> None:
+    with pytest.raises(BadRequest, match="101 transformations"):
+        applied([LONG], *[{"id": "noop"}] * 101)
+
+
+def test_an_endless_pattern_is_stopped() -> None:
+    """A regular expression that takes exponential time is an error after a second."""
+    with pytest.raises(BadRequest, match="takes longer than 1 s"):
+        applied([frame("A", column("a" * 60 + "!", [1]))], {"id": "renameByRegex", "options": {"regex": "/^(a|a|aa)+$/"}})
+
+
+def test_work_ends_at_the_deadline() -> None:
+    """Rows of one key that cannot become one are compared with each other only until the deadline."""
+    limits = Limits(deadline=Deadline(0.05), transformation_cells=10**7)
+    rows = [frame(ref_id, k=["x"] * 60_000, v=list(range(start, start + 60_000))) for ref_id, start in (("A", 0), ("B", 10**6))]
+    rows[1] = rows[1].with_columns([rows[1].columns[0], column("w", [1] * 60_000)])
+    rows[0] = rows[0].with_columns([rows[0].columns[0], rows[0].columns[1], column("w", list(range(60_000)))])
+    with pytest.raises(DeadlineExceeded):
+        applied(rows, {"id": "merge"}, limits=limits)
+
+
+def test_memory_is_reserved() -> None:
+    """Frames that do not fit into the memory of all requests are refused."""
+    with MemoryBudget(100_000).reservation(1) as memory, pytest.raises(DashwrightError, match="memory"):
+        applied([LONG], {"id": "noop"}, limits=Limits(memory=memory))

@@ -1,0 +1,152 @@
+"""Laws of the texts of values: each family of units, custom units, decimals and extreme numbers."""
+
+import math
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue
+from dashwright.expressions.value_formats.registry import VALUE_FORMATS, value_format
+
+NOW = datetime(2025, 3, 5, 9, 30, tzinfo=UTC)
+CONTEXT = DateContext(UTC, NOW)
+#: Units whose texts of NaN and of infinities are words or notations.
+STRANGE_NUMBERS = (0.0, -0.0, 1e-320, -1e-320, 1.7e308, -1.7e308, 9.1e15, -9.1e15, math.nan, math.inf, -math.inf)
+
+
+def text(unit: str, value: float, decimals: int | None = None, context: DateContext = CONTEXT) -> str:
+    return str(value_format(unit)(value, decimals, context))
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "decimals", "expected"),
+    [
+        ("none", 3.14159, None, "3.14"),
+        ("none", 250.0, None, "250"),
+        ("none", 0.0333333, None, "0.0333"),
+        ("none", 2.345, 2, "2.35"),
+        ("none", -0.4, 0, "0"),
+        ("none", 7e21, 1, "7e+21"),
+        ("short", 4_200, None, "4.20 K"),
+        ("short", 8_000_000_000, 1, "8.0 Bil"),
+        ("percent", 12.5, None, "12.5%"),
+        ("percentunit", 0.125, 1, "12.5%"),
+        ("bytes", 3_072, None, "3 KiB"),
+        ("bytes", 0.5, None, "0.500 B"),
+        ("decbytes", 0.25, None, "250 mB"),
+        ("gbytes", 2_048, None, "2 TiB"),
+        ("Mbits", 0.75, None, "750 kb/s"),
+        ("Hs", 5e18, None, "5 EH/s"),
+        ("tflops", 1_200, None, "1.20 PFLOPS"),
+        ("reqps", 15_000, None, "15K req/s"),
+        ("reqps", 4e15, None, "4000T req/s"),
+        ("pressurepsi", 2_500, None, "2.50ksi"),
+        ("celsius", 21.57, 1, "21.6 °C"),
+        ("s", 5_400, None, "1.50 hours"),
+        ("s", 60, None, "1 min"),
+        ("s", 0.0000025, None, "2.50 µs"),
+        ("ms", 172_800_000, None, "2 days"),
+        ("d", 3, None, "3 days"),
+        ("h", 3, None, "3 hour"),
+        ("timeticks", 300, None, "3 s"),
+        ("dtdurations", 4_000, 1, "1 hour, 6 minutes"),
+        ("dtdurations", -30, None, "30 seconds ago"),
+        ("dtdurationms", 0, None, "0 milliseconds"),
+        ("dthms", 7_325, None, "02:02:05"),
+        ("dtdhms", 200_000, None, "2 d 07:33:20"),
+        ("clocks", 7_325, 1, "2h:02m"),
+        ("clockms", 1_250, None, "01s:250ms"),
+        ("currencyUSD", -1_234_567, 2, "-$1.23M"),
+        ("currencySEK", 1_500, None, "1.50Kkr"),
+        ("bool_yes_no", 0, None, "No"),
+        ("bool_on_off", 7, None, "On"),
+        ("hex", 48_879, None, "BEEF"),
+        ("hex0x", -0.5, None, "-0x0.8"),
+        ("sci", 98_765, 2, "9.88e+4"),
+        ("locale", 9_876_543.21, None, "9,876,543.21"),
+        ("string", 1e-7, 3, "1e-7"),
+    ],
+)
+def test_value_is_written_with_its_unit(unit: str, value: float, decimals: int | None, expected: str) -> None:
+    assert text(unit, value, decimals) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        ("furlongs", "1500 furlongs"),
+        ("suffix:furlongs", "1500 furlongs"),
+        ("prefix:≈", "≈1500"),
+        ("si:mg", "1.50 g"),
+        ("si:Bq", "1.50 kBq"),
+        ("count:sheep", "1.50K sheep"),
+        ("currency:₿", "₿1.50K"),
+        ("currency:financial:kr:suffix", "1,500kr"),
+        ("bool:up/down", "up"),
+        ("time:ss.SSS", "01.500"),
+        ("unknown:kind", "1500 unknown:kind"),
+        ("", "1500"),
+    ],
+)
+def test_custom_unit_is_read_from_its_notation(unit: str, expected: str) -> None:
+    assert text(unit, 1_500) == expected
+
+
+def test_parts_of_a_text_are_kept_apart() -> None:
+    assert value_format("currencyUSD")(-2_000, None, CONTEXT) == FormattedValue("2", prefix="-$", suffix="K")
+    assert value_format("bytes")(1_024, 1, CONTEXT) == FormattedValue("1.0", suffix=" KiB")
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        ("dateTimeAsIso", "2025-03-04 20:15:30"),
+        ("dateTimeAsIsoNoDateIfToday", "2025-03-04 20:15:30"),
+        ("dateTimeAsUS", "03/04/2025 8:15:30 pm"),
+        ("dateTimeAsLocal", "03/04/2025, 08:15:30\u202fPM"),
+        ("dateTimeAsSystem", "2025-03-04 20:15:30"),
+        ("dateTimeFromNow", "8 hours ago"),
+        ("time:dddd, MMMM Do YYYY [at] LT", "Tuesday, March 4th 2025 at 8:15 PM"),
+        ("time:L wo E Q DDD kk ll", "03/04/2025 10th 2 1 63 20 Mar 4, 2025"),
+    ],
+)
+def test_time_is_written_in_the_zone_of_the_picture(unit: str, expected: str) -> None:
+    time = datetime(2025, 3, 5, 1, 15, 30, tzinfo=UTC).timestamp() * 1000
+    assert text(unit, time, context=DateContext(ZoneInfo("America/Lima"), NOW)) == expected
+
+
+def test_date_is_omitted_on_the_current_day_of_the_zone() -> None:
+    time = datetime(2025, 3, 5, 1, 15, 30, tzinfo=UTC).timestamp() * 1000
+    assert text("dateTimeAsIsoNoDateIfToday", time) == "01:15:30"
+    assert text("dateTimeAsUSNoDateIfToday", time) == "1:15:30 am"
+
+
+def test_milliseconds_are_shown_only_if_the_context_asks_for_them() -> None:
+    assert text("dateTimeAsSystem", 1_500, context=DateContext(UTC, NOW, with_milliseconds=True)) == "1970-01-01 00:00:01.500"
+    assert text("dateTimeAsSystem", 1_500) == "1970-01-01 00:00:01"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0, "a few seconds ago"),
+        (50, "a minute ago"),
+        (-150, "in 3 minutes"),
+        (3_000, "an hour ago"),
+        (80_000, "a day ago"),
+        (-86_400 * 10, "in 10 days"),
+        (86_400 * 30, "a month ago"),
+        (86_400 * 100, "3 months ago"),
+        (86_400 * 400, "a year ago"),
+        (86_400 * 2_000, "5 years ago"),
+    ],
+)
+def test_relative_time_is_rounded_to_one_unit(seconds: int, expected: str) -> None:
+    assert text("dateTimeFromNow", (NOW.timestamp() - seconds) * 1000) == expected
+
+
+@pytest.mark.parametrize("unit", [*VALUE_FORMATS, "si:", "currency:", "time:", "bool:", "count:", "time:X x w gg [", "x" * 10_000])
+@pytest.mark.parametrize("decimals", [None, -3, 0, 10_000])
+def test_every_number_has_a_bounded_text(unit: str, decimals: int | None) -> None:
+    assert all(len(text(unit, number, decimals)) < 500 for number in STRANGE_NUMBERS)
