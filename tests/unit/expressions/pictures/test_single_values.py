@@ -74,7 +74,7 @@ def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
 
 @pytest.mark.parametrize(
     ("orientation", "count", "sizes"),
-    [("horizontal", 2, {(400, 96)}), ("vertical", 4, {(94, 200)}), ("auto", 3, {(196, 96), (400, 96)}), ("auto", 1, {(400, 200)})],
+    [("horizontal", 2, {(388, 93)}), ("vertical", 4, {(91, 194)}), ("auto", 3, {(190, 93), (388, 93)}), ("auto", 1, {(388, 194)})],
 )
 def test_cells_cover_the_panel(orientation: str, count: int, sizes: set[tuple[float, float]]) -> None:
     props = props_of(panel_of("stat", options={"orientation": orientation}))
@@ -136,7 +136,7 @@ def test_bar_is_as_long_as_its_share(orientation: str) -> None:
     defaults = {"color": {"mode": "fixed", "fixedColor": "blue"}, "min": 0, "max": 100}
     svg = svg_of(drawing("bargauge", PAIR[0], options=options, defaults=defaults))
     width, height = re.findall(r'<rect [^>]*width="([\d.]+)" height="([\d.]+)"[^>]*fill="#5794f2"', svg)[0]
-    lengths = {"horizontal": (float(width), 400), "vertical": (float(height), 200)}[orientation]
+    lengths = {"horizontal": (float(width), 388), "vertical": (float(height), 194)}[orientation]
     assert lengths[0] == pytest.approx(lengths[1] * 0.4, abs=3)
 
 

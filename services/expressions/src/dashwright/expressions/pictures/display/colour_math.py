@@ -31,9 +31,9 @@ def brightened(colour: str, percent: float) -> str:
 
 
 def darkened(colour: str, percent: float) -> str:
-    """Return the colour with its lightness lowered by percent."""
+    """Return the colour with its lightness lowered by percent, or raised by a negative number."""
     hue, lightness, saturation = _hls(colour)
-    return _from_hls(hue, max(lightness - percent / 100, 0), saturation)
+    return _from_hls(hue, min(max(lightness - percent / 100, 0), 1), saturation)
 
 
 def spun(colour: str, degrees: float) -> str:

@@ -3,6 +3,8 @@
 import math
 from typing import Final
 
+import numpy as np
+
 from dashwright.expressions.calculations.table import CALCULATIONS
 from dashwright.expressions.calculations.values import FieldValues, NullMode
 from dashwright.expressions.javascript import values as javascript
@@ -26,10 +28,12 @@ def percent_change(column: DisplayColumn) -> float:
     """Return the change from the first to the last number of a column in percent of the first; 0 if it is not known."""
     if column.type not in ("number", "time"):
         return 0.0
-    numbers = _field_values(column).numbers()
-    if not numbers or not numbers[0]:
+    numbers = column.source.numbers
+    numbers = numbers[~np.isnan(numbers)]
+    if not len(numbers) or not numbers[0]:
         return 0.0
-    change = (numbers[-1] - numbers[0]) / numbers[0] * 100
+    first, last = float(numbers[0]), float(numbers[-1])
+    change = (last - first) / first * 100
     return change if math.isfinite(change) else 0.0
 
 

@@ -53,10 +53,8 @@ def thresholds_of(config: Mapping[str, Any], theme: Theme) -> Thresholds:
     """Return the thresholds of a field configuration."""
     settings = object_of(config.get("thresholds"))
     sources = objects_of(settings.get("steps"))[:_MAX_STEPS]
-    steps = [
-        ColourStep(_start(step.get("value"), is_first=not index), step_colour(step.get("color"), theme))
-        for index, step in enumerate(sources)
-    ]
+    starts = [_start(step.get("value"), is_first=not index) for index, step in enumerate(sources)]
+    steps = [ColourStep(start, step_colour(step.get("color"), theme)) for start, step in zip(starts, sources, strict=True)]
     return Thresholds(steps, settings.get("mode") == "percentage")
 
 

@@ -9,7 +9,7 @@ from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.bar_fills import FILLS, GaugeBar, gradient_fill
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import GAP, LINE_HEIGHT, font_size, longest, panel_items
+from dashwright.expressions.pictures.panels.item_cells import GAP, LINE_HEIGHT, content_area, font_size, longest, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
@@ -72,19 +72,21 @@ def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:
     """Return the number of bars for which the panel has room. Raises NothingToDraw if there is none."""
     name, default = ("minVizWidth", 8.0) if is_vertical else ("minVizHeight", 16.0)
     least = min(max(number_of(props.panel.options.get(name)) or default, _MIN_SIZE), 1000.0)
-    room = props.width if is_vertical else props.height
+    area = content_area(props)
+    room = area.width if is_vertical else area.height
     if props.width < _MIN_SIZE or props.height < _MIN_SIZE:
         raise NothingToDraw("No room for bars")
     return max(1, int((room + GAP) // (least + GAP)))
 
 
 def _cells(props: PanelProps, count: int, *, is_vertical: bool) -> list[Cell]:
-    size = ((props.width if is_vertical else props.height) - (count - 1) * GAP) / count
+    area = content_area(props)
+    size = ((area.width if is_vertical else area.height) - (count - 1) * GAP) / count
     if is_vertical:
-        return [Cell(index * (size + GAP), 0, size, props.height) for index in range(count)]
+        return [Cell(area.x + index * (size + GAP), area.y, size, area.height) for index in range(count)]
     limit = number_of(props.panel.options.get("maxVizHeight")) or 300.0
     height = min(size, max(limit, _MIN_SIZE))
-    return [Cell(0, index * (height + GAP), props.width, height) for index in range(count)]
+    return [Cell(area.x, area.y + index * (height + GAP), area.width, height) for index in range(count)]
 
 
 def _row(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:

@@ -11,6 +11,9 @@ from dashwright.expressions.pictures.svg import text_width
 
 #: The calculation of panels that configure none.
 _DEFAULT_CALCULATION: Final = "lastNotNull"
+#: Pixels between the cells and the border of the panel, and the size of panels from which there are such margins.
+_MARGIN: Final = 6.0
+_MIN_SIZE_WITH_MARGIN: Final = 60.0
 #: Pixels between two cells.
 GAP: Final = 8.0
 _MIN_WIDTH: Final = 12.0
@@ -28,37 +31,45 @@ def panel_items(props: PanelProps) -> list[DisplayItem]:
     return items_of(props.frames, options, props.field_settings)
 
 
+def content_area(props: PanelProps) -> Cell:
+    """Return the panel without the margins to its border; a small panel has none."""
+    if min(props.width, props.height) < _MIN_SIZE_WITH_MARGIN:
+        return Cell(0, 0, props.width, props.height)
+    return Cell(_MARGIN, 0, props.width - 2 * _MARGIN, props.height - _MARGIN)
+
+
 def cells(props: PanelProps, count: int, aspect: float) -> list[Cell]:
     """Return ``count`` cells that cover the panel, in an automatic grid about ``aspect`` times as wide as high.
 
     Raises NothingToDraw if they would be too small.
     """
+    area = content_area(props)
     orientation = string_of(props.panel.options.get("orientation"))
     if orientation == "horizontal":
         columns = 1
     elif orientation == "vertical":
         columns = count
     else:
-        columns = _automatic_columns(props, count, aspect)
+        columns = _automatic_columns(area, count, aspect)
     rows = -(-count // columns)
-    height = (props.height - (rows - 1) * GAP) / rows
-    if height < _MIN_HEIGHT or (props.width - (columns - 1) * GAP) / columns < _MIN_WIDTH:
+    height = (area.height - (rows - 1) * GAP) / rows
+    if height < _MIN_HEIGHT or (area.width - (columns - 1) * GAP) / columns < _MIN_WIDTH:
         raise NothingToDraw(f"{count} values, too many to show here")
     found = []
     for row in range(rows):
         # The cells of the last row share the width.
         in_row = min(columns, count - row * columns)
-        width = (props.width - (in_row - 1) * GAP) / in_row
-        found += [Cell(index * (width + GAP), row * (height + GAP), width, height) for index in range(in_row)]
+        width = (area.width - (in_row - 1) * GAP) / in_row
+        found += [Cell(area.x + index * (width + GAP), area.y + row * (height + GAP), width, height) for index in range(in_row)]
     return found
 
 
-def _automatic_columns(props: PanelProps, count: int, aspect: float) -> int:
+def _automatic_columns(area: Cell, count: int, aspect: float) -> int:
     """Return the number of columns with the largest cells, where a cell counts by the text that fits."""
 
     def size(columns: int) -> float:
         rows = -(-count // columns)
-        return min((props.width - (columns - 1) * GAP) / columns, (props.height - (rows - 1) * GAP) / rows * aspect)
+        return min((area.width - (columns - 1) * GAP) / columns, (area.height - (rows - 1) * GAP) / rows * aspect)
 
     return max(range(1, min(count, 100) + 1), key=size)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dashwright.common.json_shapes import object_of, string_of
-from dashwright.expressions.pictures.display.colour_math import brightened, darkened, mixed, spun
+from dashwright.expressions.pictures.display.colour_math import darkened, mixed, spun
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
@@ -33,6 +33,8 @@ _CHANGE_TO_VALUE: Final = 0.35
 _MIN_CHANGE_SIZE: Final = 9.0
 _BASELINE: Final = 0.36
 _MAX_VALUE_LENGTH: Final = 200
+#: The light theme has lighter rather than darker gradients.
+_LIGHT_FACTOR: Final = -0.7
 #: The ends of the gradient of backgrounds, which is turned by 120 degrees, relative to the cell.
 _GRADIENT: Final = ((0.07, 0.25), (0.93, 0.75))
 
@@ -206,8 +208,8 @@ def _background(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
         return []
     if look.colour_mode == "background_solid":
         return [rectangle(cell.x, cell.y, cell.width, cell.height, colour, radius=2)]
-    start = spun(darkened(colour, 15) if not look.theme.is_light else brightened(colour, 15), 8)
-    end = spun(darkened(colour, 5) if not look.theme.is_light else brightened(colour, 5), -8)
+    factor = _LIGHT_FACTOR if look.theme.is_light else 1.0
+    start, end = spun(darkened(colour, 15 * factor), 8), spun(darkened(colour, 5 * factor), -8)
     gradient, fill = linear_gradient([(0.0, start), (1.0, end)], *_GRADIENT, is_in_pixels=False)
     return [gradient, rectangle(cell.x, cell.y, cell.width, cell.height, fill, radius=2)]
 

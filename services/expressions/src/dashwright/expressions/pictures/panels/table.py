@@ -8,12 +8,12 @@ from dashwright.expressions.pictures import svg
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import longest
 from dashwright.expressions.pictures.panels.table_cells import FONT_SIZE, PADDING, TableCell, cell_text, draw_cell, row_colour, text_in
-from dashwright.expressions.pictures.panels.table_columns import TableColumn, table_columns, widths
+from dashwright.expressions.pictures.panels.table_columns import MIN_ROW_HEIGHT, TableColumn, table_columns, widths
 from dashwright.expressions.pictures.panels.table_footer import footer_texts
 from dashwright.expressions.pictures.svg import polyline, rectangle, text_element
 
 # In pixels.
-_ROW_HEIGHTS: Final = {"sm": 36.0, "md": 42.0, "lg": 48.0}
+_ROW_HEIGHTS: Final = {"sm": MIN_ROW_HEIGHT, "md": 42.0, "lg": 48.0}
 _HEADER_HEIGHT: Final = 30.0
 _NOTE_HEIGHT: Final = 18.0
 _NOTE_SIZE: Final = 10.0
@@ -26,7 +26,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     header_height = 0.0 if options.get("showHeader") is False else _HEADER_HEIGHT
     row_height = _ROW_HEIGHTS.get(string_of(options.get("cellHeight")), _ROW_HEIGHTS["sm"])
     footer = footer_texts(columns, options)
-    row_count = max(len(column.values) for column in columns)
+    row_count = columns[0].row_count
     room = props.height - header_height - (row_height if footer else 0)
     # If rows do not fit, a line says how many.
     shown_count = row_count if row_count * row_height <= room else max(0, int((room - _NOTE_HEIGHT) // row_height))

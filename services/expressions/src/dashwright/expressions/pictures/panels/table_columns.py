@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from dashwright.common.json_shapes import list_of, member_at, object_of, objects_of, string_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
+from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of, values_of
 from dashwright.expressions.pictures.display.value_mappings import Value
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.sections import number_of
@@ -19,6 +19,7 @@ from dashwright.expressions.pictures.svg import text_width
 _DEFAULT_MIN_WIDTH: Final = 150.0
 _MIN_WIDTH: Final = 40.0
 _MAX_COLUMNS: Final = 50
+MIN_ROW_HEIGHT: Final = 36.0
 #: The number of rows by which the widths of columns are computed.
 _MEASURED_ROWS: Final = 50
 #: Further rows are neither sorted nor shown.
@@ -33,7 +34,8 @@ class TableColumn:
     """A column of a table."""
 
     source: DisplayColumn
-    values: Sequence[Value]  #: In the order of the rows of the table.
+    values: Sequence[Value]  #: Of the first rows of the table, at most as many as the panel may show.
+    row_count: int  #: Of the whole table.
 
     @property
     def custom(self) -> dict[str, Any]:
@@ -52,12 +54,12 @@ def table_columns(props: PanelProps) -> list[TableColumn]:
     if not frames:
         raise NothingToDraw("No data")
     found = columns_of([_shown_frame(frames, props.panel.options.get("frameIndex"))], props.field_settings)[0]
-    columns = [TableColumn(column, column.values(_MAX_ROWS)) for column in found]
-    order = _order_of_rows(columns, objects_of(props.panel.options.get("sortBy")))
-    visible = [column for column in columns if not _is_hidden(column)][:_MAX_COLUMNS]
+    visible = [column for column in found if not _is_hidden(column)][:_MAX_COLUMNS]
     if not visible:
         raise NothingToDraw("All columns are hidden")
-    return [TableColumn(column.source, [column.values[row] for row in order]) for column in visible]
+    order = _order_of_rows(found, objects_of(props.panel.options.get("sortBy")))
+    first_rows = order[: int(props.height // MIN_ROW_HEIGHT) + 1]
+    return [TableColumn(column, _values_at(column.field, first_rows), len(column.field)) for column in visible]
 
 
 def widths(columns: Sequence[TableColumn], texts: Sequence[Sequence[str]], size: float, available: float) -> list[float]:
@@ -85,17 +87,23 @@ def _content_width(texts: Sequence[str], size: float) -> float:
     return max([_MIN_WIDTH, *(text_width(text[:200], size) + 16 for text in texts[:_MEASURED_ROWS])])
 
 
-def _is_hidden(column: TableColumn) -> bool:
-    return column.custom.get("hidden") is True or member_at(column.custom, "hideFrom", "viz") is True
+def _values_at(field: Field, rows: Sequence[int]) -> list[Value]:
+    nulls = None if field.nulls is None else field.nulls[rows]
+    return values_of(replace(field, values=field.values[rows], nulls=nulls))
 
 
-def _order_of_rows(columns: Sequence[TableColumn], sorting: Sequence[dict[str, Any]]) -> list[int]:
+def _is_hidden(column: DisplayColumn) -> bool:
+    custom = object_of(column.config.get("custom"))
+    return custom.get("hidden") is True or member_at(custom, "hideFrom", "viz") is True
+
+
+def _order_of_rows(columns: Sequence[DisplayColumn], sorting: Sequence[dict[str, Any]]) -> list[int]:
     """Return the indexes of rows sorted by the columns that the panel names, the first one first."""
-    order = list(range(max(len(column.values) for column in columns)))
+    order = list(range(min(len(columns[0].field), _MAX_ROWS)))
     for rule in reversed(sorting[:10]):
-        column = next((column for column in columns if column.source.name == rule.get("displayName")), None)
+        column = next((column for column in columns if column.name == rule.get("displayName")), None)
         if column is not None:
-            keys = [_sort_key(value) for value in column.values]
+            keys = [_sort_key(value) for value in column.values(_MAX_ROWS)]
             order.sort(key=keys.__getitem__, reverse=rule.get("desc") is True)
     return order
 

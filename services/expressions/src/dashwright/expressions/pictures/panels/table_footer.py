@@ -23,7 +23,7 @@ def footer_texts(columns: Sequence[TableColumn], options: Mapping[str, Any]) -> 
         return []
     calculation = calculations[0]
     if footer.get("countRows") is True and not _has_unit(calculation):
-        return [f"{_title(calculation)}: {len(columns[0].values)}", *[""] * (len(columns) - 1)]
+        return [f"{_title(calculation)}: {columns[0].row_count}", *[""] * (len(columns) - 1)]
     names = named(footer.get("fields"))
     texts = [_result(column, calculation) if not names or _is_named(column, names) else "" for column in columns]
     return [texts[0] or _title(calculation), *texts[1:]]
