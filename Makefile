@@ -30,7 +30,7 @@ coverage: setup  ## run test-unit and fail below the coverage that pyproject.tom
 test-faults: setup  ## run the tests that kill, fill or attack processes, each with its own servers (installs Chromium)
 	@$(PYTEST) -n auto --dist loadscope -m faults
 
-test-oracles: setup  ## compare with MariaDB, Prometheus, git hosts and AsyncAPI; installs what is missing if allowed
+test-oracles: setup  ## compare with MariaDB, Prometheus, Grafana, git hosts and AsyncAPI; installs what is missing if allowed
 	@$(PYTEST) -m oracles tests/oracles
 
 test-upgrade: setup  ## run this version next to that of a commit, over one database and broker (PREVIOUS=6bb49ebd)

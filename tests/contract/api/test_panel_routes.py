@@ -254,3 +254,46 @@ async def test_a_query_is_counted_once(session: aiohttp.ClientSession) -> None:
     before = counted()
     status, _ = await post(session, "/api/ds/query", {"queries": [math("A", "1 + 1")]})
     assert (status, counted() - before) == (200, 1)
+
+
+TRANSFORMED = {"type": "table", "targets": [SOURCE, {**SOURCE, "refId": "B", "hide": True}]}
+
+
+async def test_a_panel_has_transformed_frames_on_request(session: aiohttp.ClientSession) -> None:
+    """The frames of visible queries are transformed in order; the results are unchanged. Without the parameter nothing is."""
+    steps = [{"id": "reduce", "options": {"reducers": ["max"]}}, {"id": "organize", "options": {"renameByName": {"Max": "Peak"}}}]
+    panel = {**TRANSFORMED, "transformations": steps}
+    status, body = await post(session, "/api/panels/query?transform=true", panel)
+    assert status == 200
+    assert body["results"]["A"]["frames"][0]["data"]["values"] == [[1000, 2000], [1, 3]]
+    (frame,) = body["transformed"]["frames"]
+    assert [(field["name"], field["type"], field.get("config")) for field in frame["schema"]["fields"]] == [
+        ("Field", "string", None),
+        ("Max", "number", {"displayName": "Peak"}),
+    ]
+    assert frame["data"]["values"] == [["v a"], [3]]
+    status, body = await post(session, "/api/panels/query", panel)
+    assert (status, "transformed" in body) == (200, False)
+
+
+async def test_failed_and_unknown_transformations_are_reported(session: aiohttp.ClientSession) -> None:
+    """An unknown transformation is a notice. One that fails is an error that names it, next to complete results."""
+    status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED, "transformations": [{"id": "spatial"}]})
+    assert status == 200
+    assert body["transformed"]["frames"] == [body["results"]["A"]["frames"][0]]
+    assert body["transformed"]["notices"] == [{"severity": "warning", "text": "unknown transformations were left out: spatial"}]
+    wrong = {"id": "renameByRegex", "options": {"regex": "/("}}
+    status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED, "transformations": [wrong]})
+    assert status == 400
+    assert body["message"] == f"transformations: {body['transformed']['error']}"
+    assert body["transformed"]["error"].startswith("transformation 1 (renameByRegex): '/(' is not a regular expression")
+    assert body["transformed"]["frames"] == []
+    assert len(body["results"]["A"]["frames"]) == 1
+
+
+async def test_transformed_frames_are_json(session: aiohttp.ClientSession) -> None:
+    """The request of a client that accepts only Arrow streams is refused."""
+    headers = {**CREDENTIALS, "Accept": "application/vnd.apache.arrow.stream"}
+    async with session.post("/api/panels/query?transform=true", json=TRANSFORMED, headers=headers) as response:
+        assert response.status == 400
+        assert "transformed frames are JSON only" in (await response.json())["message"]

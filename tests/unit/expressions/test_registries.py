@@ -6,7 +6,6 @@ from dashwright.common.models.data_source_types import SUPPORTED_TYPES
 from dashwright.common.models.expressions import ReducerName
 from dashwright.expressions.engine import classic_reducers
 from dashwright.expressions.engine.reducers import REDUCERS
-from dashwright.expressions.pictures.series import _CALCULATIONS
 from dashwright.expressions.sources.postgres import source as postgres
 from dashwright.expressions.sources.prometheus import source as prometheus
 from dashwright.expressions.sources.registry import BUILT_IN
@@ -17,11 +16,10 @@ def test_schemas_name_the_reducers_of_the_table() -> None:
     assert get_args(ReducerName) == tuple(REDUCERS)
 
 
-def test_classic_conditions_and_panels_have_the_reducers_of_the_table() -> None:
-    """An entry says by which names they know it."""
+def test_classic_conditions_have_the_reducers_of_the_table() -> None:
+    """An entry has the name by which they know it."""
     for reducer in REDUCERS.values():
         assert not reducer.classic_name or reducer.classic_name in classic_reducers.NAMES
-        assert set(reducer.calculations) <= _CALCULATIONS.keys()
 
 
 def test_every_served_type_has_a_source() -> None:

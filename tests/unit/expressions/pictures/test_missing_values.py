@@ -49,6 +49,7 @@ def test_the_number_of_inserted_nulls_is_bounded() -> None:
         ([5_000, 6_000], 1_000, None),
         ([False, None], 1_000, 1_000),
         ([True, "x", -5], -1, None),
+        ([5e-324], None, 1),
     ],
 )
 def test_columns_of_a_frame_agree_on_a_distance(settings: list[Any], interval: Any, expected: float | None) -> None:

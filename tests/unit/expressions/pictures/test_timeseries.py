@@ -325,7 +325,7 @@ def test_legends_are_tables_with_sorted_values() -> None:
     assert {"Name", "Max", "Count"} <= set(texts)
     assert [text for text in table if text in ("a", "b", "c")] == ["b", "a", "c"]
     assert table[table.index("Max") :][:4] == ["Max", "50%", "30%", ""]
-    assert table[table.index("Count") :][:4] == ["Count", "2", "2", ""]
+    assert table[table.index("Count") :][:4] == ["Count", "2", "2", "0"]
 
 
 @pytest.mark.parametrize("legend", [{"showLegend": False}, {"displayMode": "hidden"}])

@@ -63,6 +63,6 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_is_read(value: Any) -> None:
-    """Whatever a panel contains in place of its transformations, reading it is no error."""
+    """Whatever a panel contains in place of its transformations, reading it raises no error."""
     assert isinstance(read_steps(value), list)
     assert isinstance(read_steps([{"id": value, "options": value, "filter": value, "disabled": value, "topic": value}]), list)

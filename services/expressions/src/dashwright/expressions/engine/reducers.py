@@ -1,6 +1,6 @@
 """Reducers: functions that compute one number from the points of a series. ``REDUCERS`` at the end has all of them.
 
-The expressions ``reduce`` and ``resample``, classic conditions and the panels of pictures use different fields of a reducer.
+The expressions ``reduce`` and ``resample`` and classic conditions use different fields of a reducer.
 The names are those of ``ReducerName`` in ``dashwright.common.models.expressions``, from which the schemas are written.
 
 All functions work on two-dimensional arrays with one row per series. The value at a null is NaN, so nulls need no
@@ -40,7 +40,6 @@ class Reducer:
     #: reduced by ``count`` only.
     reduce_runs: RunReducer | None = None
     classic_name: str = ""  #: The name in classic conditions, where null and NaN are skipped; empty if they do not have it.
-    calculations: tuple[str, ...] = ()  #: The names among the calculations of panels.
 
     def reduce_all(self, values: Floats) -> Floats:
         """Return one number per row, from all points; ``empty_value`` if there are no columns."""
@@ -219,7 +218,6 @@ REDUCERS: dict[str, Reducer] = {
         reduce_assuming_finite=_excluding_nulls(_sum, _masked_sum),
         reduce_runs=_run_reducer(np.add),
         classic_name="sum",
-        calculations=("sum", "total"),
     ),
     "mean": Reducer(
         empty_value=np.nan,
@@ -229,7 +227,6 @@ REDUCERS: dict[str, Reducer] = {
         reduce_assuming_finite=_excluding_nulls(_mean, _masked_mean),
         reduce_runs=_mean_of_runs,
         classic_name="avg",
-        calculations=("mean", "avg"),
     ),
     "min": Reducer(
         empty_value=np.nan,
@@ -238,7 +235,6 @@ REDUCERS: dict[str, Reducer] = {
         doc="smallest point",
         reduce_assuming_finite=_including_nulls(_row_reducer(np.fmin)),
         reduce_runs=_run_reducer(np.minimum),
-        calculations=("min",),
     ),
     "max": Reducer(
         empty_value=np.nan,
@@ -247,7 +243,6 @@ REDUCERS: dict[str, Reducer] = {
         doc="largest point",
         reduce_assuming_finite=_including_nulls(_row_reducer(np.fmax)),
         reduce_runs=_run_reducer(np.maximum),
-        calculations=("max",),
     ),
     "count": Reducer(
         empty_value=0,
@@ -255,7 +250,6 @@ REDUCERS: dict[str, Reducer] = {
         reduce_masked=_masked_count,
         doc="number of points, null and NaN included",
         reduce_runs=_count_of_runs,
-        calculations=("count",),
     ),
     "last": Reducer(
         empty_value=np.nan,
@@ -264,7 +258,6 @@ REDUCERS: dict[str, Reducer] = {
         doc="last point, unchanged, even if it is null or NaN",
         reduce_assuming_finite=_including_nulls(_last_column),
         classic_name="last",
-        calculations=("lastNotNull", "current"),
     ),
     "median": Reducer(
         empty_value=np.nan,
@@ -273,6 +266,5 @@ REDUCERS: dict[str, Reducer] = {
         doc="middle point, or the mean of the two middle ones",
         reduce_runs=_median_of_runs,
         classic_name="median",
-        calculations=("median",),
     ),
 }

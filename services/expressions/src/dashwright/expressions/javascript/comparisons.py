@@ -8,6 +8,8 @@ from dashwright.expressions.javascript.values import UNDEFINED, is_missing, is_n
 
 def are_identical(left: Any, right: Any) -> bool:
     """Return whether ``===`` holds."""
+    if type(left) is type(right) and isinstance(left, str | float | int):
+        return bool(left == right)
     key = key_of(left)
     return key == key_of(right) and key[0] != "nan"
 

@@ -9,12 +9,11 @@ import re
 from enum import Enum
 from typing import Any, Final, TypeGuard
 
-_NUMBER: Final = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
-_INTEGER: Final = re.compile(r"[+-]?\d+")
+from dashwright.expressions.javascript.number_text import shortest_text
+
+_NUMBER: Final = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _PREFIXED: Final = {"0x": 16, "0o": 8, "0b": 2}
-#: Numbers outside of this range are written with an exponent.
-_MIN_PLAIN: Final = 1e-6
-_MAX_PLAIN: Final = 1e21
 #: Longer text is not a number, because reading it takes too long.
 _MAX_NUMBER_LENGTH: Final = 400
 
@@ -64,36 +63,10 @@ def text_of(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float):
-        return _number_text(value)
+        return shortest_text(value)
     if isinstance(value, list):
         return ",".join("" if is_missing(item) else text_of(item) for item in value)
     return "undefined" if value is UNDEFINED else "[object Object]"
-
-
-def _number_text(value: float) -> str:
-    if is_nan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    number = abs(value)
-    if number == 0 or _MIN_PLAIN <= number < _MAX_PLAIN:
-        if number >= 1e16:
-            return f"{int(value)}"
-        return str(int(value)) if value == int(value) else _without_exponent(float(value))
-    digits, _, exponent = f"{float(value)!r}".partition("e")
-    if not exponent:
-        digits, _, exponent = f"{float(value):e}".partition("e")
-        digits = digits.rstrip("0").rstrip(".")
-    return f"{digits.removesuffix('.0')}e{'+' if int(exponent) > 0 else '-'}{abs(int(exponent))}"
-
-
-def _without_exponent(value: float) -> str:
-    text = repr(value)
-    if "e" not in text:
-        return text
-    digits, _, exponent = text.partition("e")
-    _, _, fraction = digits.partition(".")
-    return f"{value:.{len(fraction) - int(exponent)}f}"
 
 
 def number_of(value: Any) -> float:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
+from dashwright.expressions.calculations.table import CALCULATIONS
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name, label_list
 from dashwright.expressions.pictures.sections import number_of
-from dashwright.expressions.pictures.series import reduced_value
+from dashwright.expressions.pictures.series import calculated
 from dashwright.expressions.variables.patterns import Pattern
 
 #: Further rules of a panel are ignored.
@@ -208,17 +209,19 @@ def _first_time(_options: Any, _depth: int) -> Matcher:
 def _by_value(options: Any, _depth: int) -> Matcher:
     """Return a matcher by a calculation on the values, such as their maximum, which is compared with a number."""
     settings = object_of(options)
-    calculation = string_of(settings.get("reducer"))
+    calculation = CALCULATIONS.get(string_of(settings.get("reducer")))
     compare = _COMPARISONS.get(string_of(settings.get("op")))
     limit = number_of(settings.get("value"))
+    if calculation is None:
+        return _nothing
 
     def matches(column: PanelColumn) -> bool:
-        if predicate := _PREDICATES.get(calculation):
-            return predicate(column)
-        value = reduced_value(column.numbers, calculation)
-        return compare is not None and value is not None and limit is not None and bool(compare(value, limit))
+        result = calculated(column.numbers, calculation)
+        if isinstance(result, bool):
+            return result
+        return compare is not None and limit is not None and isinstance(result, int | float) and bool(compare(result, limit))
 
-    return matches if calculation else _nothing
+    return matches
 
 
 def _inverted(options: Any, depth: int) -> Matcher:
@@ -234,16 +237,6 @@ def _combined(combine: Callable[[Any], bool]) -> Callable[[Any, int], Matcher]:
     return create
 
 
-def _is_all_null(column: PanelColumn) -> bool:
-    return bool(np.isnan(column.numbers).all())
-
-
-def _is_all_zero(column: PanelColumn) -> bool:
-    numbers = column.numbers[~np.isnan(column.numbers)]
-    return len(numbers) > 0 and not numbers.any()
-
-
-_PREDICATES: Final[Mapping[str, Callable[[PanelColumn], bool]]] = {"allIsNull": _is_all_null, "allIsZero": _is_all_zero}
 _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "eq": operator.eq,
     "neq": operator.ne,

@@ -1,7 +1,7 @@
 """Results of a panel's queries as series, downsampled to what a picture can show."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dashwright.expressions.calculations.table import CALCULATIONS, Calculation
+from dashwright.expressions.calculations.values import FieldValues
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.frame_layout import VALUE_TYPES
-from dashwright.expressions.engine.reducers import REDUCERS, Reducer
 from dashwright.expressions.pictures.display_names import ColumnNames
 
 MAX_SERIES: Final = 50
@@ -88,29 +89,18 @@ def points_per_series(width: int, series_count: int) -> int:
 
 
 def reduced_value(values: NDArray[np.float64], calculation: str) -> float | None:
-    """Return the result of a calculation, such as ``max``, on the values of a series; None if the series has no values."""
-    if calculation == "last":
-        return float(values[-1]) if len(values) and not math.isnan(values[-1]) else None
-    numbers = values[~np.isnan(values)]
-    return float(_CALCULATIONS.get(calculation, _CALCULATIONS["lastNotNull"])(numbers)) if len(numbers) else None
+    """Return the result of a calculation, such as ``max``, on the values of a series; None if it is not a number."""
+    result = calculated(values, CALCULATIONS.get(calculation) or CALCULATIONS["lastNotNull"])
+    return float(result) if isinstance(result, int | float) and math.isfinite(result) else None
 
 
-def _calculation(reducer: Reducer) -> Callable[[NDArray[np.float64]], Any]:
-    """Return a function that applies a reducer, which takes a block of series, to the values of one series."""
-    return lambda numbers: reducer.reduce(numbers[np.newaxis])[0]
-
-
-#: The calculations of panels by name: those of ``REDUCERS``, and those that only panels have. Each requires at least one number.
-_CALCULATIONS: Final[Mapping[str, Callable[[NDArray[np.float64]], Any]]] = {
-    **{name: _calculation(reducer) for reducer in REDUCERS.values() for name in reducer.calculations},
-    "first": lambda numbers: numbers[0],
-    "firstNotNull": lambda numbers: numbers[0],
-    "range": np.ptp,
-    "delta": lambda numbers: numbers[-1] - numbers[0],
-    "diff": lambda numbers: numbers[-1] - numbers[0],
-    "stdDev": np.std,
-    "variance": np.var,
-}
+def calculated(values: NDArray[np.float64], calculation: Calculation) -> Any:
+    """Return the result of a calculation on the values of a series, in which NaN is null."""
+    is_null = np.isnan(values)
+    cells: list[float | None] = values.tolist()
+    for index in np.flatnonzero(is_null).tolist():
+        cells[index] = None
+    return calculation(FieldValues(cells))
 
 
 def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] | None, NDArray[np.float64]]]:

@@ -1,12 +1,12 @@
 """Sorting of rows by a column."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dashwright.common.json_shapes import objects_of
 from dashwright.expressions.javascript.comparisons import difference
 from dashwright.expressions.javascript.sorting import collation_key, sorted_by
-from dashwright.expressions.javascript.values import is_number, is_true, text_of
+from dashwright.expressions.javascript.values import is_nan, is_number, is_true, text_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.names import DisplayNames
@@ -30,27 +30,33 @@ def _sorted(frame: DataFrame, rule: Mapping[str, Any]) -> DataFrame:
 
 def sorted_frame(frame: DataFrame, column: Column, *, is_descending: bool = False) -> DataFrame:
     """Return the frame with its rows sorted by a column. Rows with equal values keep their order."""
-    compare = _comparison(column)
-    if is_descending:
-        return frame.with_rows(sorted_by(range(frame.row_count), lambda left, right: compare(right, left)))
-    return frame.with_rows(sorted_by(range(frame.row_count), compare))
+    keys = _keys(column)
+    if keys is not None:
+        return frame.with_rows(sorted(range(frame.row_count), key=keys.__getitem__, reverse=is_descending))
+    values, sign = column.values, -1 if is_descending else 1
+    return frame.with_rows(sorted_by(range(frame.row_count), lambda left, right: sign * difference(values[left], values[right])))
 
 
-def _comparison(column: Column) -> Callable[[int, int], float]:
-    """Return the comparison of two rows by a column, which depends on the type of the column, as in Grafana."""
+def _keys(column: Column) -> list[Any] | None:
+    """Return a key of each row for sorting, which depends on the type of the column, as in Grafana.
+
+    Return ``None`` for a column of numbers with values that have no order among them, such as NaN.
+    """
     values = column.values
     if column.type in (CellType.NUMBER, CellType.TIME):
-        return lambda left, right: difference(values[left], values[right])
+        return [value or 0 for value in values] if all(map(_has_order, values)) else None
     if column.type is CellType.STRING:
-        keys = [collation_key(text_of(value)) if is_true(value) else None for value in values]
-        return lambda left, right: _compare_keys(keys[left], keys[right])
+        collated = {text: collation_key(text) for text in set(map(_text_or_empty, values))}
+        # Empty text is last.
+        return [(False, collated[value]) if value else (True, []) for value in map(_text_or_empty, values)]
     if column.type is CellType.BOOLEAN:
-        return lambda left, right: is_true(values[right]) - is_true(values[left])
-    return lambda left, right: left - right
+        return [not is_true(value) for value in values]
+    return list(range(len(values)))
 
 
-def _compare_keys(left: list[tuple[int, Any]] | None, right: list[tuple[int, Any]] | None) -> int:
-    """Return -1, 0 or 1. Empty text is last."""
-    if left is None or right is None:
-        return (left is None) - (right is None)
-    return (left > right) - (left < right)
+def _text_or_empty(value: Any) -> str:
+    return text_of(value) if is_true(value) else ""
+
+
+def _has_order(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not is_nan(value))

@@ -3,8 +3,8 @@
 import math
 from typing import Final
 
+from dashwright.expressions.javascript.number_text import shortest_text
 from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue, ValueFormat
-from dashwright.expressions.value_formats.numbers import shortest_text
 
 # In milliseconds.
 _SECOND: Final = 1_000

@@ -2,8 +2,9 @@
 
 import math
 
+from dashwright.expressions.javascript.number_text import shortest_text
 from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue, ValueFormat
-from dashwright.expressions.value_formats.numbers import exponent_text, fixed_text, grouped_text, hexadecimal_text, shortest_text
+from dashwright.expressions.value_formats.numbers import exponent_text, fixed_text, grouped_text, hexadecimal_text
 
 
 def percent(factor: float) -> ValueFormat:

@@ -5,39 +5,15 @@ import sys
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Final
 
+from dashwright.expressions.javascript.number_text import shortest_text
+
 #: The maximum number of decimals of a text.
 MAX_DECIMALS: Final = 20
-#: Powers of ten from which, and below which, JavaScript writes an exponent.
-_MAX_PLAIN_POWER: Final = 21
-_MIN_PLAIN_POWER: Final = -7
 _HEX_RADIX: Final = 16
 #: Numbers that need more decimals than this are written with an exponent.
 _MAX_AUTOMATIC_DECIMALS: Final = 100
 #: More digits than any float has before and after its decimal point.
 _EXACT_DIGITS: Final = 800
-
-
-def shortest_text(value: float) -> str:
-    """Return the shortest text that reads as the same number, such as *0.1*, *1e+21* or *Infinity*."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if not value:
-        return "0"
-    sign, digit_tuple, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    digits = "".join(map(str, digit_tuple))
-    # The power of ten of the first digit.
-    power = len(digits) + exponent - 1
-    if not _MIN_PLAIN_POWER < power < _MAX_PLAIN_POWER:
-        fraction = f".{digits[1:]}" if len(digits) > 1 else ""
-        text = f"{digits[0]}{fraction}e{power:+d}"
-    elif exponent >= 0:
-        text = digits + "0" * exponent
-    elif power >= 0:
-        text = f"{digits[: power + 1]}.{digits[power + 1 :]}"
-    else:
-        text = "0." + "0" * (-power - 1) + digits
-    return "-" * sign + text
 
 
 def rounded(value: float) -> float:

@@ -47,7 +47,7 @@ def items_of(frames: Sequence[Frame], options: Mapping[str, Any], settings: Fiel
     if options.get("values") is True:
         limit = number_of(options.get("limit"))
         found = _rows(columns, options, settings)
-        items = list(islice(found, min(int(_DEFAULT_LIMIT if limit is None else max(limit, 0)), _MAX_ITEMS)))
+        items = list(islice(found, min(int(max(limit, 1)) if limit else _DEFAULT_LIMIT, _MAX_ITEMS)))
     else:
         items = list(islice(_calculations(columns, options), _MAX_ITEMS))
     return items or [no_data(settings)]

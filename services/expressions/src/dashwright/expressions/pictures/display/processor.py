@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from dashwright.common.json_shapes import list_of, member_at, string_of
+from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.colour_modes import ColourContext, colouring_of, scheme_colours
 from dashwright.expressions.pictures.display.value_mappings import Value, mappings_of, text_of
@@ -123,7 +124,7 @@ class DisplayProcessor:
             return float(value)
         if self._is_date:
             return _milliseconds(value)
-        return _number_of_text(value)
+        return javascript.number_of(value) if value.strip() else math.nan
 
     def _share(self, number: float) -> float:
         """Return the place of a number in the range; that of null is the start, except of columns of booleans."""
@@ -152,17 +153,6 @@ class DisplayProcessor:
         colour = colour_of(colours[index], self._theme) if 0 <= index < len(colours) else None
         context = ColourContext({"color": {"mode": "palette-classic"}}, self._theme, index, "")
         return DisplayValue(text_of(name)[:_MAX_TEXT_LENGTH], float(index), colour or colouring_of(context)(0, 0))
-
-
-def _number_of_text(text: str) -> float:
-    """Return the number that a text is, as JavaScript reads it; NaN for other text."""
-    stripped = text.strip()[:400]
-    if not stripped or "_" in stripped or stripped.lower().lstrip("+-") in ("inf", "nan"):
-        return math.nan
-    try:
-        return float(int(stripped, 16)) if stripped[:2].lower() == "0x" else float(stripped)
-    except (ValueError, OverflowError):
-        return math.nan
 
 
 def _milliseconds(text: str) -> float:

@@ -18,7 +18,7 @@ _MAX_STEPS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ColourStep:
     """A step of thresholds: the colour of values from ``start`` up to the next step."""
 
     start: float  #: Negative infinity for the first step.
@@ -29,7 +29,7 @@ class Step:
 class Thresholds:
     """The thresholds of a column, in the order of the configuration."""
 
-    steps: Sequence[Step]
+    steps: Sequence[ColourStep]
     is_percentage: bool = False  #: True if the steps are percentages of the range of the column.
 
     def colour(self, value: float, share: float) -> str:
@@ -54,7 +54,8 @@ def thresholds_of(config: Mapping[str, Any], theme: Theme) -> Thresholds:
     settings = object_of(config.get("thresholds"))
     sources = objects_of(settings.get("steps"))[:_MAX_STEPS]
     steps = [
-        Step(_start(step.get("value"), is_first=not index), step_colour(step.get("color"), theme)) for index, step in enumerate(sources)
+        ColourStep(_start(step.get("value"), is_first=not index), step_colour(step.get("color"), theme))
+        for index, step in enumerate(sources)
     ]
     return Thresholds(steps, settings.get("mode") == "percentage")
 

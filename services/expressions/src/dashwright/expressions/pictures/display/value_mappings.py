@@ -10,8 +10,8 @@ import regex
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.sections import number_of
-from dashwright.expressions.value_formats.numbers import shortest_text
 from dashwright.expressions.variables.patterns import Pattern
 
 #: A value of a column: null, a number (times in milliseconds), a boolean or text. NaN is a number.
@@ -20,7 +20,6 @@ Value = float | bool | str | None
 _MAX_MAPPINGS: Final = 500
 #: Regular expressions of a column. Further ones are ignored, because each may take a second.
 _MAX_PATTERNS: Final = 20
-_LEADING_NUMBER: Final = regex.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
 _GROUP: Final = regex.compile(r"\$(\d)")
 
 
@@ -51,11 +50,7 @@ def mappings_of(config: Mapping[str, Any]) -> Callable[[Value], MappingResult | 
 
 def text_of(value: Value) -> str:
     """Return a value as JavaScript converts it to text; empty for null."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else shortest_text(value)
+    return "" if value is None else javascript.text_of(value)
 
 
 def _first_result(mappings: Sequence[_Mapping], value: Value) -> MappingResult | None:
@@ -78,19 +73,12 @@ def _by_range(options: Mapping[str, Any]) -> _Mapping:
     result = _result(options.get("result"))
 
     def map_range(value: Value) -> MappingResult | None:
-        number = _leading_number(value)
+        # Null and booleans are in no range.
+        number = math.nan if value is None or isinstance(value, bool) else javascript.leading_number(value)
         is_inside = (low is None or number >= low) and (high is None or number <= high)
         return result if math.isfinite(number) and is_inside else None
 
     return map_range
-
-
-def _leading_number(value: Value) -> float:
-    """Return the number with which a text begins, as ``parseFloat``; NaN if there is no number."""
-    if isinstance(value, str):
-        match = _LEADING_NUMBER.match(value[:100])
-        return float(match[1]) if match else math.nan
-    return math.nan if value is None or isinstance(value, bool) else value
 
 
 def _by_pattern(options: Mapping[str, Any]) -> _Mapping:

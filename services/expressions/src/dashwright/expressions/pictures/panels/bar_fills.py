@@ -24,7 +24,7 @@ _MAX_CELLS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class GaugeBar:
     """A bar to fill."""
 
     item: DisplayItem
@@ -45,7 +45,7 @@ class Bar:
         return cell.x + cell.width * start, cell.y, cell.width * (end - start), cell.height
 
 
-def basic_fill(bar: Bar, _props: PanelProps) -> list[str]:
+def basic_fill(bar: GaugeBar, _props: PanelProps) -> list[str]:
     """Return a translucent bar with an edge in the full colour at the value."""
     colour = _colour(bar)
     length = bar.cell.height if bar.is_vertical else bar.cell.width
@@ -54,7 +54,7 @@ def basic_fill(bar: Bar, _props: PanelProps) -> list[str]:
     return [body, rectangle(*bar.part(bar.share - edge, bar.share), colour)]
 
 
-def gradient_fill(bar: Bar, props: PanelProps) -> list[str]:
+def gradient_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
     """Return a bar with the colours of the scheme or of the thresholds along the range."""
     stops = _stops(bar, props)
     if len(stops) < 2:
@@ -67,7 +67,7 @@ def gradient_fill(bar: Bar, props: PanelProps) -> list[str]:
     return [gradient, rectangle(*bar.part(0, bar.share), fill, radius=2)]
 
 
-def lcd_fill(bar: Bar, props: PanelProps) -> list[str]:
+def lcd_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
     """Return cells along the range: each has the colour of the value at its place, and is bright up to the value."""
     length = bar.cell.height if bar.is_vertical else bar.cell.width
     count = min(max(math.floor(length / _CELL_SIZE), 1), _MAX_CELLS)
@@ -85,7 +85,7 @@ def lcd_fill(bar: Bar, props: PanelProps) -> list[str]:
     return elements
 
 
-def _stops(bar: Bar, props: PanelProps) -> list[Stop]:
+def _stops(bar: GaugeBar, props: PanelProps) -> list[Stop]:
     config = bar.item.processor.config
     if colours := scheme_colours(config, props.theme):
         return [(index / (len(colours) - 1), colour) for index, colour in enumerate(colours)]
@@ -96,9 +96,9 @@ def _stops(bar: Bar, props: PanelProps) -> list[Stop]:
     return [(share, step.colour) for share, step in zip(starts, thresholds.steps, strict=True) if step.colour != TRANSPARENT]
 
 
-def _colour(bar: Bar) -> str:
+def _colour(bar: GaugeBar) -> str:
     return FALLBACK_COLOUR if bar.item.display.colour == TRANSPARENT else bar.item.display.colour
 
 
 #: The function of each display mode.
-FILLS: Final[Mapping[str, Callable[[Bar, PanelProps], list[str]]]] = {"basic": basic_fill, "gradient": gradient_fill, "lcd": lcd_fill}
+FILLS: Final[Mapping[str, Callable[[GaugeBar, PanelProps], list[str]]]] = {"basic": basic_fill, "gradient": gradient_fill, "lcd": lcd_fill}

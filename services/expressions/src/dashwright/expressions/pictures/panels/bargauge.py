@@ -7,7 +7,7 @@ from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.pictures.display.colour_math import mixed
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
-from dashwright.expressions.pictures.panels.bar_fills import FILLS, Bar, gradient_fill
+from dashwright.expressions.pictures.panels.bar_fills import FILLS, GaugeBar, gradient_fill
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import GAP, LINE_HEIGHT, font_size, longest, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
@@ -109,7 +109,7 @@ def _row_with_title(item: DisplayItem, title: str, cell: Cell, look: _Look) -> l
 
 def _bar_with_value(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
     if not look.has_values:
-        return _filled(Bar(item, scale_of(item), cell, is_vertical=False), look.props)
+        return _filled(GaugeBar(item, scale_of(item), cell, is_vertical=False), look.props)
     share_width = min(cell.width * _VALUE_SHARE, _MAX_VALUE_WIDTH)
     size = look.text_size("valueSize", font_size(look.longest_value, share_width, cell.height, _MAX_VALUE_SIZE))
     if size < 10:
@@ -119,7 +119,7 @@ def _bar_with_value(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
     text = truncated(str(item.display), size, width)
     baseline = cell.y + cell.height / 2 + size * _BASELINE
     value = text_element(text, cell.x + cell.width, baseline, size=size, colour=_value_colour(item, look), anchor="end", bold=True)
-    return [*_filled(Bar(item, scale_of(item), bar, is_vertical=False), look.props), value]
+    return [*_filled(GaugeBar(item, scale_of(item), bar, is_vertical=False), look.props), value]
 
 
 def _column(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
@@ -132,7 +132,7 @@ def _column(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]
         title_size = look.text_size("titleSize", max(size, _MIN_TITLE_SIZE))
     top, bottom = value_size * LINE_HEIGHT + 2, title_size * LINE_HEIGHT + 2
     bar = Cell(cell.x, cell.y + top, cell.width, max(cell.height - top - bottom, 1))
-    elements = _filled(Bar(item, scale_of(item), bar, is_vertical=True), look.props)
+    elements = _filled(GaugeBar(item, scale_of(item), bar, is_vertical=True), look.props)
     centre = cell.x + cell.width / 2
     if look.has_values:
         value = truncated(str(item.display), value_size, cell.width * 1.2)
@@ -145,7 +145,7 @@ def _column(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]
     return elements
 
 
-def _filled(bar: Bar, props: PanelProps) -> list[str]:
+def _filled(bar: GaugeBar, props: PanelProps) -> list[str]:
     """Return the bar in the display mode of the panel, over the part that is not filled."""
     mode = string_of(props.panel.options.get("displayMode"))
     elements: list[str] = []

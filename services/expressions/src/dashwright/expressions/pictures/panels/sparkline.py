@@ -8,6 +8,7 @@ import numpy as np
 from dashwright.expressions.engine.frame import FieldType
 from dashwright.expressions.pictures.display.columns import DisplayColumn
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
+from dashwright.expressions.pictures.panels.scale_of_item import Scale
 from dashwright.expressions.pictures.series import PlotSeries, downsampled
 from dashwright.expressions.pictures.svg import path
 
@@ -23,7 +24,7 @@ def sparkline(props: PanelProps, column: DisplayColumn | None, cell: Cell, colou
         return []
     series = downsampled(series, max(_MIN_POINTS, int(cell.width * 2)))
     assert series.times is not None
-    low, high = _value_range(series)
+    scale = _scale(series)
     start, end = (props.start, props.end) if props.end > props.start else (float(series.times[0]), float(series.times[-1]))
     segments: list[list[tuple[float, float]]] = [[]]
     for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
@@ -31,7 +32,7 @@ def sparkline(props: PanelProps, column: DisplayColumn | None, cell: Cell, colou
             segments.append([])
             continue
         x = cell.x + cell.width * min(max((time - start) / ((end - start) or 1), 0.0), 1.0)
-        segments[-1].append((x, cell.y + cell.height * (1 - (value - low) / (high - low))))
+        segments[-1].append((x, cell.y + cell.height * (1 - scale.share(value))))
     bottom = cell.y + cell.height
     return [element for segment in segments if len(segment) > 1 for element in _segment(segment, bottom, colour)]
 
@@ -48,11 +49,10 @@ def series_of_column(column: DisplayColumn) -> PlotSeries | None:
     return PlotSeries(column.name, times.values[order].astype(np.float64) / 1e6, values[order], column.frame.ref_id)
 
 
-def _value_range(series: PlotSeries) -> tuple[float, float]:
+def _scale(series: PlotSeries) -> Scale:
     low, high = float(np.nanmin(series.values)), float(np.nanmax(series.values))
-    if not math.isfinite(high - low):
-        return low / 2, high / 2 + 1
-    return (low, high) if high > low else (low - 1, high + 1)
+    margin = max(abs(low), 1.0) / 2
+    return Scale(low, high) if high > low else Scale(low - margin, high + margin)
 
 
 def _segment(points: list[tuple[float, float]], bottom: float, colour: str) -> list[str]:

@@ -8,7 +8,7 @@ from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.pictures.display.colour_math import darkened, spun
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.processor import DisplayValue
-from dashwright.expressions.pictures.panels.bar_fills import FILLS, Bar, gradient_fill
+from dashwright.expressions.pictures.panels.bar_fills import FILLS, GaugeBar, gradient_fill
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 from dashwright.expressions.pictures.panels.table_columns import Align, TableColumn
@@ -122,7 +122,7 @@ def _gauge(cell: TableCell) -> list[str]:
     source = cell.column.source
     item = DisplayItem(cell.shown, source.name, source, source.processor)
     fill = FILLS.get(string_of(cell.options.get("mode")), gradient_fill)
-    elements = fill(Bar(item, scale_of(item), bar_area, is_vertical=False), cell.props)
+    elements = fill(GaugeBar(item, scale_of(item), bar_area, is_vertical=False), cell.props)
     if not is_text_hidden:
         is_text = cell.options.get("valueDisplayMode") == "text" or not cell.shown.colour.startswith("#")
         colour = cell.props.theme.text if is_text else cell.shown.colour

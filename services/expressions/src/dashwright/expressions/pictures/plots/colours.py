@@ -32,9 +32,8 @@ class SeriesColours:
 
 def colours_of(styles: Sequence[Style], names: Sequence[str], values: Sequence[NDArray[np.float64]]) -> list[SeriesColours]:
     """Return the colours of the series of a panel. In modes by value, a line has the colour of its last, lowest or highest value."""
-    lows = [low for numbers in values if (low := reduced_value(numbers, "min")) is not None]
-    highs = [high for numbers in values if (high := reduced_value(numbers, "max")) is not None]
-    common_range = min(lows, default=0.0), max(highs, default=0.0)
+    ends = [found for numbers in values if (found := _ends(numbers))]
+    common_range = min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
     result = []
     for index, (style, name, numbers) in enumerate(zip(styles, names, values, strict=True)):
         colouring = colouring_of(ColourContext(style.config, style.theme, index, name))
@@ -51,10 +50,14 @@ def colours_of(styles: Sequence[Style], names: Sequence[str], values: Sequence[N
 
 def _range_of(style: Style, values: NDArray[np.float64], common_range: tuple[float, float]) -> tuple[float, float]:
     """Return the range of a series: the configured one, else its own if it is configured so, else that of all series."""
-    low, high = common_range
-    if style.config.get("fieldMinMax") is True:
-        low, high = reduced_value(values, "min") or 0.0, reduced_value(values, "max") or 0.0
+    low, high = (_ends(values) if style.config.get("fieldMinMax") is True else None) or common_range
     return low if style.minimum is None else style.minimum, high if style.maximum is None else style.maximum
+
+
+def _ends(values: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return the lowest and the highest value; None without values."""
+    numbers = values[~np.isnan(values)]
+    return (float(numbers.min()), float(numbers.max())) if len(numbers) else None
 
 
 def _share(value: float, low: float, high: float) -> float:

@@ -12,6 +12,8 @@ from dashwright.expressions.pictures.sections import number_of
 
 #: The maximum number of nulls that are inserted into one frame. Beyond it each gap has a single one.
 _MAX_INSERTED: Final = 50_000
+#: In milliseconds.
+_MIN_DISTANCE: Final = 1.0
 _DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 
@@ -24,7 +26,7 @@ def insertion_distance(settings: Iterable[Any], interval: Any) -> float | None:
     if len(distances) > 1:
         return None
     distance = distances.pop() if distances else number_of(interval)
-    return distance if distance and distance > 0 else None
+    return max(distance, _MIN_DISTANCE) if distance and distance > 0 else None
 
 
 def inserted_rows(

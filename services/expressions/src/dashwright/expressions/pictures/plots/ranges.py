@@ -54,7 +54,7 @@ def value_range(settings: RangeSettings, low: float | None, high: float | None) 
     if settings.distribution == "linear":
         ends = _linear_range(low, high, settings, minimum, maximum)
         if settings.has_integers:
-            ends = (math.floor(_without_error(ends[0])), math.ceil(_without_error(ends[1])))
+            ends = (-_rounded_up(-ends[0]), _rounded_up(ends[1]))
         ends = (ends[0] if hard_minimum is None else hard_minimum, ends[1] if hard_maximum is None else hard_maximum)
     else:
         ends = _logarithmic_range(low, high, settings.base, has_integers=settings.has_integers and is_logarithmic)
@@ -78,8 +78,8 @@ def _linear_range(low: float, high: float, settings: RangeSettings, minimum: flo
             return padded_span * _PADDING
         return padded_span * (_PADDING if end == 0 else 1)
 
-    new_low = math.floor(_without_error((low - padding(low)) / step)) * step
-    new_high = math.ceil(_without_error((high + padding(high)) / step)) * step
+    new_low = -_rounded_up((padding(low) - low) / step) * step
+    new_high = _rounded_up((high + padding(high)) / step) * step
     # Without a soft limit, zero limits the padding of values that do not cross it.
     soft_low, soft_high = settings.soft_minimum, settings.soft_maximum
     if soft_low is None:
@@ -122,6 +122,12 @@ def _bounded(value: float) -> float:
 def _magnitude(value: float) -> float:
     """Return the logarithm of a value; infinite if it is not positive."""
     return math.log10(value) if value > 0 else -math.inf
+
+
+def _rounded_up(value: float) -> float:
+    """Return the next whole number, and an infinite value unchanged."""
+    value = _without_error(value)
+    return float(math.ceil(value)) if math.isfinite(value) else value
 
 
 def _without_error(value: float) -> float:

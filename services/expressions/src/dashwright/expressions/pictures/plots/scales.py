@@ -79,6 +79,8 @@ class ValueScale:
     def positions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the distances in pixels from the top of the plot; NaN for NaN, and the bottom for what a logarithm lacks."""
         low, high = self._transformed(np.array([self.low, self.high]))
+        if not high > low:
+            return np.where(np.isnan(values), np.nan, self.height / 2)
         # The position of a value far beyond a short scale is infinite.
         with np.errstate(over="ignore"):
             positions: NDArray[np.float64] = (1 - (self._transformed(values) - low) / (high - low)) * self.height

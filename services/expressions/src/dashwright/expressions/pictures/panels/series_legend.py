@@ -1,0 +1,65 @@
+"""Entries of the legend of a time series panel: names with calculated values, sorted as its options demand."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dashwright.common.json_shapes import list_of, object_of, string_of
+from dashwright.expressions.calculations.table import Calculation, known_calculations
+from dashwright.expressions.pictures.panels.swatches import LegendEntry
+from dashwright.expressions.pictures.plots.plotted import PlottedSeries
+from dashwright.expressions.pictures.series import calculated
+from dashwright.expressions.pictures.style import Style
+
+_MAX_CALCULATIONS: Final = 12
+_NAME_COLUMN: Final = "Name"
+_PERCENT_CHANGE: Final = "diffperc"
+#: The values that a calculation with several results shows.
+_MAX_LISTED: Final = 20
+
+
+def legend_entries(plotted: Sequence[PlottedSeries], options: Any, right_scales: frozenset[Any]) -> tuple[list[LegendEntry], list[str]]:
+    """Return the entries of a legend, and the titles of the columns with their values; none for a list.
+
+    ``right_scales`` are the keys of the scales whose axes are at the right.
+    """
+    legend = object_of(options)
+    is_table = legend.get("displayMode") == "table"
+    calculations = known_calculations(list_of(legend.get("calcs")))[:_MAX_CALCULATIONS]
+    titles = [calculation.name for calculation in calculations]
+    rows = []
+    for each in plotted:
+        if each.look.is_in_legend:
+            name = f"{each.name} (right y-axis)" if each.scale in right_scales and not each.look.is_hidden else each.name
+            results = [calculated(each.series.values, calculation) for calculation in calculations]
+            rows.append((each, name, results))
+    if is_table and (key := string_of(legend.get("sortBy"))):
+        position = titles.index(key) if key in titles else None
+        if position is not None or key == _NAME_COLUMN:
+            rows.sort(key=lambda row: _sort_key(row[1], row[2], position), reverse=legend.get("sortDesc") is True)
+    entries = []
+    for each, name, results in rows:
+        texts = [result_text(each.style, calculation, result) for calculation, result in zip(calculations, results, strict=True)]
+        values = texts if is_table else [f"{title}: {text}" for title, text in zip(titles, texts, strict=True)]
+        entries.append(LegendEntry(name, each.colour, values, is_disabled=each.look.is_hidden))
+    return entries, titles if is_table else []
+
+
+def result_text(style: Style, calculation: Calculation, result: Any) -> str:
+    """Return the result of a calculation as text, in the unit of the values unless it is a count or a share."""
+    if isinstance(result, list):
+        return ", ".join(result_text(style, calculation, value) for value in result[:_MAX_LISTED])
+    if not calculation.has_unit:
+        settings = {"unit": "percent"} if calculation.id == _PERCENT_CHANGE else {"unit": "none", "decimals": None}
+        style = Style({**style.config, **settings}, style.theme)
+    return str(style.processor.display(result if isinstance(result, int | float) else None))
+
+
+def _sort_key(name: str, results: Sequence[Any], position: int | None) -> tuple[Any, ...]:
+    """Return the key of a row for its column at ``position``, or for its name, in which numbers are in order of their values."""
+    if position is not None:
+        result = results[position]
+        return (result if isinstance(result, int | float) and not math.isnan(result) else -math.inf,)
+    parts = re.split(r"(\d+)", name.casefold())
+    return tuple((0, int(part[:18]), "") if part.isdecimal() else (1, 0, part) for part in parts if part)

@@ -1,0 +1,232 @@
+"""Random frames and transformations, as JSON that Grafana's library reads."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final
+
+_NUMBERS: Final = (0, 1, 2, 3, -1, 5, 10, 1.5, -0.5, 100, 1e6, 0.1, 1e-7, 1e21)
+_TEXTS: Final = ("a", "b", "A", "b-1", "10", "2", "", "x y", "é", "_z", "true", "a=1 b=2")
+_FIELD_NAMES: Final = ("Value", "Value", "A", "B", "host", "x")
+_REDUCERS: Final = (
+    "sum",
+    "max",
+    "min",
+    "mean",
+    "last",
+    "lastNotNull",
+    "first",
+    "firstNotNull",
+    "count",
+    "countAll",
+    "range",
+    "delta",
+    "step",
+    "diff",
+    "diffperc",
+    "stdDev",
+    "variance",
+    "median",
+    "logmin",
+    "changeCount",
+    "distinctCount",
+    "p50",
+    "p95",
+)
+#: Transformations that can only be the first, or the last: otherwise an intended difference of an earlier one shows in the result.
+_FIRST: Final = frozenset({"calculateField"})
+_LAST: Final = frozenset({"filterByValue", "concatenate", "histogram", "groupingToMatrix"})
+
+
+class Cases:
+    """A source of random cases."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+        self._names: list[str] = []
+
+    def case(self) -> dict[str, Any]:
+        """Return frames and one to three transformations."""
+        frames = [self._frame() for _ in range(self._random.choice((1, 1, 2, 2, 3)))]
+        names = [field["name"] for frame in frames for field in frame["fields"]]
+        self._names = ["gone", "D", "a", "Value 1", "Value 2", "Time 1", "f", 'x {host="a", job="b"}', "A", *names, *names]
+        count = self._random.choice((1, 1, 2, 3))
+        transformations: list[dict[str, Any]] = []
+        for index in range(count):
+            barred = (_FIRST if index else frozenset[str]()) | (_LAST if index < count - 1 else frozenset[str]())
+            transformations.append(self._transformation(self._random.choice([name for name in _OPTIONS if name not in barred])))
+        return {"frames": frames, "transformations": transformations}
+
+    def _frame(self) -> dict[str, Any]:
+        rows = self._random.choice((0, 1, 2, 3, 5, 8))
+        fields = [self._field(rows) for _ in range(self._random.randrange(1, 4))]
+        if self._chance(0.7):
+            times = [1000 * (row + self._random.randrange(2)) for row in range(rows)]
+            fields.insert(0, {"name": self._random.choice(("Time", "Time", "time")), "type": "time", "config": {}, "values": times})
+        name = {"name": self._random.choice(("f", "g", "cpu"))} if self._chance(0.4) else {}
+        return {"refId": self._random.choice("ABC"), "fields": fields, **name}
+
+    def _field(self, rows: int) -> dict[str, Any]:
+        type_ = self._random.choice(("number", "number", "number", "string", "boolean"))
+        choices: tuple[Any, ...] = {"number": _NUMBERS, "string": _TEXTS, "boolean": (True, False)}[type_]
+        config: dict[str, Any] = {}
+        if self._chance(0.15):
+            config["displayName"] = self._random.choice(("D", "E", "Value"))
+        if self._chance(0.1):
+            config["displayNameFromDS"] = "ds"
+        if self._chance(0.15):
+            config["unit"] = self._random.choice(("short", "bytes"))
+        if self._chance(0.1):
+            config["custom"] = {"spanNulls": self._random.choice((True, False, -1))}
+        labels = {key: self._random.choice("ab1") for key in self._random.sample(("host", "job", "name"), self._random.choice((1, 1, 2)))}
+        values = [None if self._chance(0.12) else self._random.choice(choices) for _ in range(rows)]
+        field = {"name": self._random.choice(_FIELD_NAMES), "type": type_, "config": config, "values": values}
+        return field | ({"labels": labels} if self._chance(0.3) else {})
+
+    def _transformation(self, name: str) -> dict[str, Any]:
+        transformation = {"id": name, "options": _OPTIONS[name](self)}
+        filter_ = {"filter": {"id": "byRefId", "options": self._random.choice(("A", "/[BC]/"))}}
+        return transformation | (filter_ if self._chance(0.08) else {})
+
+    def _chance(self, share: float) -> bool:
+        return self._random.random() < share
+
+    def name(self) -> str:
+        """Return the name of a field, or a name that may result from an earlier transformation."""
+        return self._random.choice(self._names)
+
+    def one_of(self, *choices: Any) -> Any:
+        """Return one of the choices."""
+        return self._random.choice(choices)
+
+    def some(self, choices: tuple[str, ...], *counts: int) -> list[str]:
+        """Return some of the choices, as many as one of the counts."""
+        return self._random.sample(choices, self._random.choice(counts))
+
+    def optional(self, **members: Any) -> dict[str, Any]:
+        """Return each member or not."""
+        return {name: value for name, value in members.items() if self._chance(0.4)}
+
+
+def _organize(cases: Cases) -> dict[str, Any]:
+    return cases.optional(
+        excludeByName={cases.name(): cases.one_of(True, True, False) for _ in range(2)},
+        includeByName={cases.name(): True for _ in range(2)},
+        indexByName={cases.name(): cases.one_of(0, 1, 2, 3) for _ in range(3)},
+        renameByName={cases.name(): cases.one_of("R1", "R2", "", "Value") for _ in range(3)},
+    )
+
+
+def _filter_fields(cases: Cases) -> dict[str, Any]:
+    names = [cases.name(), cases.name()]
+    choice = cases.one_of(
+        {"names": names}, {"pattern": cases.one_of("/a/i", "V.*", "/[/", "/Value|Time/")}, {"names": names, "pattern": "/^A/"}
+    )
+    return {cases.one_of("include", "exclude"): choice}
+
+
+def _filter_by_value(cases: Cases) -> dict[str, Any]:
+    def condition() -> dict[str, Any]:
+        kind = cases.one_of(
+            "isNull",
+            "isNotNull",
+            "greater",
+            "greaterOrEqual",
+            "lower",
+            "lowerOrEqual",
+            "equal",
+            "notEqual",
+            "substring",
+            "notSubstring",
+            "between",
+            "regex",
+        )
+        special = {
+            "between": {"from": cases.one_of(0, "1", -1), "to": cases.one_of(3, "100")},
+            "substring": {"value": cases.one_of("a", "", "1")},
+            "notSubstring": {"value": cases.one_of("a", "B")},
+            "regex": {"value": cases.one_of("a", "^\\d", "null")},
+        }
+        options = special.get(kind) or {"value": cases.one_of(0, 1, "1", "a", True, None, 2.5)}
+        return {"fieldName": cases.name(), "config": {"id": kind, "options": options}}
+
+    return {"filters": [condition(), condition()], "match": cases.one_of("any", "all"), "type": cases.one_of("include", "exclude")}
+
+
+def _reduce(cases: Cases) -> dict[str, Any]:
+    return {"reducers": cases.some(_REDUCERS, 1, 1, 2)} | cases.optional(mode="reduceFields", includeTimeField=True, labelsToFields=True)
+
+
+def _calculate_field(cases: Cases) -> dict[str, Any]:
+    operand = cases.one_of(cases.name(), "2", {"fixed": "3"}, {"matcher": {"id": "byName", "options": cases.name()}})
+    left = cases.one_of(cases.name(), operand, {"matcher": {"id": "byType", "options": "number"}})
+    mode = cases.one_of("reduceRow", "binary", "binary", "unary", "cumulativeFunctions", "windowFunctions", "index")
+    settings = {
+        "reduceRow": {"reduce": {"reducer": cases.one_of(*_REDUCERS)}},
+        "binary": {"binary": {"left": left, "right": operand, "operator": cases.one_of("+", "-", "*", "/")}},
+        "unary": {"unary": {"operator": cases.one_of("abs", "exp", "ln", "round", "floor", "ceil", "percent"), "fieldName": cases.name()}},
+        "cumulativeFunctions": {"cumulative": {"reducer": cases.one_of("sum", "mean")}},
+        "windowFunctions": {"window": {
+            "reducer": cases.one_of("mean", "stdDev", "variance"), "windowAlignment": cases.one_of("trailing", "centered"),
+            "windowSizeMode": cases.one_of("fixed", "percentage"), "windowSize": cases.one_of(1, 2, 3, 0.5)}},
+        "index": {"index": {"asPercentile": cases.one_of(True, False)}},
+    }  # fmt: skip
+    return {"mode": mode, **settings[mode]} | cases.optional(alias="al", replaceFields=True, timeSeries=False)
+
+
+def _group(cases: Cases) -> dict[str, Any]:
+    def setting() -> dict[str, Any]:
+        group = {"operation": "groupby", "aggregations": cases.one_of([], ["count"])}
+        aggregate = {"operation": "aggregate", "aggregations": cases.some(_REDUCERS, 0, 1, 2)}
+        return group if cases.one_of(True, False) else aggregate
+
+    return {"fields": {cases.name(): setting() for _ in range(4)}}
+
+
+def _convert(cases: Cases) -> dict[str, Any]:
+    kinds = ("number", "string", "boolean", "other", "enum")
+    return {"conversions": [{"targetField": cases.name(), "destinationType": cases.one_of(*kinds), "enumConfig": {"text": ["a", "b"]}}]}
+
+
+_FORMATS: Final = (
+    "Upper Case",
+    "Lower Case",
+    "Sentence Case",
+    "Title Case",
+    "Pascal Case",
+    "Camel Case",
+    "Snake Case",
+    "Kebab Case",
+    "Trim",
+)
+_OPTIONS: Final[dict[str, Callable[[Cases], dict[str, Any]]]] = {
+    "organize": _organize,
+    "merge": lambda _cases: {},
+    "joinByField": lambda cases: {"mode": cases.one_of("outer", "inner", "outerTabular")} | cases.optional(byField=cases.name()),
+    "filterFieldsByName": _filter_fields,
+    "filterByRefId": lambda cases: {cases.one_of("include", "exclude"): cases.one_of("A", "A|B", "/[AB]/")},
+    "filterByValue": _filter_by_value,
+    "reduce": _reduce,
+    "calculateField": _calculate_field,
+    "sortBy": lambda cases: {"sort": [{"field": cases.name(), "desc": cases.one_of(True, False)}]},
+    "groupBy": _group,
+    "renameByRegex": lambda cases: {
+        "regex": cases.one_of("(.*)", "/V(.)/", "/a/g", "(.*)e", "Value (\\d)"),
+        "renamePattern": cases.one_of("$1", "x$1", "$$", "$&-$2"),
+    },
+    "seriesToRows": lambda _cases: {},
+    "labelsToFields": lambda cases: cases.optional(mode="rows", keepLabels=cases.some(("host", "job", "name"), 1, 2), valueLabel="host"),
+    "convertFieldType": _convert,
+    "formatTime": lambda cases: {
+        "timeField": cases.name(),
+        "outputFormat": cases.one_of("YYYY-MM-DD", "HH:mm:ss.SSS", ""),
+        "timezone": "utc",
+    },
+    "formatString": lambda cases: {"stringField": cases.name(), "outputFormat": cases.one_of(*_FORMATS)},
+    "limit": lambda cases: {"limitField": cases.one_of(0, 1, 2, "3", 10)},
+    "histogram": lambda cases: cases.optional(bucketSize=cases.one_of(1, "2", 0.5), bucketOffset=cases.one_of(1, "0.5"), combine=True),
+    "concatenate": lambda cases: {"frameNameMode": cases.one_of("field", "label", "drop"), "frameNameLabel": "fr"},
+    "transpose": lambda cases: cases.optional(firstFieldName="F", restFieldsName="R", emptyValue=cases.one_of("null", "zero", "true")),
+    "groupingToMatrix": lambda cases: {"columnField": cases.name(), "rowField": cases.name(), "valueField": cases.name()},
+}
+#: The ids of all transformations of the cases.
+TRANSFORMATIONS: Final = tuple(_OPTIONS)

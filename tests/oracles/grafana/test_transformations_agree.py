@@ -1,0 +1,120 @@
+"""Transformations of random frames, compared with the results of Grafana's library ``@grafana/data``."""
+
+import json
+import math
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.oracles.grafana.random_cases import TRANSFORMATIONS, Cases
+from tests.oracles.queue import node_packages
+
+from dashwright.common.errors import DashwrightError
+from dashwright.expressions.javascript.values import UNDEFINED
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.data import CellType, Column, DataFrame
+from dashwright.expressions.transformations.names import DisplayNames
+from dashwright.expressions.transformations.pipeline import apply_steps, read_steps
+
+pytestmark = pytest.mark.oracles
+
+_HERE: Final = Path(__file__).parent
+_CASES: Final = 3_000
+_SPECIAL: Final = {"undefined": UNDEFINED, "NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, Any]]:
+    """Return random cases with the results of Grafana's library."""
+    cases = Cases(1)
+    listed = [cases.case() for _ in range(_CASES)]
+    path = tmp_path_factory.mktemp("cases") / "cases.json"
+    path.write_text(json.dumps(listed))
+    output = node_packages.run(node_packages.installed(_HERE), _HERE / "transform.cjs", str(path))
+    return list(zip(listed, json.loads(output), strict=True))
+
+
+def transformed(case: Any) -> list[Any]:
+    """Return the frames of a case as the script writes them."""
+    frames = [
+        DataFrame.of(
+            [Column(one["name"], CellType(one["type"]), one["values"], one.get("labels"), one["config"]) for one in frame["fields"]],
+            frame["refId"],
+        )
+        for frame in case["frames"]
+    ]
+    for frame, source in zip(frames, case["frames"], strict=True):
+        frame.name = source.get("name", "")
+    result = apply_steps(frames, read_steps(case["transformations"]), Context())
+    names = DisplayNames(result)
+    return [
+        {
+            "name": frame.name,
+            "refId": frame.ref_id,
+            "fields": [
+                {
+                    "name": one.name,
+                    "displayName": names.of(one, frame),
+                    "type": one.type.value,
+                    "labels": one.labels,
+                    "config": one.config,
+                    "values": list(one.values),
+                }
+                for one in frame.columns
+            ],
+        }
+        for frame in result
+    ]
+
+
+def read(value: Any) -> Any:
+    if isinstance(value, dict) and "special" in value:
+        return _SPECIAL[value["special"]]
+    return [read(item) for item in value] if isinstance(value, list) else value
+
+
+def are_same(here: Any, there: Any) -> bool:
+    """Return whether two values are equal, apart from rounding errors. A boolean is not a number."""
+    if isinstance(here, list) and isinstance(there, list):
+        return len(here) == len(there) and all(map(are_same, here, there))
+    if isinstance(here, float | int) and isinstance(there, float | int) and isinstance(here, bool) is isinstance(there, bool):
+        return math.isclose(here, there, rel_tol=1e-12) or (math.isnan(here) and math.isnan(there))
+    return type(here) is type(there) and bool(here == there)
+
+
+def difference(here: list[Any], there: list[Any]) -> str:
+    """Return the first difference of frames, or an empty string. Grafana's columns may be shorter than their frame."""
+    no_frame: dict[str, Any] = {"fields": []}
+    no_field: dict[str, Any] = {}
+    for mine, other in zip_longest(here, there, fillvalue=no_frame):
+        for field, expected in zip_longest(mine["fields"], other["fields"], fillvalue=no_field):
+            length = len(field.get("values", ()))
+            values = read(expected.get("values", [])) + [UNDEFINED] * (length - len(expected.get("values", ())))
+            expected = {"labels": None, **expected, "values": values}
+            for key in ("name", "displayName", "type", "labels", "config", "values"):
+                if key == "displayName" and not field.get("name"):
+                    continue
+                if not are_same(field.get(key), expected.get(key)):
+                    return f"{key} of {field.get('name')!r}: {field.get(key)!r}, Grafana: {expected.get(key)!r}"
+        if (mine.get("name"), mine.get("refId")) != (other.get("name"), other.get("refId")):
+            return f"{mine.get('refId')!r} {mine.get('name')!r}, Grafana: {other.get('refId')!r} {other.get('name')!r}"
+    return ""
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_results_are_those_of_grafana(results: list[tuple[Any, Any]], name: str) -> None:
+    """All cases whose last transformation is this one have the same frames. Cases in which Grafana fails are left out."""
+    differing, compared = [], 0
+    for case, there in results:
+        if case["transformations"][-1]["id"] != name or "error" in there:
+            continue
+        compared += 1
+        try:
+            found = difference(transformed(case), there["frames"])
+        except DashwrightError as error:
+            found = error.message
+        if found:
+            differing.append(f"{found}\n  {json.dumps(case)}")
+    assert compared > 20
+    assert not differing, "\n".join([f"{len(differing)} of {compared}", *differing[:3]])

@@ -1,0 +1,117 @@
+"""Laws of the items of panels with single values: calculations, rows, titles, ranges and panels without data."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.expressions.pictures.panel_samples import numbers, series, texts, times
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.display.columns import FieldSettings, columns_of
+from dashwright.expressions.pictures.display.items import DisplayItem, items_of
+from dashwright.expressions.pictures.theme import THEMES
+
+QUEUES = Frame([texts("queue", "mail", "print", "sms"), texts("site", "north", None, ""), numbers("waiting", 4, 8, 12)])
+TWO_NUMBERS = Frame([texts("queue", "mail", "print"), numbers("waiting", 4, 8), numbers("failed", 1, None)])
+
+
+def items(
+    *frames: Frame, overrides: Any = (), calcs: tuple[str, ...] = ("lastNotNull",), options: Any = None, **defaults: Any
+) -> list[DisplayItem]:
+    settings = FieldSettings(defaults, overrides, THEMES["dark"])
+    return items_of(frames, {"calcs": list(calcs), **(options or {})}, settings)
+
+
+def shown(found: list[DisplayItem]) -> list[tuple[str, str]]:
+    return [(item.title, str(item.display)) for item in found]
+
+
+def test_each_calculation_of_each_column_is_an_item() -> None:
+    found = items(series(2, 6, site="a"), series(1, None, site="b"), calcs=("max", "mean"), unit="short")
+    assert shown(found) == [("a", "6"), ("a", "4"), ("b", "1"), ("b", "1")]
+    assert [item.calculation for item in found] == ["max", "mean"] * 2
+
+
+def test_without_calculations_the_last_value_is_shown() -> None:
+    assert shown(items(series(2, None, site="a"), calcs=(), noValue="-")) == [("a", "-")]
+
+
+def test_title_contains_the_calculation() -> None:
+    found = items(series(2, 6), calcs=("min", "max"), displayName="$__calc of ${__calc}")
+    assert [item.title for item in found] == ["min of min", "max of max"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "titles"),
+    [("", ["waiting"]), ("/.*/", ["queue", "site", "waiting"]), ("site", ["site"]), ("/^wait/", ["waiting"]), ("/x/", [""])],
+)
+def test_columns_are_selected_by_a_pattern(pattern: str, titles: list[str]) -> None:
+    assert [item.title for item in items(QUEUES, options={"fields": pattern})] == titles
+
+
+def test_rows_are_named_by_their_texts() -> None:
+    assert shown(items(QUEUES, options={"values": True})) == [("mail north", "4"), ("print", "8"), ("sms", "12")]
+
+
+def test_rows_of_several_columns_are_named_by_the_column_too() -> None:
+    found = items(TWO_NUMBERS, options={"values": True})
+    assert shown(found) == [("mail waiting", "4"), ("print waiting", "8"), ("mail failed", "1"), ("print failed", "")]
+
+
+@pytest.mark.parametrize(
+    ("template", "title"),
+    [
+        ("${__data.fields.queue}!", "mail!"),
+        ('${__data.fields["site"]}', "north"),
+        ("${__data.fields[0]}", "mail"),
+        ("${__cell_1}/$__cell_2", "north/4"),
+        ("${__cell_9}", "${__cell_9}"),
+        ("${__data.fields.absent}", "${__data.fields.absent}"),
+    ],
+)
+def test_title_of_a_row_contains_cells(template: str, title: str) -> None:
+    assert items(QUEUES, options={"values": True}, displayName=template)[0].title == title
+
+
+@pytest.mark.parametrize(("limit", "count"), [(None, 25), (7, 7), (0, 25), (1e9, 40), ("x", 25)])
+def test_number_of_rows_is_limited(limit: Any, count: int) -> None:
+    rows = Frame([numbers("n", *range(40))])
+    assert len(items(rows, options={"values": True, "limit": limit})) == count
+
+
+def test_rows_have_the_colours_of_the_palette_and_of_overrides() -> None:
+    red = {
+        "matcher": {"id": "byName", "options": "print"},
+        "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}],
+    }
+    found = items(QUEUES, overrides=[red], options={"values": True}, color={"mode": "palette-classic"})
+    assert [item.display.colour for item in found] == ["#73bf69", "#f2495c", "#5794f2"]
+
+
+@pytest.mark.parametrize(
+    ("values", "change"), [((4, 5), 25.0), ((-4, 5), -225.0), ((0, 5), 0.0), ((None, None), 0.0), ((2, None, 1), -50.0)]
+)
+def test_change_is_that_of_the_first_and_last_number(values: tuple[float | None, ...], change: float) -> None:
+    assert items(series(*values))[0].percent_change == change
+
+
+def test_range_is_that_of_all_columns_unless_the_column_has_its_own() -> None:
+    frames = [series(2, 6, site="a"), series(10, 20, site="b")]
+    assert [item.processor.range for item in items(*frames)] == [(2, 20), (2, 20)]
+    assert [item.processor.range for item in items(*frames, fieldMinMax=True)] == [(2, 6), (10, 20)]
+    assert [item.processor.range for item in items(*frames, min=0, max=50)] == [(0, 50), (0, 50)]
+
+
+@pytest.mark.parametrize(("config", "text"), [({}, "No data"), ({"noValue": "quiet"}, "quiet")])
+def test_panel_without_columns_says_so(config: dict[str, Any], text: str) -> None:
+    (item,) = items(**config)
+    assert (str(item.display), item.title, item.column) == (text, "", None)
+
+
+def test_values_of_columns_are_plain() -> None:
+    """Times are in milliseconds, and values that are neither numbers nor text are JSON."""
+    stamps = times(2)
+    objects = Field("o", FieldType.JSON, np.array([{"a": 1}, None], dtype=object))
+    flags = Field("b", FieldType.BOOL, np.array([True, False]), nulls=np.array([False, True]))
+    (columns,) = columns_of([Frame([stamps, objects, flags])], FieldSettings({}, (), THEMES["dark"]))
+    assert [column.values() for column in columns] == [[0.0, 60_000.0], ['{"a":1}', None], [True, None]]

@@ -1,0 +1,174 @@
+"""Laws of stat panels, gauges and bar gauges: modes, layouts and colours."""
+
+import re
+from typing import Any
+
+import pytest
+from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numbers, panel_of, props_of, series, svg_of, visible_texts
+
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.pictures.display.items import DisplayItem
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw
+from dashwright.expressions.pictures.panels.item_cells import cells, panel_items
+from dashwright.expressions.pictures.panels.scale_of_item import scale_of
+
+STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 50, "color": "red"}]}
+GREEN, RED = "#73bf69", "#f2495c"
+PAIR = [series(20, 40, host="a"), series(90, 60, host="b")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "frames", "texts"),
+    [
+        ("auto", PAIR[:1], ["40%"]),
+        ("auto", PAIR, ["a", "40%", "b", "60%"]),
+        ("value", PAIR, ["40%", "60%"]),
+        ("value_and_name", PAIR[:1], ["a", "40%"]),
+        ("name", PAIR, ["a", "b"]),
+        ("none", PAIR, []),
+    ],
+)
+def test_text_mode_selects_the_texts_of_a_stat(mode: str, frames: list[Frame], texts: list[str]) -> None:
+    assert visible_texts(drawing("stat", *frames, options={"textMode": mode}, defaults={"unit": "percent"})) == texts
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_coloured", "is_filled"),
+    [("value", True, False), ("none", False, False), ("background_solid", False, True), ("background", False, True)],
+)
+def test_colour_mode_colours_the_text_or_the_background(mode: str, is_coloured: bool, is_filled: bool) -> None:
+    svg = svg_of(drawing("stat", PAIR[1], options={"colorMode": mode, "graphMode": "none"}, defaults={"thresholds": STEPS}))
+    (text,) = re.findall(r"<text[^>]*>", svg)
+    assert (RED in text) == is_coloured
+    assert ("<rect" in svg) == is_filled
+    assert ("linearGradient" in svg) == (mode == "background")
+
+
+def test_sparkline_is_drawn_unless_the_panel_turns_it_off() -> None:
+    assert "<path" in svg_of(drawing("stat", PAIR[0]))
+    assert "<path" not in svg_of(drawing("stat", PAIR[0], options={"graphMode": "none"}))
+    assert "<path" not in svg_of(drawing("stat", Frame([numbers("n", 1, 2)])))
+
+
+@pytest.mark.parametrize(
+    ("mode", "texts", "colour"),
+    [("standard", ["40", "▲ 100%"], GREEN), ("inverted", ["40", "▲ 100%"], RED), ("same_as_value", ["40", "▲ 100%"], "#5794f2")],
+)
+def test_change_is_shown_in_the_colour_of_its_direction(mode: str, texts: list[str], colour: str) -> None:
+    options = {"showPercentChange": True, "percentChangeColorMode": mode, "graphMode": "none"}
+    drawn = drawing("stat", PAIR[0], options=options, defaults={"color": {"mode": "fixed", "fixedColor": "blue"}})
+    assert visible_texts(drawn) == texts
+    assert colour in re.findall(r"<text[^>]*>", svg_of(drawn))[-1]
+
+
+def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
+    options = {"textMode": "value_and_name", "graphMode": "none"}
+
+    def baselines(**more: Any) -> list[str]:
+        return re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg_of(drawing("stat", PAIR[0], options=options | more, height=60)))
+
+    wide, stacked = baselines(), baselines(wideLayout=False)
+    assert abs(float(wide[0]) - float(wide[1])) < 15
+    assert float(stacked[1]) - float(stacked[0]) > 15
+
+
+@pytest.mark.parametrize(
+    ("orientation", "count", "sizes"),
+    [("horizontal", 2, {(400, 96)}), ("vertical", 4, {(94, 200)}), ("auto", 3, {(196, 96), (400, 96)}), ("auto", 1, {(400, 200)})],
+)
+def test_cells_cover_the_panel(orientation: str, count: int, sizes: set[tuple[float, float]]) -> None:
+    props = props_of(panel_of("stat", options={"orientation": orientation}))
+    assert {(cell.width, cell.height) for cell in cells(props, count, 2.0)} == sizes
+
+
+def test_too_many_values_show_a_message() -> None:
+    with pytest.raises(NothingToDraw, match="too many"):
+        cells(props_of(panel_of("stat", options={"orientation": "horizontal"})), 100, 2.0)
+
+
+def item_of(*values: float | None, **defaults: Any) -> DisplayItem:
+    return panel_items(props_of(panel_of("gauge", defaults=defaults), series(*values)))[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "defaults", "ends"),
+    [
+        ((20, 40), {}, (20, 40)),
+        ((20, 40), {"min": 0, "max": 50}, (0, 50)),
+        ((40,), {}, (0, 100)),
+        ((0.4,), {"unit": "percentunit"}, (0, 1)),
+        ((-5,), {}, (-5, 100)),
+        ((None,), {}, (0, 100)),
+    ],
+)
+def test_scale_is_the_range_of_the_column(values: Any, defaults: Any, ends: tuple[float, float]) -> None:
+    scale = scale_of(item_of(*values, **defaults))
+    assert (scale.low, scale.high) == ends
+
+
+def test_gauge_shows_thresholds_on_its_ring_and_as_labels() -> None:
+    defaults = {"thresholds": STEPS, "min": 0, "max": 100, "unit": "percent"}
+    with_all = drawing("gauge", PAIR[0], options={"showThresholdLabels": True}, defaults=defaults)
+    assert visible_texts(with_all) == ["0%", "50%", "100%", "40%"]
+    # The track, the value, and two segments of the ring.
+    assert svg_of(with_all).count("<path") == 4
+    without = drawing("gauge", PAIR[0], options={"showThresholdMarkers": False}, defaults=defaults)
+    assert svg_of(without).count("<path") == 2
+
+
+def test_gauge_of_another_colour_mode_has_a_ring_of_one_colour() -> None:
+    defaults = {"thresholds": STEPS, "min": 0, "max": 100, "color": {"mode": "continuous-GrYlRd"}}
+    assert svg_of(drawing("gauge", PAIR[0], defaults=defaults)).count("<path") == 3
+
+
+@pytest.mark.parametrize(
+    ("mode", "marks"), [("gradient", ("<linearGradient",)), ("basic", ('fill-opacity="0.35"',)), ("lcd", ('fill-opacity="0.18"', '"0.95"'))]
+)
+def test_display_mode_fills_the_bars(mode: str, marks: tuple[str, ...]) -> None:
+    defaults = {"thresholds": STEPS, "min": 0, "max": 100}
+    svg = svg_of(drawing("bargauge", *PAIR, options={"displayMode": mode, "orientation": "horizontal"}, defaults=defaults))
+    assert all(mark in svg for mark in marks)
+
+
+@pytest.mark.parametrize("orientation", ["horizontal", "vertical"])
+def test_bar_is_as_long_as_its_share(orientation: str) -> None:
+    options = {"displayMode": "gradient", "orientation": orientation, "valueMode": "hidden", "showUnfilled": False}
+    defaults = {"color": {"mode": "fixed", "fixedColor": "blue"}, "min": 0, "max": 100}
+    svg = svg_of(drawing("bargauge", PAIR[0], options=options, defaults=defaults))
+    width, height = re.findall(r'<rect [^>]*width="([\d.]+)" height="([\d.]+)"[^>]*fill="#5794f2"', svg)[0]
+    lengths = {"horizontal": (float(width), 400), "vertical": (float(height), 200)}[orientation]
+    assert lengths[0] == pytest.approx(lengths[1] * 0.4, abs=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [
+        ({}, {"a", "b", "40%", "60%"}),
+        ({"namePlacement": "hidden"}, {"40%", "60%"}),
+        ({"namePlacement": "left"}, {"a", "b", "40%", "60%"}),
+        ({"valueMode": "hidden"}, {"a", "b"}),
+    ],
+)
+def test_names_and_values_of_bars_can_be_hidden(options: dict[str, Any], texts: set[str]) -> None:
+    drawn = drawing("bargauge", *PAIR, options={"orientation": "horizontal", **options}, defaults={"unit": "percent"})
+    assert set(visible_texts(drawn)) == texts
+
+
+def test_bars_that_do_not_fit_are_counted() -> None:
+    rows = Frame([numbers("n", *range(25))])
+    drawn = drawing("bargauge", rows, options={"reduceOptions": {"values": True}, "orientation": "horizontal"})
+    assert drawn.notes == ["17 more values"]
+
+
+@pytest.mark.parametrize("kind", ["stat", "gauge", "bargauge"])
+@pytest.mark.parametrize("frames", [[], [series()], [series(None)], [series(1e308, -1e308)]])
+def test_panel_with_any_values_is_drawn(kind: str, frames: list[Frame]) -> None:
+    assert visible_texts(drawing(kind, *frames, defaults={"noValue": "none"}))
+
+
+@pytest.mark.parametrize("kind", ["stat", "gauge", "bargauge"])
+def test_texts_of_users_are_escaped(kind: str) -> None:
+    defaults = {"unit": HOSTILE, "displayName": HOSTILE, "noValue": HOSTILE, "color": {"mode": "fixed", "fixedColor": HOSTILE}}
+    svg = svg_of(drawing(kind, *PAIR, options={"textMode": "value_and_name", "colorMode": "background"}, defaults=defaults))
+    assert "<script" not in svg
+    assert "<image" not in svg
