@@ -23,7 +23,7 @@ from tests.unit.expressions.pictures.panel_samples import (
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelProps
 from dashwright.expressions.pictures.panels.state_timeline import placed
-from dashwright.expressions.pictures.panels.states import Sample, StateRow, merged, state_rows
+from dashwright.expressions.pictures.panels.states import Sample, StateRow, merged, state_columns, state_rows
 
 MAPPINGS = [
     {
@@ -39,7 +39,8 @@ BY_THRESHOLDS = {"color": {"mode": "thresholds"}, "thresholds": STEPS}
 
 def rows(*frames: Frame, defaults: dict[str, Any] | None = None, names_bands: bool = True) -> list[StateRow]:
     panel = panel_of("state-timeline", defaults=defaults or {})
-    return state_rows(props_of(panel, *frames), names_bands=names_bands)
+    props = props_of(panel, *frames)
+    return state_rows(props, state_columns(props), names_bands=names_bands)
 
 
 def shown(row: StateRow) -> list[tuple[str, str | None]]:
@@ -93,7 +94,7 @@ def test_each_column_is_a_row_and_hidden_ones_are_not_drawn() -> None:
     hidden = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
     frame = Frame([times(2), texts("a", "x", "y"), numbers("b", 1, 2), numbers("c", 1, 2)])
     panel = panel_of("state-timeline", overrides=[hidden])
-    assert [row.name for row in state_rows(props_of(panel, frame), names_bands=False)] == ["a", "c"]
+    assert [item.column.name for item in state_columns(props_of(panel, frame))] == ["a", "c"]
 
 
 def test_values_are_mapped() -> None:
@@ -124,6 +125,16 @@ def test_numbers_of_one_band_are_one_state() -> None:
         "< 80%",
     ]
     assert len(merged(rows(frame, defaults=BY_THRESHOLDS, names_bands=False)[0].samples)) == 5
+
+
+def test_long_columns_have_a_sample_for_each_pixel() -> None:
+    """Only samples that are visible are displayed, also the one before the range; a gap is not lost."""
+    (row,) = rows(Frame([times(100_000, 6), numbers("v", *range(100_000))]))
+    assert len(row.samples) <= 401
+    assert all(first.end == second.start for first, second in pairwise(row.samples))
+    early = Field("time", FieldType.TIME, times(3).values - 130_000_000_000)
+    (row,) = rows(Frame([early, numbers("v", 1, 2, 3)]))
+    assert [sample.text for sample in row.samples] == ["3"]
 
 
 @given(count=st.integers(0, 3_000), width=st.integers(1, 300))

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dashwright.common.json_shapes import string_of
 from dashwright.expressions.pictures.panels.drawing import Cell
 from dashwright.expressions.pictures.plots import ticks as plot_ticks
@@ -38,6 +41,10 @@ class PixelScale:
         # Halved, so that distances of huge values are finite.
         share = (value / 2 - self.low / 2) / ((self.high / 2 - self.low / 2) or 1.0)
         return self.start + (self.end - self.start) * share
+
+    def positions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the positions of values in pixels."""
+        return self.start + (self.end - self.start) * ((values / 2 - self.low / 2) / ((self.high / 2 - self.low / 2) or 1.0))
 
 
 def value_ticks(low: float, high: float, length: float, style: Style, *, is_horizontal: bool = False) -> list[tuple[float, str]]:

@@ -16,8 +16,10 @@ from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelP
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
 from dashwright.expressions.pictures.style import Style
 
-#: Categories that are read; further ones are omitted.
-MAX_CATEGORIES: Final = 2_000
+#: The fewest pixels of a category.
+MIN_CATEGORY_SIZE: Final = 3.0
+#: Categories of a column that are read; further ones are counted if they are those of one frame.
+_MAX_CATEGORIES: Final = 4_000
 _MAX_LENGTH: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS: Final = 86_400_000
@@ -53,6 +55,7 @@ def bar_table(props: PanelProps) -> BarTable:
     """
     x_name = props.panel.options.get("xField")
     joined = [(frame, x_field) for frame in props.frames if frame.row_count and (x_field := _category_field(frame, x_name))]
+    joined = joined[:MAX_SERIES]
     if not joined:
         is_empty = not any(frame.row_count for frame in props.frames)
         raise NothingToDraw("No data" if is_empty else "No categories in the data, which bars need: a column of texts or times")
@@ -60,7 +63,7 @@ def bar_table(props: PanelProps) -> BarTable:
     # Categories of one frame may be equal; further frames are joined to the first ones.
     categories = list(labels[0]) if len(joined) == 1 else list(dict.fromkeys(label for frame_labels in labels for label in frame_labels))
     category_count = joined[0][0].row_count if len(joined) == 1 else len(categories)
-    categories = categories[:MAX_CATEGORIES]
+    categories = categories[: max(int(max(props.width, props.height) // MIN_CATEGORY_SIZE), 1)]
     places = {label: index for index, label in reversed(list(enumerate(categories)))}
     numbers, rows_of = [], []
     for columns, (_, x_field), frame_labels in zip(
@@ -98,7 +101,7 @@ def _category_field(frame: Frame, name: Any) -> Field | None:
 
 def _labels(props: PanelProps, field: Field) -> list[str]:
     """Return the categories of a column as text."""
-    limit = MAX_CATEGORIES * 2
+    limit = _MAX_CATEGORIES
     if field.type is FieldType.TIME:
         times = field.values[:limit]
         time_format = "%m/%d %H:%M" if props.end - props.start > _DAY_MS else "%H:%M:%S" if (times % _MINUTE_NS).any() else "%H:%M"

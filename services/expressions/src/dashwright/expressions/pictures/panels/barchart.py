@@ -21,7 +21,7 @@ from dashwright.expressions.pictures.panels.axes import (
 )
 from dashwright.expressions.pictures.panels.bar_layers import STACKED, bar_ends, value_range
 from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, bar_cell, bar_elements, is_drawn, value_elements
-from dashwright.expressions.pictures.panels.bar_table import BarTable, bar_table
+from dashwright.expressions.pictures.panels.bar_table import MIN_CATEGORY_SIZE, BarTable, bar_table
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
 from dashwright.expressions.pictures.sections import number_of
@@ -30,8 +30,6 @@ from dashwright.expressions.pictures.svg import rotated, text_element, text_widt
 
 _DEFAULT_GROUP_WIDTH: Final = 0.7
 _DEFAULT_BAR_WIDTH: Final = 0.97
-#: The fewest pixels of a category.
-_MIN_SLOT: Final = 3.0
 _MIN_LABEL_WIDTH: Final = 28.0
 #: The part of a panel that the labels of an axis may take.
 _LABEL_SHARE: Final = 0.3
@@ -67,7 +65,7 @@ class _Chart:
     @staticmethod
     def of(props: PanelProps, table: BarTable, cell: Cell, *, is_horizontal: bool) -> "_Chart":
         """Return the chart of as many categories as fit into a part of the panel."""
-        count = max(1, int((cell.height if is_horizontal else cell.width) // _MIN_SLOT))
+        count = max(1, int((cell.height if is_horizontal else cell.width) // MIN_CATEGORY_SIZE))
         limit = number_of(props.panel.options.get("xTickLabelMaxLength"))
         categories = [_shortened(name, limit) for name in table.categories[:count]]
         stacking = string_of(props.panel.options.get("stacking"))

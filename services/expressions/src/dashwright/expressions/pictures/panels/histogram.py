@@ -107,7 +107,7 @@ def buckets_of(props: PanelProps) -> HistogramBuckets:
 
 def _number_columns(props: PanelProps, frames: Sequence[Frame]) -> list[DisplayColumn]:
     """Return the visible columns of numbers of frames, at most ``MAX_SERIES``."""
-    columns = [column for columns in columns_of(frames, props.field_settings) for column in columns if column.type == "number"]
+    columns = [column for columns in columns_of(frames[:MAX_SERIES], props.field_settings) for column in columns if column.type == "number"]
     edges = [column for column in columns if column.field.name in _EDGE_NAMES]
     others = [column for column in columns if column.field.name not in _EDGE_NAMES]
     return [*edges, *(column for column in as_series(others[:MAX_SERIES], props.theme) if not is_hidden(column))]

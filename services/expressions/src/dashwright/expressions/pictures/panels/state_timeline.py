@@ -6,12 +6,13 @@ from typing import Any, Final
 from dashwright.common.json_shapes import string_of
 from dashwright.expressions.pictures.display.colour_math import mixed, text_colour_on
 from dashwright.expressions.pictures.panels.axes import AXIS_HEIGHT, LABEL_SIZE, labels_width, time_axis
-from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.states import Sample, StateRow, legend_states, merged, state_rows
+from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.states import Sample, StateColumn, StateRow, legend_states, merged, state_columns, state_rows
 from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import cells_path, text_element, truncated
+from dashwright.expressions.pictures.theme import Theme
 
 _DEFAULT_ROW_SHARE: Final = 0.9
 _DEFAULT_OPACITY: Final = 70
@@ -29,16 +30,18 @@ def draw(props: PanelProps) -> PanelDrawing:
     """Return the rows of states with their names, the times and a legend. Raises NothingToDraw if there are no times."""
     options = props.panel.options
     merges = options.get("mergeValues", True) is not False
-    rows = state_rows(props, names_bands=merges)
+    columns = state_columns(props)
+    rows = state_rows(props, visible_columns(props, columns), names_bands=merges)
     legend_elements, cell = with_legend(props, legend_entries(rows))
-    rows, area, elements, notes = lay_out_rows(props, rows, cell)
+    area, elements = lay_out_rows(rows, cell, props.theme)
     slot = area.height / len(rows)
     for index, row in enumerate(rows):
         height = slot * row_share(options.get("rowHeight"))
         bar = Cell(area.x, area.y + slot * index + (slot - height) / 2, area.width, height)
         samples = merged(row.samples) if merges else row.samples
         elements += _states(props, row.style, placed(samples, props, area), bar)
-    return PanelDrawing([*elements, *time_axis(area, props.start, props.end, props.theme), *legend_elements], notes=notes)
+    axis = time_axis(area, props.start, props.end, props.theme)
+    return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows(columns, rows))
 
 
 def legend_entries(rows: Sequence[StateRow]) -> list[LegendEntry]:
@@ -52,17 +55,24 @@ def row_share(value: Any) -> float:
     return _DEFAULT_ROW_SHARE if share is None else min(max(share, 0.05), 1.0)
 
 
-def lay_out_rows(props: PanelProps, rows: list[StateRow], cell: Cell) -> tuple[list[StateRow], Cell, list[str], list[str]]:
-    """Return the rows that fit, the area of their states, the names to the left of it, and notes on rows that are omitted."""
-    if not rows:
-        raise NothingToDraw("No data")
+def visible_columns(props: PanelProps, columns: Sequence[StateColumn]) -> Sequence[StateColumn]:
+    """Return the columns of the first page, as far as their rows fit."""
     page = int(number_of(props.panel.options.get("perPage")) or _DEFAULT_PAGE)
+    return columns[: max(1, min(page, int((props.height - AXIS_HEIGHT) // _MIN_ROW_HEIGHT)))]
+
+
+def omitted_rows(columns: Sequence[StateColumn], rows: Sequence[StateRow]) -> list[str]:
+    """Return the note on columns that have no row."""
+    return [f"{len(columns) - len(rows)} more rows"] if len(rows) < len(columns) else []
+
+
+def lay_out_rows(rows: Sequence[StateRow], cell: Cell, theme: Theme) -> tuple[Cell, list[str]]:
+    """Return the area of the states of rows, and the names to the left of it."""
     height = cell.height - AXIS_HEIGHT - 4
-    visible_rows = rows[: max(1, min(page, int(height // _MIN_ROW_HEIGHT)))]
     name_limit = cell.width * _NAME_SHARE
-    name_width = labels_width([row.name for row in visible_rows], name_limit)
+    name_width = labels_width([row.name for row in rows], name_limit)
     area = Cell(cell.x + name_width + 4, cell.y + 4, max(cell.width - name_width - 12, 1.0), max(height, 1.0))
-    slot = area.height / len(visible_rows)
+    slot = area.height / len(rows)
     size = min(LABEL_SIZE, slot)
     names = [
         text_element(
@@ -70,13 +80,12 @@ def lay_out_rows(props: PanelProps, rows: list[StateRow], cell: Cell) -> tuple[l
             area.x - 6,
             area.y + slot * (index + 0.5) + size * 0.36,
             size=size,
-            colour=props.theme.muted,
+            colour=theme.muted,
             anchor="end",
         )
-        for index, row in enumerate(visible_rows)
+        for index, row in enumerate(rows)
     ]
-    omitted_count = len(rows) - len(visible_rows)
-    return visible_rows, area, names, [f"{omitted_count} more rows"] if omitted_count else []
+    return area, names
 
 
 def placed(samples: Sequence[Sample], props: PanelProps, area: Cell) -> list[tuple[Sample, float, float]]:

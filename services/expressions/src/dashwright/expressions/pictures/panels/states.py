@@ -3,22 +3,19 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import object_of, objects_of
 from dashwright.expressions.engine.frame import FieldType, Frame
-from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
+from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of, values_of
 from dashwright.expressions.pictures.display.value_mappings import Value
 from dashwright.expressions.pictures.panels.columns import is_hidden
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
 from dashwright.expressions.pictures.style import TRANSPARENT, Style
-
-#: Samples of a row; further ones are omitted.
-_MAX_SAMPLES: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +37,33 @@ class StateRow:
     samples: Sequence[Sample]
 
 
-def state_rows(props: PanelProps, *, names_bands: bool) -> list[StateRow]:
-    """Return a row for each column that is not a time, at most ``MAX_SERIES``.
+@dataclass(frozen=True, slots=True)
+class StateColumn:
+    """A column whose values are states, with the times of its frame."""
 
-    ``names_bands`` gives numbers the text of their threshold's band, such as *< 80*, if thresholds colour them. Raises NothingToDraw if
-    no frame has times.
-    """
-    timed = [(frame, times) for frame in props.frames if (times := _times(frame)) and frame.row_count]
+    column: DisplayColumn
+    times: "_Times"
+
+
+def state_columns(props: PanelProps) -> list[StateColumn]:
+    """Return the visible columns that are not times, at most ``MAX_SERIES``. Raises NothingToDraw if no frame has times."""
+    timed = [(frame, times) for frame in props.frames if frame.row_count and (times := _times(frame))][:MAX_SERIES]
     if not timed:
         raise NothingToDraw("No time in the data" if any(frame.row_count for frame in props.frames) else "No data")
-    rows: list[StateRow] = []
-    for columns, (_, times) in zip(columns_of([frame for frame, _ in timed], props.field_settings), timed, strict=True):
-        for column in columns:
-            if column.type != "time" and not is_hidden(column) and len(rows) < MAX_SERIES:
-                style = Style(column.config, props.theme)
-                rows.append(StateRow(column.name, style, list(_samples(column, style, times, props.end, names_bands=names_bands))))
-    return rows
+    columns = columns_of([frame for frame, _ in timed], props.field_settings)
+    found = [StateColumn(column, times) for (_, times), listed in zip(timed, columns, strict=True) for column in listed]
+    visible = [item for item in found if item.column.type != "time" and not is_hidden(item.column)]
+    if not visible:
+        raise NothingToDraw("No data")
+    return visible[:MAX_SERIES]
+
+
+def state_rows(props: PanelProps, columns: Sequence[StateColumn], *, names_bands: bool) -> list[StateRow]:
+    """Return the row of each column, in which one sample is left of all that begin in one pixel.
+
+    ``names_bands`` gives numbers the text of their threshold's band, such as *< 80*, if thresholds colour them.
+    """
+    return [_row(props, item, names_bands=names_bands) for item in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +84,43 @@ def _times(frame: Frame) -> _Times | None:
     return _Times(starts, others[0] if others else None, interval if isinstance(interval, int | float) and interval > 0 else None)
 
 
-def _samples(column: DisplayColumn, style: Style, times: _Times, range_end: float, *, names_bands: bool) -> Iterator[Sample]:
-    values = column.values(_MAX_SAMPLES)
-    order = np.argsort(times.starts[:_MAX_SAMPLES], kind="stable")
-    starts = times.starts[order].tolist()
-    ends = None if times.ends is None else times.ends[order].tolist()
-    shown = _Appearance(column, style, names_bands=names_bands)
-    interval = _number(style.custom.get("insertNulls")) or times.interval
-    spans_nulls = style.custom.get("spanNulls") is True
-    kept = [index for index in range(len(starts)) if starts[index] == starts[index] and not (spans_nulls and values[order[index]] is None)]
-    for position, index in enumerate(kept):
-        start = starts[index]
-        end = starts[kept[position + 1]] if position + 1 < len(kept) else range_end
-        if interval and not spans_nulls:
-            # A distance may be longer by rounding.
-            end = min(end, start + interval) if end - start > interval * 1.01 else end
-        if ends is not None and ends[index] == ends[index]:
-            end = min(end, ends[index])
+def _row(props: PanelProps, item: StateColumn, *, names_bands: bool) -> StateRow:
+    style = Style(item.column.config, props.theme)
+    return StateRow(item.column.name, style, list(_samples(props, item, _Appearance(item.column, style, names_bands=names_bands))))
+
+
+def _samples(props: PanelProps, item: StateColumn, shown: "_Appearance") -> Iterator[Sample]:
+    values, custom = values_of(item.column.field), object_of(item.column.config.get("custom"))
+    interval = _number(custom.get("insertNulls")) or item.times.interval
+    spans_nulls = custom.get("spanNulls") is True
+    order = np.argsort(item.times.starts, kind="stable")
+    order = order[~np.isnan(item.times.starts[order])]
+    if spans_nulls:
+        order = order[np.array([values[index] is not None for index in order.tolist()], dtype=bool)]
+    starts = item.times.starts[order]
+    kept = _first_of_pixels(starts, props)
+    following = np.append(kept[1:], len(order))
+    for index, next_index in zip(kept.tolist(), following.tolist(), strict=True):
+        end = float(starts[next_index]) if next_index < len(order) else props.end
+        last_start = float(starts[next_index - 1])
+        # A distance may be longer by rounding.
+        if interval and not spans_nulls and end - last_start > interval * 1.01:
+            end = last_start + interval
+        given_end = math.nan if item.times.ends is None else float(item.times.ends[order[next_index - 1]])
         text, colour = shown.of(values[order[index]])
-        yield Sample(start, max(end, start), text, colour)
+        yield Sample(float(starts[index]), max(end if math.isnan(given_end) else min(end, given_end), float(starts[index])), text, colour)
+
+
+def _first_of_pixels(starts: NDArray[np.float64], props: PanelProps) -> NDArray[np.int64]:
+    """Return the indexes of the first of all ascending times in one pixel, and of the last one before the range."""
+    pixels = np.floor((starts - props.start) / ((props.end - props.start) or 1.0) * props.width)
+    pixels = np.clip(pixels, -1, props.width)
+    is_first = np.append(True, np.diff(pixels) > 0)[: len(pixels)]
+    before = np.flatnonzero(pixels < 0)
+    if len(before):
+        is_first[before] = False
+        is_first[before[-1]] = True
+    return np.flatnonzero(is_first)
 
 
 def _number(value: Any) -> float | None:

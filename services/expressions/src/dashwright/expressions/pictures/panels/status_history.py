@@ -4,12 +4,21 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from dashwright.common.json_shapes import string_of
 from dashwright.expressions.pictures.display.colour_math import mixed, text_colour_on
 from dashwright.expressions.pictures.panels.axes import time_axis
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.state_timeline import lay_out_rows, legend_entries, opacity_of, row_share
-from dashwright.expressions.pictures.panels.states import Sample, StateRow, state_rows
+from dashwright.expressions.pictures.panels.state_timeline import (
+    lay_out_rows,
+    legend_entries,
+    omitted_rows,
+    opacity_of,
+    row_share,
+    visible_columns,
+)
+from dashwright.expressions.pictures.panels.states import Sample, StateRow, state_columns, state_rows
 from dashwright.expressions.pictures.panels.swatches import with_legend
 from dashwright.expressions.pictures.svg import cells_path, text_element, text_width
 
@@ -20,12 +29,14 @@ _MIN_BOX_WIDTH: Final = 2.0
 
 def draw(props: PanelProps) -> PanelDrawing:
     """Return the rows of boxes. Raises NothingToDraw if there are no times, or too many samples for the panel."""
-    rows = state_rows(props, names_bands=False)
-    times = sorted({sample.start for row in rows for sample in row.samples if props.start <= sample.start <= props.end})
+    columns = state_columns(props)
+    starts = np.unique(np.concatenate([item.times.starts for item in columns]))
+    times: list[float] = starts[(starts >= props.start) & (starts <= props.end)].tolist()
     if len(times) > props.width / _MIN_BOX_WIDTH:
         raise NothingToDraw(f"{len(times)} points in time are too many to show here; ask for fewer (max data points)")
+    rows = state_rows(props, visible_columns(props, columns), names_bands=False)
     legend_elements, cell = with_legend(props, legend_entries(rows))
-    rows, area, elements, notes = lay_out_rows(props, rows, cell)
+    area, elements = lay_out_rows(rows, cell, props.theme)
     step = min((later - earlier for earlier, later in pairwise(times)), default=props.end - props.start)
     slot = area.height / len(rows)
     options = props.panel.options
@@ -33,7 +44,8 @@ def draw(props: PanelProps) -> PanelDrawing:
         height = slot * row_share(options.get("rowHeight"))
         bar = Cell(area.x, area.y + slot * index + (slot - height) / 2, area.width, height)
         elements += _boxes(props, row, bar, step, row_share(options.get("colWidth")))
-    return PanelDrawing([*elements, *time_axis(area, props.start, props.end, props.theme), *legend_elements], notes=notes)
+    axis = time_axis(area, props.start, props.end, props.theme)
+    return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows(columns, rows))
 
 
 def _boxes(props: PanelProps, row: StateRow, bar: Cell, step: float, width_share: float) -> list[str]:

@@ -49,7 +49,7 @@ class XySeries:
 
 def draw_points(props: PanelProps) -> PanelDrawing:
     """Return an XY chart: points, by default of the first column of numbers against each further one."""
-    columns = columns_of(props.frames, props.field_settings)
+    columns = columns_of(props.frames[:MAX_SERIES], props.field_settings)
     pairs = _configured(props, columns)
     if not pairs:
         for frame_columns in columns:
@@ -62,7 +62,7 @@ def draw_trend(props: PanelProps) -> PanelDrawing:
     """Return a trend: lines over the column that the option ``xField`` names, by default the first one of numbers."""
     name = props.panel.options.get("xField")
     pairs = []
-    for columns in columns_of(props.frames, props.field_settings):
+    for columns in columns_of(props.frames[:MAX_SERIES], props.field_settings):
         numbers = [column for column in columns if column.type == "number"]
         x = next((column for column in numbers if name in (column.name, column.field.name)), numbers[0] if numbers else None)
         pairs += [(x, column) for column in numbers if x and column is not x]
@@ -154,12 +154,14 @@ def _marks(series: XySeries, colour: str, x_scale: PixelScale, y_scale: PixelSca
         elements.append(polyline([(x_scale.position(x), y_scale.position(y)) for x, y in places], colour, width))
     if "points" in look:
         # Points of one pixel are one point.
-        pixels = {(round(x_scale.position(x)), round(y_scale.position(y))) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)}
+        positions = np.column_stack([x_scale.positions(xs), y_scale.positions(ys)])
+        pixels = np.unique(np.round(positions), axis=0)
+        pixels = pixels[:: -(-len(pixels) // limit) or 1]
         size = number_of(object_of(custom.get("pointSize")).get("fixed")) or _DEFAULT_POINT_SIZE
         radius = min(max(size, 1.0), _MAX_POINT_SIZE) / 2
         circles = "".join(
             f"M{x - radius:.1f} {y}a{radius:.1f} {radius:.1f} 0 1 0 {2 * radius:.1f} 0a{radius:.1f} {radius:.1f} 0 1 0 {-2 * radius:.1f} 0"
-            for x, y in sorted(pixels)
+            for x, y in pixels.tolist()
         )
         elements.append(path(circles, fill=colour, opacity=_POINT_OPACITY, stroke=colour))
     return elements
