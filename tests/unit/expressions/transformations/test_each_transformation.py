@@ -16,6 +16,7 @@ HOSTS = frame("A", host=["a", "b", "a"], load=[1, 5, 3], ok=[True, False, True])
 
 CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
     ("noop", {}, [CPU], [{"time": [1000, 2000], "cpu": [1, 2]}]),
+    ("convertFrameType", {"targetType": "exemplar"}, [CPU], [{"time": [1000, 2000], "cpu": [1, 2]}]),
     ("organize", {"excludeByName": {"time": True}, "renameByName": {"cpu": "CPU"}}, [CPU], [{"CPU": [1, 2]}]),
     (
         "organize",

@@ -9,6 +9,7 @@ from dashwright.expressions.transformations.concatenate import concatenate
 from dashwright.expressions.transformations.config_from_data import config_from_data
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.convert_field_type import convert_field_type
+from dashwright.expressions.transformations.convert_frame_type import convert_frame_type
 from dashwright.expressions.transformations.data import Frames
 from dashwright.expressions.transformations.extract_fields import extract_fields
 from dashwright.expressions.transformations.filter_by_value import filter_by_value
@@ -49,6 +50,7 @@ TRANSFORMATIONS: Final[Mapping[str, Transformation]] = {
     "concatenate": Transformation(concatenate, {"frameNameMode": "field", "frameNameLabel": "frame"}),
     "configFromData": Transformation(config_from_data, {"configRefId": "config"}),
     "convertFieldType": Transformation(convert_field_type),
+    "convertFrameType": Transformation(convert_frame_type),
     "ensureColumns": Transformation(lambda frames, _options, context: join_series(frames, context)),
     "extractFields": Transformation(extract_fields, {"delimiter": ","}),
     "filterByRefId": Transformation(filter_by_ref_id),
