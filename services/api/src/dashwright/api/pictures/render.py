@@ -69,13 +69,13 @@ def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]
             summary,
             "dashboards",
             responses={200: PICTURE_CONTENT},
-            query=_PARAMETER_DESCRIPTIONS,
+            query=PICTURE_PARAMETERS,
             parameters={
                 "width": int,
                 "height": int,
                 "scale": float,
                 "theme": Literal["light", "dark"],
-                "format": Literal["png", "svg", "json"],
+                "format": Literal["png", "svg", "json", "outline"],
             },
             errors=(404, 503, 504),
             description="Takes dashboards:read on the dashboard and datasources:query; a panel of a data source that the caller may not "
@@ -143,13 +143,13 @@ def _parse_number(name: str, value: str) -> float:
         raise BadRequest(f"the parameter {name} is {value[:40]!r}; give a number") from error
 
 
-_PARAMETER_DESCRIPTIONS: Final = {
+PICTURE_PARAMETERS: Final = {
     "from": "start of the time range, such as now-6h; by default the dashboard's own",
     "to": "end of the time range, such as now",
     "width": "pixels, 200 to 3000, by default 1000",
     "height": "pixels; by default, and for -1, as many as the panels take",
     "theme": "light or dark (the default)",
-    "format": "png (the default), svg, or json: a report on what was drawn, without a picture",
+    "format": "png (the default), svg, json: a report on what was drawn, or outline: positions of panels and options of variables",
     "scale": "pixels of a PNG for each pixel of the picture, 1 to 3",
     "panelId": "the one panel to draw, such as 4 or panel-4",
     "title": "a title instead of the dashboard's",
