@@ -58,7 +58,7 @@ class OutlinePanel(ApiModel):
 
 
 class OutlineSection(ApiModel):
-    """Panels below a heading. Only the first section of a dashboard may be without heading."""
+    """Panels below a heading, or the panels above the first heading or below a collapsed row, which have none."""
 
     title: str = ""
     has_heading: bool = False

@@ -61,6 +61,10 @@ def routes(dashboards: Dashboards, picture_client: PictureClient, database: Data
         except Forbidden as error:  # A user must not learn that a dashboard exists that the user may not read.
             raise not_found() from error
 
+    async def folder_of(call: Call, dashboard: StoredObject) -> PageLink | None:
+        folder = await dashboards.visible_folder(call.identity, dashboard)
+        return PageLink(folder.title, folder_url(folder.name, folder.title)) if folder else None
+
     async def show_dashboard(call: Call) -> Response:
         options, dashboard = picture_options(call), await read(call)
         outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, picture_client)
@@ -69,7 +73,6 @@ def routes(dashboards: Dashboards, picture_client: PictureClient, database: Data
         if outline:
             address = PictureAddress(dashboard_path(dashboard.name), picture_parameters(call.query))
             grid = grid_of(outline, address, panel_page=f"/d-solo/{quote(dashboard.name, safe='')}", page_parameters=kept, theme=theme)
-        folder = await dashboards.visible_folder(call.identity, dashboard)
         return html.page(
             "dashboard.html",
             title=(outline.title if outline else dashboard.title) or dashboard.name,
@@ -78,7 +81,7 @@ def routes(dashboards: Dashboards, picture_client: PictureClient, database: Data
             is_wide=True,
             own_style=grid.style if grid else "",
             scripts=SCRIPTS,
-            folder=folder and {"url": folder_url(folder.name, folder.title), "title": folder.title},
+            folder=await folder_of(call, dashboard),
             caption=f"{dashboard.name}, version {dashboard.generation}",
             problem=problem.message if problem else "",
             links=await _links(call, outline, titles) if outline else (),
@@ -110,6 +113,7 @@ def routes(dashboards: Dashboards, picture_client: PictureClient, database: Data
             theme=theme,
             is_wide=True,
             scripts=SCRIPTS,
+            folder=await folder_of(call, dashboard),
             panel=shown,
             description=panel.description if panel else "",
             dashboard_address=f"{dashboard_url(dashboard.name, dashboard.title)}{'?' if back else ''}{back}",
