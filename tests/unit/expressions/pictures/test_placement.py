@@ -40,6 +40,14 @@ def test_expanded_rows_push_the_others_down() -> None:
     assert found == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
 
 
+def test_panels_below_a_collapsed_row_are_not_hidden() -> None:
+    """A collapsed row contains its panels, so those below it are drawn."""
+    assert boxes(placed([row(0, "Closed", panel(2, 1), collapsed=True), panel(3, 1, "Out")])) == [
+        ("Closed (1 panel)", 0, 0, 24),
+        ("Out", 0, 1, 12),
+    ]
+
+
 @pytest.mark.parametrize("id_", [2, 4])
 def test_one_panel_is_found_in_any_row(id_: int) -> None:
     assert [found.id for found in placed(COLLAPSED, panel_id=id_)] == [id_]
