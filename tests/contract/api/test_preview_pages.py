@@ -98,6 +98,27 @@ async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker
     assert 'href="/d/stored"' in body
 
 
+async def test_panels_without_an_id_are_compared_by_title(api: Api, files: FakeJobsWorker) -> None:
+    """Their pictures are those of the numbers that they have on each side, also if the title has a variable."""
+    files.touches = [touch("get", "t", "")]
+    first, changed, new = panel(0, "First"), panel(0, "On $v"), panel(0, "New", description="d")
+    for source in (first, changed, new):
+        del source["id"]
+    templating = {"list": [{"name": "v", "type": "custom", "query": "a"}]}
+    stored = {"title": "T", "templating": templating, "panels": [first, {**changed, "description": "before"}]}
+    files.resource |= {
+        "existing": {"metadata": {"name": "stored"}, "spec": stored},
+        "dryRun": {"metadata": {"name": "stored"}, "spec": {**stored, "panels": [new, first, changed]}},
+    }
+    _, body, _ = await get_page(api, PAGE)
+    found = re.findall(r'<img [^>]*src="([^?]*)\?panelId=(\d+)&amp;[^>]*alt="([^"]*)"', body[: body.index("<h2>After")])
+    assert found == [
+        ("/render/preview/team/deep/a.json", "1", "After: New (text)"),
+        ("/render/d-solo/stored", "2", "Before: On a (text)"),
+        ("/render/preview/team/deep/a.json", "3", "After: On a (text)"),
+    ]
+
+
 async def test_an_unchanged_dashboard_is_reported(api: Api, files: FakeJobsWorker) -> None:
     files.touches = [touch("get", "t", "")]
     files.resource["existing"] = {"metadata": {"name": "stored"}, **files.resource["file"]}

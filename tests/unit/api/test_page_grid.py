@@ -60,11 +60,3 @@ def test_copies_have_their_own_values() -> None:
         for address in (shown.page, shown.sources[-1].address):
             assert [pair for pair in parse_qsl(urlsplit(address).query) if pair[0] == "var-host"] == [("var-host", value)]
     assert ("from", "now-1h") in parse_qsl(urlsplit(first.sources[0].address).query)
-
-
-def test_panels_that_have_no_address_say_so() -> None:
-    """Panels without an id, and those with the id of another panel, have a reason instead of a picture."""
-    missing, first, second = grid(panel(0), panel(4), panel(4)).sections[0].panels
-    assert (bool(missing.sources), bool(first.sources), bool(second.sources)) == (False, True, False)
-    assert "no id" in missing.problem
-    assert "same id 4" in second.problem

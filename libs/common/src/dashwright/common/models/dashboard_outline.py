@@ -43,11 +43,13 @@ class OutlineLink(ApiModel):
 class OutlinePanel(ApiModel):
     """A panel with its position in its section, in columns and rows of the grid, which has 24 columns.
 
-    ``variables`` are the values for which a repeated panel or row is drawn.
+    ``stored_title`` is the title with its references to variables. ``variables`` are the values for which a repeated panel or row is
+    drawn.
     """
 
     id: int
     title: str
+    stored_title: str = ""
     type: str
     description: str = ""
     x: int

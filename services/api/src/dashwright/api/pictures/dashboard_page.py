@@ -115,6 +115,7 @@ def routes(dashboards: Dashboards, picture_client: PictureClient, database: Data
             scripts=SCRIPTS,
             folder=await folder_of(call, dashboard),
             panel=shown,
+            panel_title=panel.title if panel else "",
             description=panel.description if panel else "",
             dashboard_address=f"{dashboard_url(dashboard.name, dashboard.title)}{'?' if back else ''}{back}",
             problem=problem.message if problem else "",

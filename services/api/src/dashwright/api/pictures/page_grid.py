@@ -1,6 +1,5 @@
 """The panels of a dashboard on a page: their positions as CSS, and the addresses of their pictures in several sizes."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -22,6 +21,8 @@ _MEDIUM_PIXELS: Final = 868
 _NARROW_PIXELS: Final = 400
 """Width of every picture on a small screen, where panels are below one another."""
 _NARROW_HEIGHTS: Final = (110, 480)
+_HALF_PIXELS: Final = 640
+"""Width of a picture in a comparison."""
 _ALONE: Final = (1200, 560)
 """Width and height of the picture of a panel on its own page, and on a small screen."""
 _ALONE_NARROW: Final = (_NARROW_PIXELS, 300)
@@ -69,10 +70,8 @@ class ShownPanel:
     """A panel on a page."""
 
     key: str  #: The id of its element.
-    title: str
     description: str  #: The alternative text of the picture.
     page: str  #: The address of its own page; empty without one.
-    problem: str  #: Why the panel has no picture.
     #: The pictures, of which a browser takes the first one that matches; the last one matches every screen.
     sources: Sequence[PictureSource]
 
@@ -100,22 +99,15 @@ def dashboard_path(uid: str) -> str:
 def grid_of(
     outline: DashboardOutline, address: PictureAddress, *, panel_page: str = "", page_parameters: Parameters = (), theme: str = ""
 ) -> Grid:
-    """Return the panels of a dashboard. ``theme`` is empty for that of the reader, and ``panel_page`` if panels have no pages.
-
-    A panel without an id, or with that of an earlier panel, has no picture, since ids are the addresses of pictures.
-    """
-    counts: Counter[tuple[int, str]] = Counter()
-    sections, rules = [], []
+    """Return the panels of a dashboard. ``theme`` is empty for that of the reader, and ``panel_page`` if panels have no pages."""
+    sections: list[ShownSection] = []
+    rules: list[str] = []
     for section in outline.sections:
         panels = []
         for panel in section.panels:
-            key = f"panel-{sum(counts.values()) + 1}"
-            identity = (panel.id, str(sorted(panel.variables.items())))
-            counts[identity] += 1
-            problem = _address_problem(panel) if counts[identity] == 1 else f"another panel has the same id {panel.id}"
+            key = f"panel-{len(rules) + 1}"
             page = f"{panel_page}?{urlencode([('panelId', panel.id), *_own_parameters(panel, page_parameters)])}" if panel_page else ""
-            sources = [] if problem else list(_sources(panel, address, _sizes(panel), theme))
-            panels.append(ShownPanel(key, panel.title, _description(panel), page, problem, sources))
+            panels.append(_shown(panel, address, _sizes(panel), theme, key, page))
             rules.append(f"#{key}{{grid-area:{panel.y + 1}/{panel.x + 1}/span {panel.height}/span {panel.width}}}")
         heading = (section.title.strip() or "Row without a title") if section.has_heading else ""
         sections.append(ShownSection(heading, section.is_collapsed, panels))
@@ -124,26 +116,23 @@ def grid_of(
 
 def panel_alone(panel: OutlinePanel, address: PictureAddress, theme: str = "") -> ShownPanel:
     """Return a panel as its own page shows it, as large as a screen."""
-    sizes = (_Size(_NARROW_SCREEN, *_ALONE_NARROW), _Size("", *_ALONE))
-    problem = _address_problem(panel)
-    return ShownPanel("panel", panel.title, _description(panel), "", problem, list(_sources(panel, address, sizes, theme)))
+    return _shown(panel, address, (_Size(_NARROW_SCREEN, *_ALONE_NARROW), _Size("", *_ALONE)), theme)
 
 
 def panel_at_half_width(panel: OutlinePanel, address: PictureAddress, theme: str = "") -> ShownPanel:
     """Return a panel as a comparison shows it, next to another one."""
     height = min(max(panel.height * _ROW_PIXELS - _GAP_PIXELS, _NARROW_HEIGHTS[0]), _NARROW_HEIGHTS[1])
-    sizes = (_Size(_NARROW_SCREEN, _NARROW_PIXELS, height), _Size("", 640, height))
-    return ShownPanel("", panel.title, _description(panel), "", _address_problem(panel), list(_sources(panel, address, sizes, theme)))
+    return _shown(panel, address, (_Size(_NARROW_SCREEN, _NARROW_PIXELS, height), _Size("", _HALF_PIXELS, height)), theme)
+
+
+def _shown(panel: OutlinePanel, address: PictureAddress, sizes: Sequence[_Size], theme: str, key: str = "", page: str = "") -> ShownPanel:
+    return ShownPanel(key, _description(panel), page, list(_sources(panel, address, sizes, theme)))
 
 
 def _own_parameters(panel: OutlinePanel, parameters: Parameters) -> Parameters:
     own = {f"var-{name}" for name in panel.variables}
     values = [(f"var-{name}", value) for name, values in panel.variables.items() for value in values]
     return [*(pair for pair in parameters if pair[0] not in own), *values]
-
-
-def _address_problem(panel: OutlinePanel) -> str:
-    return "" if panel.id else "the panel has no id; save the dashboard with an id for each panel"
 
 
 def _sizes(panel: OutlinePanel) -> Sequence[_Size]:

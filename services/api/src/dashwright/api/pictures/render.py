@@ -105,7 +105,8 @@ def query_context(caller: Identity) -> QueryContext:
 
 def picture_response(picture: Picture) -> Response:
     """Return the response with a picture, which a browser may cache for a minute."""
-    return Response(200, picture.body, picture.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"})
+    headers = {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"}
+    return Response(200, picture.body, picture.media_type, headers, may_compress=picture.media_type != media.PNG)
 
 
 def picture_options(call: Call) -> PictureOptions:

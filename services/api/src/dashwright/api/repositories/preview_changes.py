@@ -5,14 +5,12 @@ from typing import Final, NamedTuple
 
 from dashwright.api.pictures.page_grid import PictureAddress, ShownPanel, panel_at_half_width
 from dashwright.common.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange
-from dashwright.common.models.dashboard_outline import DashboardOutline, OutlinePanel
+from dashwright.common.models.dashboard_outline import DashboardOutline
 
 MAX_PANELS: Final = 60
 """Limit on the panels that are shown with pictures; further ones are counted."""
 _MAX_DETAILS: Final = 40
 _MAX_CHARACTERS: Final = 2_000
-_DEFAULT_COLUMNS: Final = 12
-_DEFAULT_ROWS: Final = 8
 _PAST_PARTICIPLES: Final = {
     PanelAction.CHANGED: "changed",
     PanelAction.ADDED: "added",
@@ -21,11 +19,22 @@ _PAST_PARTICIPLES: Final = {
 }
 
 
-class PreviewAddresses(NamedTuple):
-    """The addresses of pictures before the change, None for a new dashboard, and after it."""
+class Side(NamedTuple):
+    """A dashboard before or after a change. Without its outline, its panels have no pictures."""
 
-    before: PictureAddress | None
-    after: PictureAddress
+    address: PictureAddress
+    outline: DashboardOutline | None
+
+    def panel(self, change: PanelChange, label: str, theme: str) -> ShownPanel | None:
+        """Return the panel that a change is about, with ``label`` before its title. Returns None if it is not found."""
+        panels = [panel for section in self.outline.sections for panel in section.panels] if self.outline else []
+        # A panel that is stored without an id is known by its title.
+        found = next((panel for panel in panels if str(panel.id) == change.id), None)
+        found = found or next((panel for panel in panels if panel.stored_title == change.title), None)
+        if found is None:
+            return None
+        # All values of a repeated panel apply, and the first copy is drawn.
+        return panel_at_half_width(found.model_copy(update={"title": f"{label}: {found.title}", "variables": {}}), self.address, theme)
 
 
 class ShownSettings(NamedTuple):
@@ -55,31 +64,28 @@ class ShownChanges(NamedTuple):
     omitted_count: int
 
 
-def shown_changes(comparison: Comparison, outline: DashboardOutline | None, addresses: PreviewAddresses, theme: str) -> ShownChanges:
-    """Return the changes of a dashboard. Without an ``outline`` of the changed one, they have no pictures."""
+def shown_changes(comparison: Comparison, before: Side, after: Side, theme: str) -> ShownChanges:
+    """Return the changes of a dashboard. ``theme`` is that of the pictures, empty for that of the reader."""
     changes = [change for change in comparison.panels if change.action is not PanelAction.MOVED]
     moved = [change.title or change.id for change in comparison.panels if change.action is PanelAction.MOVED]
-    panels = {panel.id: panel for section in outline.sections for panel in reversed(section.panels)} if outline else None
     return ShownChanges(
         _summary(comparison),
         _settings(comparison.details, comparison.other_names),
-        [_shown_change(change, panels, addresses, theme) for change in changes[:MAX_PANELS]],
+        [_shown_change(change, before, after, theme) for change in changes[:MAX_PANELS]],
         ", ".join(moved[:MAX_PANELS]),
         max(len(changes) - MAX_PANELS, 0),
     )
 
 
-def _shown_change(change: PanelChange, panels: dict[int, OutlinePanel] | None, addresses: PreviewAddresses, theme: str) -> ShownChange:
-    before = after = None
-    if panels is not None and change.id.isdecimal():
-        default = OutlinePanel(id=int(change.id), title=change.title, type="", x=0, y=0, width=_DEFAULT_COLUMNS, height=_DEFAULT_ROWS)
-        panel = panels.get(default.id, default).model_copy(update={"variables": {}})
-        if change.action is not PanelAction.ADDED and addresses.before:
-            before = panel_at_half_width(panel.model_copy(update={"title": f"Before: {change.title}"}), addresses.before, theme)
-        if change.action is not PanelAction.REMOVED:
-            after = panel_at_half_width(panel.model_copy(update={"title": f"After: {change.title}"}), addresses.after, theme)
-    title = change.title.strip() or f"Panel {change.id}"
-    return ShownChange(title, _PAST_PARTICIPLES[change.action], _settings(change.details, change.other_names), before, after)
+def _shown_change(change: PanelChange, before: Side, after: Side, theme: str) -> ShownChange:
+    title, settings = change.title.strip() or f"Panel {change.id}", _settings(change.details, change.other_names)
+    return ShownChange(
+        title,
+        _PAST_PARTICIPLES[change.action],
+        settings,
+        None if change.action is PanelAction.ADDED else before.panel(change, "Before", theme),
+        None if change.action is PanelAction.REMOVED else after.panel(change, "After", theme),
+    )
 
 
 def _settings(details: Sequence[Detail], other_names: Sequence[str]) -> ShownSettings:

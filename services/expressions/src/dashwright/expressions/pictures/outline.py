@@ -117,6 +117,7 @@ def _panel(placed: PlacedPanel, row: int, scope: Scope, names: Sequence[str]) ->
     return OutlinePanel(
         id=id_of(placed),
         title=_text(placed.scope, placed.source.get("title")),
+        stored_title=string_of(placed.source.get("title"))[:_MAX_TEXT],
         type=string_of(placed.source.get("type")),
         description=_text(placed.scope, placed.source.get("description")),
         x=position.x,

@@ -1,5 +1,6 @@
 """``GET /preview/{repository}/{path}``: a page with what a dashboard file at a branch or commit changes, and its pictures."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +16,16 @@ from dashwright.api.pictures.page_controls import picture_parameters
 from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of
 from dashwright.api.pictures.render import PICTURE_CONTENT, PICTURE_PARAMETERS, picture_options, picture_response, query_context
 from dashwright.api.repositories.files import Files
-from dashwright.api.repositories.preview_changes import PreviewAddresses, shown_changes
+from dashwright.api.repositories.preview_changes import Side, shown_changes
 from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.workers.picture_client import PictureClient
 from dashwright.common.dashboard_comparison import compare
-from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.errors import BadRequest, DashwrightError, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.json_shapes import member_at, object_at, string_of
 from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.models.dashboard_outline import DashboardOutline
 from dashwright.common.models.values import LintSeverity
 
 _REF: Final = {"ref": "a branch or commit; by default the repository's own branch"}
@@ -81,21 +83,25 @@ def routes(files: Files, picture_client: PictureClient) -> list[Route]:
         options, file = picture_options(call), await read(call)
         if not file.spec:
             raise NotFound(f"the file contains no dashboard to draw: {file.path!r}")
-        return picture_response(await picture_client.render(await _body_of(file), options, query_context(call.identity)))
+        return picture_response(await picture_client.render(await _body_of(file.spec, file.size), options, query_context(call.identity)))
 
     async def show_preview(call: Call) -> Response:
         options, file = picture_options(call), await read(call)
         comparison = await run_in_thread_if_large(file.size, lambda: compare(file.stored_spec, file.spec))
-        outline = problem = None
-        if file.spec:
-            outline, problem = await outline_or_reason(call.identity, await _body_of(file), options, picture_client)
         parameters, theme = picture_parameters(call.query), call.query.get("theme", "")
+
+        async def outline(spec: Mapping[str, Any]) -> tuple[DashboardOutline | None, DashwrightError | None]:
+            if not spec:
+                return None, None
+            return await outline_or_reason(call.identity, await _body_of(spec, file.size), options, picture_client)
+
+        (stored, _), (changed, problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
         address = PictureAddress(
             f"{_PICTURES}/{quote(file.repository, safe='')}/{quote(file.path)}",
             [*parameters, *([("ref", file.commit)] * bool(file.commit))],
         )
-        addresses = PreviewAddresses(PictureAddress(dashboard_path(file.stored_name), parameters) if file.stored_name else None, address)
-        grid = grid_of(outline, address, theme=theme) if outline else None
+        before, after = Side(PictureAddress(dashboard_path(file.stored_name), parameters), stored), Side(address, changed)
+        grid = grid_of(changed, address, theme=theme) if changed else None
         return html.page(
             "preview.html",
             title=str(file.spec.get("title") or file.path),
@@ -108,11 +114,11 @@ def routes(files: Files, picture_client: PictureClient) -> list[Route]:
             stored_page=f"/d/{quote(file.stored_name, safe='')}" if file.stored_name else "",
             has_dashboard=bool(file.spec),
             is_new=not file.stored_name,
-            changes=shown_changes(comparison, outline, addresses, theme) if file.stored_name and file.spec else None,
+            changes=shown_changes(comparison, before, after, theme) if file.stored_name and file.spec else None,
             problems=[str(error) for error in file.wrapper.get("errors") or ()],
             lint=_lint_messages(file.wrapper),
             problem=problem.message if problem else "",
-            notices=outline.notices if outline else (),
+            notices=changed.notices if changed else (),
             sections=grid.sections if grid else (),
             opens_rows=options.rows == "expanded",
         )
@@ -142,9 +148,9 @@ def routes(files: Files, picture_client: PictureClient) -> list[Route]:
     ]
 
 
-async def _body_of(file: _PreviewedFile) -> str:
-    """Return the spec of the dashboard as JSON."""
-    return await run_in_thread_if_large(file.size, lambda: write_json(file.spec).decode())
+async def _body_of(spec: Mapping[str, Any], max_size: int) -> str:
+    """Return the spec of a dashboard as JSON, which has at most ``max_size`` bytes."""
+    return await run_in_thread_if_large(max_size, lambda: write_json(spec).decode())
 
 
 def _lint_messages(wrapper: Mapping[str, Any]) -> Sequence[tuple[str, Sequence[str]]]:
