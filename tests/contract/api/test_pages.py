@@ -1,5 +1,7 @@
 """HTML pages: the start page, the contents of folders, and errors for browsers."""
 
+import base64
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
@@ -164,6 +166,17 @@ async def test_the_sign_in_leads_back_to_the_page(api: Api) -> None:
     page = await shown(api, "/d/x?var-a=<b>", status=401)
     assert {"/d/x", "/docs"} <= set(page.links)
     assert "b" not in page.elements
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/dashboards"])
+async def test_pages_of_the_api_permit_only_their_own_style_and_script(api: Api, path: str) -> None:
+    """The policy has the digest of each, and other sites cannot show the page in a frame."""
+    async with api.session.get(path) as response:
+        body, policy = await response.text(), response.headers["Content-Security-Policy"]
+        assert response.headers["X-Frame-Options"] == "DENY"
+    found = re.findall(r"<(style|script)>(.*?)</", body, re.DOTALL)
+    digests = {f"{kind}-src 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for kind, text in found}
+    assert digests == {part for part in policy.split("; ") if part.startswith(("style-src", "script-src"))}
 
 
 @pytest.mark.parametrize("path", ["/favicon.ico", "/favicon.svg"])

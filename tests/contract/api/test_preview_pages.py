@@ -96,6 +96,10 @@ async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker
         ("title", "Old", "New &lt;i&gt;"),
     ]
     assert 'href="/d/stored"' in body
+    form = body[: body.index("<h2>Changes")]
+    assert '<input type="hidden" name="ref" value="branch">' in form
+    assert 'name="from" value="now-1h"' in form
+    assert "ref=branch&amp;from=now-5m" in form
 
 
 async def test_panels_without_an_id_are_compared_by_title(api: Api, files: FakeJobsWorker) -> None:

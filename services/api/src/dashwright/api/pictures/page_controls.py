@@ -14,9 +14,9 @@ from dashwright.common.models.dashboard_outline import DashboardOutline, Outline
 VARIABLE_PREFIX: Final = "var-"
 """Prefix of the names of variables in URLs, as in Grafana's links."""
 _KEPT_PARAMETERS: Final = ("from", "to", "refresh", "theme", "tz", "timezone", "rows")
-_KEPT_WITH_OTHER_TIMES: Final = ("panelId", "refresh", "theme", "tz", "timezone", "rows")
+_KEPT_WITH_OTHER_TIMES: Final = ("panelId", "ref", "refresh", "theme", "tz", "timezone", "rows")
 _PICTURE_PARAMETERS: Final = ("from", "to", "tz", "timezone")
-_HIDDEN_PARAMETERS: Final = ("theme", "tz", "timezone", "rows", "panelId")
+_HIDDEN_PARAMETERS: Final = ("theme", "tz", "timezone", "rows", "panelId", "ref")
 _QUICK_RANGES: Final = {
     ("now-5m", "now"): "Last 5 minutes",
     ("now-15m", "now"): "Last 15 minutes",

@@ -12,7 +12,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.pictures.dashboard_page import PAGE_CONTENT, PAGE_PARAMETERS, SCRIPTS, outline_or_reason
-from dashwright.api.pictures.page_controls import picture_parameters
+from dashwright.api.pictures.page_controls import page_controls, picture_parameters
 from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of
 from dashwright.api.pictures.render import PICTURE_CONTENT, PICTURE_PARAMETERS, picture_options, picture_response, query_context
 from dashwright.api.repositories.files import Files
@@ -117,6 +117,7 @@ def routes(files: Files, picture_client: PictureClient) -> list[Route]:
             changes=shown_changes(comparison, before, after, theme) if file.stored_name and file.spec else None,
             problems=[str(error) for error in file.wrapper.get("errors") or ()],
             lint=_lint_messages(file.wrapper),
+            controls=page_controls(call.path, call.query, changed) if file.spec else None,
             problem=problem.message if problem else "",
             notices=changed.notices if changed else (),
             sections=grid.sections if grid else (),
