@@ -19,12 +19,15 @@ TYPE: Final = {"group": "dashboard.grafana.app", "version": "v0alpha1", "kind": 
 class FakeJobsWorker:
     """Server of the repository queue. Its replies contain ``touches`` for every file.
 
-    ``faults`` are raised by the calls that change something, one each. ``requests`` are the decoded requests.
+    ``resource`` are the objects in every file, and ``problems`` its errors. ``faults`` are raised by the calls that change something,
+    one each. ``requests`` are the decoded requests.
     """
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.touches: list[dict[str, Any]] = []
+        self.resource: dict[str, Any] = {"type": TYPE, "file": {"spec": {"title": "T"}}}
+        self.problems: list[str] = []
         self.faults: list[DashwrightError] = []
         self.is_silent = False
 
@@ -47,7 +50,7 @@ class FakeJobsWorker:
         if call["call"] == "edit":
             return _reply({"ref": "c"})
         wrapper = {"kind": "ResourceWrapper", "apiVersion": "provisioning.grafana.app/v0alpha1", "path": call["path"], "ref": "c"}
-        wrapper |= {"resource": {"type": TYPE, "file": {"spec": {"title": "T"}}}}
+        wrapper |= {"resource": self.resource, **({"errors": self.problems} if self.problems else {})}
         base = f"b{len(self.requests)}" if call["call"] == "change" and not call.get("base") else call.get("base", "")
         content = None if call.get("content") is None else f"{call['content']} as written"
         return _reply({"base": base, "content": content, "wrapper": wrapper, "touches": self.touches})

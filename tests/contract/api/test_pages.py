@@ -1,11 +1,14 @@
 """HTML pages: the start page, the contents of folders, and errors for browsers."""
 
+import base64
+import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.repositories import make_local_repository
 
 from dashwright.common.identity import Role
@@ -36,15 +39,27 @@ async def shown(api: Api, path: str, auth: str | None = None, status: int = 200)
     async with api.session.get(path, headers=headers) as response:
         body = await response.text()
         assert (response.status, response.content_type) == (status, "text/html"), body
-        assert "script" not in response.headers["Content-Security-Policy"]
+        check_headers(response.headers)
     reader = _Reader()
     reader.feed(body)
     assert not {"script", "iframe"} & set(reader.elements)
     return reader
 
 
-async def dashboard(api: Api, uid: str, title: str, folder: str = "") -> None:
-    status, body = await api("POST", "/api/dashboards/db", {"dashboard": {"uid": uid, "title": title}, "folderUid": folder})
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Check that a page runs nothing, and that other sites can neither load it into a frame nor see from where a link was opened."""
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert not re.search("script|unsafe|http|data:|[*]", policy), policy
+    assert (headers["X-Content-Type-Options"], headers["X-Frame-Options"]) == ("nosniff", "DENY")
+    assert headers["Referrer-Policy"] == "same-origin"
+    assert "private" in headers["Cache-Control"]
+
+
+async def dashboard(api: Api, uid: str, title: str, folder: str = "", tags: Sequence[str] = ()) -> None:
+    body = {"dashboard": {"uid": uid, "title": title, "tags": tags}, "folderUid": folder}
+    status, body = await api("POST", "/api/dashboards/db", body)
     assert status == 200, body
 
 
@@ -52,7 +67,7 @@ async def dashboard(api: Api, uid: str, title: str, folder: str = "") -> None:
 async def stocked(api: Api) -> Api:
     assert (await api("POST", "/api/folders", {"uid": "shop", "title": "Shop"}))[0] == 200
     assert (await api("POST", "/api/folders", {"uid": "inner", "title": "Inner", "parentUid": "shop"}))[0] == 200
-    await dashboard(api, "top", HOSTILE)
+    await dashboard(api, "top", HOSTILE, tags=["a&b"])
     await dashboard(api, "orders", "Orders", "shop")
     await make_local_repository(api, "team", api.data / "repositories")
     return api
@@ -80,6 +95,31 @@ async def test_a_search_finds_by_title_everywhere(stocked: Api) -> None:
     assert "Nothing found that you can view" in nothing.text
 
 
+async def test_a_search_finds_by_tag(stocked: Api) -> None:
+    """Each tag in a list is a link to the dashboards with this tag, which the form shows as selected."""
+    viewer = await stocked.person("vera", Role.VIEWER)
+    page = await shown(stocked, "/dashboards", viewer)
+    assert "/dashboards?tag=a%26b" in page.links
+    found = await shown(stocked, "/dashboards?tag=a%26b&query=quoted", viewer)
+    assert any(link.startswith("/d/top/") for link in found.links)
+    assert "1 dashboard or folder with “quoted” in the title and with the tag a&b" in found.text
+    assert "Nothing found" in (await shown(stocked, "/dashboards?tag=unknown", viewer)).text
+
+
+async def test_long_lists_have_pages(stocked: Api) -> None:
+    """Each page links to its neighbours with the same search; a page beyond the last one is the last one."""
+    for number in range(101):
+        await dashboard(stocked, f"copy-{number}", f"Copy {number:03}", "shop")
+    viewer = await stocked.person("vera", Role.VIEWER)
+    first = await shown(stocked, "/dashboards?query=Copy", viewer)
+    last = await shown(stocked, "/dashboards?query=Copy&page=9", viewer)
+    assert "Page 1 of 2" in first.text
+    assert "/dashboards?query=Copy&page=2" in first.links
+    assert "/d/copy-100/copy-100" in last.links
+    assert "/dashboards?query=Copy&page=1" in last.links
+    assert "/dashboards/f/shop/shop?page=2" in (await shown(stocked, "/dashboards/f/shop/shop", viewer)).links
+
+
 async def test_pages_contain_readable_objects(stocked: Api) -> None:
     """A hidden folder is neither listed nor found; repositories and jobs need permission to list them."""
     viewer = await stocked.person("vera", Role.VIEWER)
@@ -98,8 +138,7 @@ async def test_pages_contain_readable_objects(stocked: Api) -> None:
         ("/", False, 401, "sign in"),
         ("/d/missing", True, 404, "no such page"),
         ("/nowhere/<b>", True, 404, "no such page"),
-        ("/api/nothing", True, 404, "no such page"),
-        ("/apis/nothing", True, 404, "no such page"),
+        ("/render/d/missing", True, 404, "no such page"),
     ],
 )
 async def test_browsers_receive_errors_as_pages(api: Api, path: str, with_login: bool, status: int, words: str) -> None:
@@ -113,6 +152,31 @@ async def test_browsers_receive_errors_as_pages(api: Api, path: str, with_login:
         async with api.session.get(path, headers={**headers, "Accept": accept}) as response:
             assert (response.status, response.content_type) == (status, "application/json")
             assert ("WWW-Authenticate" in response.headers) == (status == 401)
+
+
+@pytest.mark.parametrize("path", ["/api/nothing", "/apis/nothing", "/openapi/v3/nothing", "/version/nothing", "/api", "/apis/x/v1/y"])
+async def test_errors_of_the_api_are_json_for_browsers_too(api: Api, path: str) -> None:
+    """Programs that send the headers of a browser can read them."""
+    async with api.session.get(path, headers={**BROWSER, "Authorization": ADMIN}) as response:
+        assert (response.status, response.content_type) == (404, "application/json")
+
+
+async def test_the_sign_in_leads_back_to_the_page(api: Api) -> None:
+    """Visitors without credentials get links to the page itself and to the public documents."""
+    page = await shown(api, "/d/x?var-a=<b>", status=401)
+    assert {"/d/x", "/docs"} <= set(page.links)
+    assert "b" not in page.elements
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/dashboards"])
+async def test_pages_of_the_api_permit_only_their_own_style_and_script(api: Api, path: str) -> None:
+    """The policy has the digest of each, and other sites cannot show the page in a frame."""
+    async with api.session.get(path) as response:
+        body, policy = await response.text(), response.headers["Content-Security-Policy"]
+        assert response.headers["X-Frame-Options"] == "DENY"
+    found = re.findall(r"<(style|script)>(.*?)</", body, re.DOTALL)
+    digests = {f"{kind}-src 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for kind, text in found}
+    assert digests == {part for part in policy.split("; ") if part.startswith(("style-src", "script-src"))}
 
 
 @pytest.mark.parametrize("path", ["/favicon.ico", "/favicon.svg"])

@@ -1,6 +1,8 @@
 """Page that displays a file of a repository as a dashboard, at a ref."""
 
+import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api
@@ -38,19 +40,117 @@ async def get_page(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, st
         return response.status, await response.text(), response.headers.get("Content-Security-Policy", "")
 
 
-async def test_a_file_is_displayed_as_a_dashboard(api: Api, files: FakeJobsWorker) -> None:
-    """The page has the file's title, its path as text and its picture inline, and neither runs nor loads anything."""
+def panel(id_: int, title: str, **members: Any) -> dict[str, Any]:
+    return {"id": id_, "type": "text", "title": title, "gridPos": {"x": 0, "y": id_, "w": 12, "h": 4}, **members}
+
+
+async def test_a_new_dashboard_is_displayed(api: Api, files: FakeJobsWorker) -> None:
+    """The page has the file's title and its path as text, and pictures of the file at the commit that was read."""
     files.touches = [touch("get", "t", "")]
+    files.resource["file"]["spec"] = {"title": "T", "panels": [panel(1, "New <b>")]}
     status, body, policy = await get_page(api, f"{PAGE}?ref=%3Cb%3E&theme=light")
     assert status == 200, body
-    assert files.requests[-1]["path"] == "deep/a.json"
-    assert files.requests[-1]["ref"] == "<b>"
+    assert (files.requests[-1]["path"], files.requests[-1]["ref"]) == ("deep/a.json", "<b>")
     assert "<h1>T</h1>" in body
-    assert 'src="data:image/png;base64,iVBOR' in body
+    assert "The dashboard is new." in body
+    assert 'src="/render/preview/team/deep/a.json?panelId=1&amp;' in body
+    assert '&amp;ref=c"' in body
     assert "<b>" not in body
     assert "default-src 'none'" in policy
-    assert "img-src 'self' data:;" in policy
-    assert "script" not in policy
+    assert "unsafe" not in policy
+
+
+async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker) -> None:
+    """Each changed panel has its settings and a picture before and after; problems and the whole dashboard come later."""
+    files.touches = [touch("get", "t", "")]
+    before = [panel(1, "Same"), panel(2, "Old"), panel(3, "Gone"), panel(4, "Moves")]
+    after = [panel(1, "Same"), panel(2, "New <i>"), panel(4, "Moves", gridPos={"x": 12, "y": 4, "w": 12, "h": 4}), panel(5, "Extra")]
+    files.resource |= {
+        "existing": {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": before}},
+        "dryRun": {"metadata": {"name": "stored"}, "spec": {"title": "T", "refresh": "1m", "panels": after}},
+    }
+    files.problems = ["it cannot be stored"]
+    status, body, _ = await get_page(api, f"{PAGE}?ref=branch&from=now-1h")
+    assert status == 200, body
+    headings = re.findall(r"<h[23]>(.*?)</h[23]>", body)
+    assert [re.sub("<[^>]*>", "", heading) for heading in headings] == [
+        "Changes",
+        "New &lt;i&gt; changed",
+        "Extra added",
+        "Gone removed",
+        "Problems",
+        "After the change",
+    ]
+    assert "1 panel changed, 1 panel added, 1 panel removed, 1 panel moved, settings of the dashboard changed" in body
+    assert "Only moved: Moves" in body
+    assert "it cannot be stored" in body
+    changes = body[: body.index("<h2>Problems")]
+    assert re.findall(r'<img [^>]*src="([^?]*)\?panelId=(\d+)&amp;', changes) == [
+        ("/render/d-solo/stored", "2"),
+        ("/render/preview/team/deep/a.json", "2"),
+        ("/render/preview/team/deep/a.json", "5"),
+        ("/render/d-solo/stored", "3"),
+    ]
+    assert re.findall(r'<th scope="row">(.*?)</th><td><pre>(.*?)</pre></td><td><pre>(.*?)</pre>', changes)[:2] == [
+        ("refresh", "", "1m"),
+        ("title", "Old", "New &lt;i&gt;"),
+    ]
+    assert 'href="/d/stored"' in body
+    form = body[: body.index("<h2>Changes")]
+    assert '<input type="hidden" name="ref" value="branch">' in form
+    assert 'name="from" value="now-1h"' in form
+    assert "ref=branch&amp;from=now-5m" in form
+
+
+async def test_panels_without_an_id_are_compared_by_title(api: Api, files: FakeJobsWorker) -> None:
+    """Their pictures are those of the numbers that they have on each side, also if the title has a variable."""
+    files.touches = [touch("get", "t", "")]
+    first, changed, new = panel(0, "First"), panel(0, "On $v"), panel(0, "New", description="d")
+    for source in (first, changed, new):
+        del source["id"]
+    templating = {"list": [{"name": "v", "type": "custom", "query": "a"}]}
+    stored = {"title": "T", "templating": templating, "panels": [first, {**changed, "description": "before"}]}
+    files.resource |= {
+        "existing": {"metadata": {"name": "stored"}, "spec": stored},
+        "dryRun": {"metadata": {"name": "stored"}, "spec": {**stored, "panels": [new, first, changed]}},
+    }
+    _, body, _ = await get_page(api, PAGE)
+    found = re.findall(r'<img [^>]*src="([^?]*)\?panelId=(\d+)&amp;[^>]*alt="([^"]*)"', body[: body.index("<h2>After")])
+    assert found == [
+        ("/render/preview/team/deep/a.json", "1", "After: New (text)"),
+        ("/render/d-solo/stored", "2", "Before: On a (text)"),
+        ("/render/preview/team/deep/a.json", "3", "After: On a (text)"),
+    ]
+
+
+async def test_an_unchanged_dashboard_is_reported(api: Api, files: FakeJobsWorker) -> None:
+    files.touches = [touch("get", "t", "")]
+    files.resource["existing"] = {"metadata": {"name": "stored"}, **files.resource["file"]}
+    assert "Nothing changes in this dashboard" in (await get_page(api, PAGE))[1]
+
+
+async def test_a_file_without_dashboard_has_no_pictures(api: Api, files: FakeJobsWorker) -> None:
+    """Its page says so, and its picture is not found."""
+    files.touches = [touch("get", "t", "")]
+    files.resource = {"type": {"resource": "folders"}, "file": {"spec": {"title": "T"}}}
+    status, body, _ = await get_page(api, PAGE)
+    assert (status, "contains no dashboard" in body, "<img" in body) == (200, True, False)
+    assert (await get_page(api, f"/render{PAGE}"))[0] == 404
+
+
+async def test_a_panel_of_a_file_is_drawn(api: Api, files: FakeJobsWorker) -> None:
+    """The picture needs the permissions of the file, and those to query."""
+    files.touches = [touch("get", "t", "")]
+    files.resource["file"]["spec"] = {"title": "T", "panels": [panel(1, "Of the file")]}
+    address = f"/render{PAGE}?panelId=1&format=svg&ref=branch"
+    status, body, policy = await get_page(api, address)
+    assert (status, "Of the file" in body, "sandbox" in policy) == (200, True, True)
+    assert files.requests[-1]["ref"] == "branch"
+    reader = await api.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"))
+    assert (await get_page(api, address, reader))[0] == 403
+    files.touches = []
+    viewer = await api.person("viewer", Role.VIEWER)
+    assert (await get_page(api, address, viewer))[0] == 403
 
 
 async def test_a_preview_needs_the_permissions_of_its_objects(api: Api, files: FakeJobsWorker) -> None:

@@ -110,8 +110,14 @@ async def test_the_url_sets_variables_zone_and_rows(drawing: Api) -> None:
     for wrong, name in (("tz=Mars", b"tz"), ("rows=all", b"rows"), ("&".join(f"var-{index}=1" for index in range(101)), b"variables")):
         status, _, body, _ = await fetched(drawing, f"/render/d/urls?{wrong}")
         assert (status, name in body) == (400, True), body
-    status, media_type, body, _ = await fetched(drawing, "/d/urls?format=json")
-    assert (status, b"data:image/png" in body) == (200, True)
+
+
+async def test_an_outline_has_positions_and_options_but_no_data(drawing: Api) -> None:
+    """It lists what a page shows before any panel is queried."""
+    status, media_type, body, _ = await fetched(drawing, f"{PICTURE}?format=outline")
+    outline = json.loads(body)
+    assert (status, media_type, outline["from"]) == (200, "application/json", "now-1h")
+    assert [(panel["id"], panel["x"], panel["y"]) for panel in outline["sections"][0]["panels"]] == [(1, 0, 0), (2, 12, 0), (3, 0, 4)]
 
 
 async def test_panels_use_the_default_data_source(drawing: Api) -> None:
@@ -121,39 +127,6 @@ async def test_panels_use_the_default_data_source(drawing: Api) -> None:
     assert status == 200, found
     _, _, body, _ = await fetched(drawing, f"{PICTURE}?format=json&panelId=3")
     assert "host '127.0.0.1'" in json.loads(body)["panels"][0]["message"]
-
-
-async def test_a_page_displays_a_dashboard(drawing: Api) -> None:
-    """The page has title and picture, light or dark, with or without a slug, and neither runs nor loads anything."""
-    told = []
-    for path in ("/d/pictured", "/d/pictured/any-slug?theme=light"):
-        status, kind, body, headers = await fetched(drawing, path)
-        told.append(body)
-        assert (status, kind) == (200, "text/html")
-        assert b"<h1>Pictured</h1>" in body
-        assert b'src="data:image/png;base64,iVBOR' in body
-        assert "default-src 'none'" in headers["Content-Security-Policy"]
-        assert "img-src 'self' data:;" in headers["Content-Security-Policy"]
-        assert "script" not in headers["Content-Security-Policy"]
-        assert "private" in headers["Cache-Control"]
-    assert told[0] != told[1]
-    assert (await fetched(drawing, "/d/pictured?theme=pink"))[0] == 400
-
-
-async def test_a_page_takes_the_rights_on_its_dashboard(drawing: Api) -> None:
-    """An unreadable dashboard is 404; without the right to query the page says so and has no picture."""
-    other = await drawing.organization("other")
-    blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
-    reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:uid:pictured"))
-    stranger = await drawing.person("stranger", Role.NONE, ("dashboards:read", "dashboards:uid:another"))
-    theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
-    told = {name: (await fetched(drawing, "/d/pictured", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
-    assert told == {"blind": 403, "reader": 200, "stranger": 404, "theirs": 404}
-    assert (await fetched(drawing, "/d/nothing"))[0] == 404
-    body = (await fetched(drawing, "/d/pictured", reader))[2]
-    assert (b"datasources:query" in body, b"<img" in body) == (True, False)
-    async with drawing.session.get("/d/pictured") as response:
-        assert response.status == 401
 
 
 async def test_a_panel_is_drawn_at_the_address_of_grafana(drawing: Api) -> None:

@@ -36,10 +36,10 @@ async def test_a_large_dashboard_is_encoded_in_a_thread(length: int, in_thread: 
         return write_json(tree)
 
     monkeypatch.setattr(preview, "write_json", encode)
-    (route,) = preview.routes(cast("Files", OneFile(length)), PictureClient.__new__(PictureClient))
+    route, _ = preview.routes(cast("Files", OneFile(length)), PictureClient.__new__(PictureClient))
     # Without the permission to query data sources, no picture is drawn, so the client is never used.
     caller = Identity("user:1", "ann", 1, Role.ADMIN)
-    call = SimpleNamespace(parameters={"repository": "team", "path": "a.json"}, query={}, identity=caller)
+    call = SimpleNamespace(parameters={"repository": "team", "path": "a.json"}, path="/preview/team/a.json", query={}, identity=caller)
     response = await route.handler(cast("Call", call))
     assert response.status == 200
     assert encoders == [in_thread]

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from dashwright.common.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange, compare
 from dashwright.common.models.repository_views import PlannedAction
 from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.domain.comment import MAX_COMMENT_CHARACTERS, FileReport, Pictures, Report, comment_text, status_text
-from dashwright.jobs_worker.domain.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange, compare
 from dashwright.jobs_worker.domain.lint.issue import Issue
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

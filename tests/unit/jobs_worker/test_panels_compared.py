@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashwright.common.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange, compare
 from dashwright.common.json_documents import read_json
-from dashwright.jobs_worker.domain.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange, compare
 
 
 def panel(number: int, **settings: Any) -> dict[str, Any]:

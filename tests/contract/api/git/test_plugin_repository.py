@@ -106,7 +106,7 @@ async def test_any_name_is_reached_over_http(trial: Trial) -> None:
     assert len(history["items"]) == 2
     assert (await trial.titles())["odd"] == "Edited"
     async with trial.api.session.get(f"/preview/team/{place}", headers={"Authorization": ADMIN}) as page:
-        assert (page.status, "&amp; + &#x27; , # = ; @ ! [a] {b} ~ %20" in await page.text()) == (200, True)
+        assert (page.status, "&amp; + &#39; , # = ; @ ! [a] {b} ~ %20" in await page.text()) == (200, True)
     assert (await trial.api("DELETE", f"{REPOSITORIES}/team/files/{place}"))[0] == 200
     assert "odd" not in await trial.titles()
 

@@ -11,6 +11,7 @@ from dashwright.expressions.pictures.composition import compose
 from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
 from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.placement import MAX_PLACED, MAX_REPEATS
+from dashwright.expressions.pictures.sections import unique_ids
 from dashwright.expressions.pictures.theme import THEMES
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope
@@ -62,6 +63,40 @@ def test_headings_have_a_sign_for_collapsed_rows() -> None:
 def test_expanded_rows_push_the_others_down() -> None:
     found = boxes(placed(COLLAPSED, expanded=True))
     assert found == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
+
+
+def test_panels_below_a_collapsed_row_are_not_hidden() -> None:
+    """A collapsed row contains its panels, so those below it are drawn."""
+    assert boxes(placed([row(0, "Closed", panel(2, 1), collapsed=True), panel(3, 1, "Out")])) == [
+        ("Closed (1 panel)", 0, 0, 24),
+        ("Out", 0, 1, 12),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ids", "unique"),
+    [
+        ([], []),
+        ([None, None], [1, 2]),
+        ([3, 1, 3, None], [3, 1, 4, 5]),
+        (["7", 0, -1, 1.5, True, {}, 2**60], [7, 8, 9, 1, 10, 11, 12]),
+    ],
+)
+def test_every_panel_has_an_id_of_its_own(ids: list[Any], unique: list[int]) -> None:
+    """A missing, invalid or repeated id becomes the number after the highest one, as in Grafana's frontend."""
+    assert unique_ids(ids) == unique
+
+
+def test_panels_without_an_id_can_be_drawn_alone() -> None:
+    """They are numbered in the order in which they are stored, those in rows after their row."""
+    stored = [row(0, "Closed", panel(2, 1, "In"), collapsed=True), panel(2, 2, "Below"), panel(2, 3, "Last")]
+    for source in (*stored, *stored[0]["panels"]):
+        del source["id"]
+    assert [[found.title for found in placed(stored, panel_id=id_)] for id_ in range(1, 6)] == [[], ["In"], ["Below"], ["Last"], []]
+    element = {"kind": "Panel", "spec": {"title": "E", "vizConfig": {"kind": "text"}}}
+    layout = {"kind": "GridLayout", "spec": {"items": [{"spec": {"element": {"name": name}}} for name in ("a", "b")]}}
+    found = read_dashboard({"elements": {"a": element, "b": element}, "layout": layout}, panel_id=2).panels
+    assert [(one.id, one.title) for one in found] == [(2, "E")]
 
 
 @pytest.mark.parametrize("id_", [2, 4])

@@ -280,7 +280,7 @@ def _routes(
         *evaluation_routes.routes(database),
         *query.routes(query_client, body_limit=settings.max_body_bytes),
         *render.routes(dashboard_use_cases, pictures),
-        *dashboard_page.routes(dashboard_use_cases, pictures),
+        *dashboard_page.routes(dashboard_use_cases, pictures, database, services.policy),
         *panels.routes(query_client, body_limit=settings.max_body_bytes),
         *data_source_routes.routes(database, DataSources(database, cipher, settings.quota_rules)),
         *data_source_health.routes(database, broker, rpc, seconds=settings.query_seconds),

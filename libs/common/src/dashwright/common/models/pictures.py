@@ -13,7 +13,7 @@ MAX_HEIGHT: Final = 12_000
 MAX_SCALE: Final = 3.0
 
 Theme = Literal["light", "dark"]
-Format = Literal["png", "svg", "json"]
+Format = Literal["png", "svg", "json", "outline"]
 Rows = Literal["stored", "expanded"]
 
 
@@ -23,7 +23,8 @@ class PictureOptions(ApiModel):
     ``width`` and ``height`` are in pixels; without a height, the picture is as tall as its panels. If ``from`` or ``to``
     is empty, that of the dashboard applies. ``panel`` is the id of the only panel to draw. ``scale`` is the device pixel
     ratio of a PNG: with 2, it has twice as many pixels in each direction. ``variables`` are values of the dashboard's variables
-    by name, and ``uid`` is that of the dashboard. The format ``json`` is a report on what was drawn.
+    by name, and ``uid`` is that of the dashboard. The format ``json`` is a report on what was drawn, and ``outline`` is a
+    DashboardOutline.
     """
 
     from_: str = Field("", alias="from")

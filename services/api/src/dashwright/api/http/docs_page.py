@@ -3,8 +3,6 @@
 The pages load nothing from other servers. The filter is the only script, and the Content-Security-Policy names its digest.
 """
 
-import base64
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -12,14 +10,10 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from dashwright.api.http.html import source_of
 from dashwright.api.http.response import JSON
 from dashwright.api.http.schemas import referenced_names
 
-HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-}
-"""Headers of a page without script."""
 _SCRIPT: Final = """
 const input = document.getElementById("filter"), rows = [...document.querySelectorAll("li")], shown = document.getElementById("shown");
 function filter() {
@@ -32,11 +26,6 @@ input.parentElement.hidden = false;
 input.addEventListener("input", filter);
 filter();
 """
-_SCRIPT_DIGEST: Final = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
-INDEX_HEADERS: Final = {
-    **HEADERS,
-    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; script-src 'sha256-{_SCRIPT_DIGEST}'",
-}
 _INDEX_INTRODUCTION: Final = """
 <p>For programs: <a href="openapi.json">OpenAPI 3.1</a>, <a href="openapi/v2">Swagger 2.0</a>,
 <a href="openapi/v3">OpenAPI 3.0 for Kubernetes clients</a>.
@@ -54,18 +43,35 @@ body { color: var(--text); background: var(--page) }
 a { color: var(--link); text-decoration: none } a:hover { text-decoration: underline }
 h1 { margin-bottom: .3rem } h2 { margin: 2.2rem 0 .3rem } h3 b, h3 code { font-size: 15px } h3 { margin: 1.8rem 0 .3rem; font-weight: 600 }
 section p { margin: .2rem 0 .5rem }
-ul { list-style: none; padding: 0; margin: 0 } li { border-top: 1px solid var(--line); padding: .25rem 0; display: flex; gap: .8rem }
-li a { overflow-wrap: anywhere; flex: 1.2 } li span { color: var(--soft); flex: 1 } [hidden] { display: none !important }
+ul { list-style: none; padding: 0; margin: 0 } td a, p a { text-decoration: underline }
+li { border-top: 1px solid var(--line); padding: .25rem 0; display: flex; flex-wrap: wrap; gap: 0 .8rem }
+li a { overflow-wrap: anywhere; flex: 1.2 18rem } li span { color: var(--soft); flex: 1 15rem } [hidden] { display: none !important }
 b { display: inline-block; min-width: 4.2rem; font: 600 12px/1.5 ui-monospace, monospace } s { color: var(--soft) }
 code, pre { font: 13px/1.45 ui-monospace, monospace } pre { background: var(--code); padding: .6rem; overflow: auto; max-height: 24rem }
 table { border-collapse: collapse; width: 100% } td { border-top: 1px solid var(--line); padding: .2rem 1rem .2rem 0; vertical-align: top }
 td:first-child { width: 16rem } td:nth-child(2) { width: 18rem; color: var(--soft); overflow-wrap: anywhere }
 input { font: inherit; width: 24rem; max-width: 100%; padding: .3rem .5rem }
 input { color: inherit; background: var(--page); border: 1px solid var(--soft) }
-nav a { display: inline-block; margin-right: 1rem } .soft { color: var(--soft) } summary { cursor: pointer }
+nav a { display: inline-block; margin-right: 1rem }
+h2, h3, p, code { overflow-wrap: anywhere } .soft { color: var(--soft) } summary { cursor: pointer }
+@media (max-width: 700px) {
+  table, tbody, tr, td { display: block } tr { border-top: 1px solid var(--line); padding: .2rem 0 }
+  td { border: 0; padding: 0; overflow-wrap: anywhere } td:first-child, td:nth-child(2) { width: auto }
+}
 """
-
-
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src {source_of(_STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+}
+"""Headers of a page without script."""
+INDEX_HEADERS: Final = {
+    **HEADERS,
+    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; script-src {source_of(_SCRIPT)}",
+}
 _MAX_ENUM_VALUES: Final = 12
 """Largest number of values of an enumeration that a page lists."""
 
@@ -111,7 +117,7 @@ def group_page(document: Mapping[str, Any], name: str) -> bytes:
     """Return the HTML page of a group: its operations, and the schemas that they refer to."""
     endpoints = _endpoints_by_group(document)[name]
     schemas = document["components"]["schemas"]
-    parts = ['<p><a href="../docs">All operations</a> · <a href="../openapi.json">openapi.json</a></p>']
+    parts = ['<p><a href="../docs">All operations</a> · <a href="../openapi.json">openapi.json</a></p><h2>Operations</h2>']
     parts += [_operation_html(endpoint, document) for endpoint in endpoints]
     parts.append("<h2>Schemas</h2>")
     schema_names = referenced_names([endpoint.operation for endpoint in endpoints], schemas)
@@ -144,7 +150,7 @@ def _page(document: Mapping[str, Any], title: str, body: str) -> bytes:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)} · {product}</title><style>{_STYLE}</style></head>"
-        f'<body><h1>{escape(title)}</h1><p class="soft">{product}</p>{body}</body></html>'
+        f'<body><main><h1>{escape(title)}</h1><p class="soft">{product}</p>{body}</main></body></html>'
     ).encode()
 
 

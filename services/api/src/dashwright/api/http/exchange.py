@@ -184,8 +184,8 @@ class Exchange:
             log.exception("request_failed")
             reported_error = DashwrightError("unexpected")
         response = error_response(reported_error, record.error_shape, record.trace_id, failure_message=failure_message)
-        if html.accepts_html(request.headers.get("Accept", "")):
-            return html.error_page(reported_error, response, record.trace_id)
+        if html.has_error_pages(path) and html.accepts_html(request.headers.get("Accept", "")):
+            return html.error_page(reported_error, response, record.trace_id, path)
         return response
 
     def _record_refusal(self, request: web.BaseRequest, match: Match, status: int, record: _RequestRecord) -> None:

@@ -1,24 +1,37 @@
-"""``GET /d/{uid}``: an HTML page that shows a dashboard. Previews of files use the same page."""
+"""``/d/{uid}`` and ``/d-solo/{uid}``: HTML pages with the panels of a dashboard, or with one of them."""
 
-import base64
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Sequence
 from typing import Final
+from urllib.parse import quote, urlencode
 
 import structlog
+from pydantic import ValidationError
 
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic.dashboards import Dashboards, not_found
+from dashwright.api.domain.urls import dashboard_url, folder_url
 from dashwright.api.http import html
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.pictures.page_controls import (
+    PageLink,
+    kept_parameters,
+    link_of,
+    page_controls,
+    picture_parameters,
+)
+from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of, panel_alone
 from dashwright.api.pictures.render import picture_options, query_context
-from dashwright.api.workers.picture_client import Picture, PictureClient
-from dashwright.common import media
-from dashwright.common.errors import DashwrightError, Forbidden
+from dashwright.api.routes.readable_titles import ReadableTitles
+from dashwright.api.workers.picture_client import PictureClient
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, Unavailable
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.models.dashboard_outline import DashboardOutline
 from dashwright.common.models.pictures import PictureOptions
+from dashwright.common.stores.resources import StoredObject
 
 _log = structlog.get_logger()
 
@@ -26,84 +39,143 @@ PAGE_CONTENT: Final = Content(str, ("text/html",))
 PAGE_PARAMETERS: Final = {
     "from": "start of the time range; by default the dashboard's own",
     "to": "end of the time range",
-    "theme": "light or dark (the default)",
+    "theme": "light or dark; by default that of the reader",
     "tz": "time zone of the axes; by default the dashboard's own",
-    "rows": "expanded to draw the panels of collapsed rows, too",
+    "refresh": "interval after which the pictures are drawn again, such as 30s; empty for never; by default the dashboard's own",
+    "rows": "expanded to open collapsed rows",
     "var-name": "a value of the variable with that name; repeat it for several values",
 }
+SCRIPTS: Final = ("pictures.js",)
+"""The scripts of pages with pictures."""
+_MAX_TAGGED: Final = 50
+"""Limit on the dashboards that one link to tags lists."""
 
 
-def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]:
-    """Return the routes. The page requires permission to read the dashboard, and its picture also to query data sources."""
+def routes(dashboards: Dashboards, picture_client: PictureClient, database: Database, policy: AccessPolicy) -> list[Route]:
+    """Return the routes. A page requires permission to read the dashboard, and its pictures also to query data sources."""
+    titles = ReadableTitles(database, policy)
 
-    async def show_page(call: Call) -> Response:
-        options, uid = picture_options(call), call.parameters["uid"]
+    async def read(call: Call) -> StoredObject:
         try:
-            dashboard = await dashboards.get(call.identity, uid)
+            return await dashboards.get(call.identity, call.parameters["uid"])
         except Forbidden as error:  # A user must not learn that a dashboard exists that the user may not read.
             raise not_found() from error
-        picture = await draw_or_explain(call.identity, dashboard.spec, options, picture_client)
-        return page_response(dashboard.title or uid, f"{uid}, version {dashboard.generation}", picture)
 
-    def operation(operation_id: str) -> Operation:
-        return Operation(
-            operation_id,
-            "a page that shows a dashboard",
-            "dashboards",
-            responses={200: PAGE_CONTENT},
-            query=PAGE_PARAMETERS,
-            errors=(404,),
-            description="Takes dashboards:read on the dashboard, and datasources:query for the picture.",
+    async def folder_of(call: Call, dashboard: StoredObject) -> PageLink | None:
+        folder = await dashboards.visible_folder(call.identity, dashboard)
+        return PageLink(folder.title, folder_url(folder.name, folder.title)) if folder else None
+
+    async def show_dashboard(call: Call) -> Response:
+        options, dashboard = picture_options(call), await read(call)
+        outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, picture_client)
+        theme, kept = call.query.get("theme", ""), kept_parameters(call.query)
+        grid = None
+        if outline:
+            address = PictureAddress(dashboard_path(dashboard.name), picture_parameters(call.query))
+            grid = grid_of(outline, address, panel_page=f"/d-solo/{quote(dashboard.name, safe='')}", page_parameters=kept, theme=theme)
+        return html.page(
+            "dashboard.html",
+            title=(outline.title if outline else dashboard.title) or dashboard.name,
+            status=_status_of(problem),
+            theme=theme,
+            is_wide=True,
+            own_style=grid.style if grid else "",
+            scripts=SCRIPTS,
+            folder=await folder_of(call, dashboard),
+            caption=f"{dashboard.name}, version {dashboard.generation}",
+            problem=problem.message if problem else "",
+            links=await _links(call, outline, titles) if outline else (),
+            sections=grid.sections if grid else (),
+            opens_rows=options.rows == "expanded",
+            whole_picture=f"/render/d/{quote(dashboard.name, safe='')}?{urlencode(picture_parameters(call.query))}",
+            controls=page_controls(call.path, call.query, outline),
+            notices=outline.notices if outline else (),
         )
 
-    permission, path = Permission(DASHBOARD.actions["get"], object_rules_suffice=True), "/d/{uid}"
-    return [
-        Route("GET", path, show_page, permission, operation("showDashboard")),
-        Route("GET", f"{path}/{{slug}}", show_page, permission, operation("showDashboardWithSlug")),
-    ]
+    async def show_panel(call: Call) -> Response:
+        options, dashboard = picture_options(call), await read(call)
+        if options.panel is None:
+            raise BadRequest("the parameter panelId is missing: it is the id of the panel to show")
+        outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, picture_client)
+        theme, address = call.query.get("theme", ""), PictureAddress(dashboard_path(dashboard.name), picture_parameters(call.query))
+        panels = [panel for section in outline.sections for panel in section.panels] if outline else []
+        panel = next((panel for panel in panels if panel.id == options.panel), None)
+        if outline and panel is None:
+            raise NotFound(f"the dashboard has no panel {options.panel}")
+        # The values of the page apply, not those of the first repetition of the panel.
+        shown = panel_alone(panel.model_copy(update={"variables": {}}), address, theme) if panel else None
+        title = (outline.title if outline else dashboard.title) or dashboard.name
+        back = urlencode(kept_parameters(call.query))
+        return html.page(
+            "panel.html",
+            title=title,
+            status=_status_of(problem),
+            theme=theme,
+            is_wide=True,
+            scripts=SCRIPTS,
+            folder=await folder_of(call, dashboard),
+            panel=shown,
+            panel_title=panel.title if panel else "",
+            description=panel.description if panel else "",
+            dashboard_address=f"{dashboard_url(dashboard.name, dashboard.title)}{'?' if back else ''}{back}",
+            problem=problem.message if problem else "",
+            controls=page_controls(call.path, call.query, outline),
+            notices=outline.notices if outline else (),
+        )
+
+    permission = Permission(DASHBOARD.actions["get"], object_rules_suffice=True)
+    found = []
+    for path, handler, name, summary, parameters in (
+        ("/d/{uid}", show_dashboard, "showDashboard", "a page that shows a dashboard", {}),
+        (
+            "/d-solo/{uid}",
+            show_panel,
+            "showPanel",
+            "a page that shows a panel of a dashboard",
+            {"panelId": "the panel, such as 4 or panel-4"},
+        ),
+    ):
+        for suffix, slug in (("", ""), ("WithSlug", "/{slug}")):
+            operation = Operation(
+                f"{name}{suffix}",
+                summary,
+                "dashboards",
+                responses={200: PAGE_CONTENT},
+                query={**parameters, **PAGE_PARAMETERS},
+                errors=(404,),
+                description="Takes dashboards:read on the dashboard, and datasources:query for the pictures.",
+            )
+            found.append(Route("GET", f"{path}{slug}", handler, permission, operation))
+    return found
 
 
-async def draw_or_explain(caller: Identity, spec: str, options: PictureOptions, picture_client: PictureClient) -> Picture | str:
-    """Return the picture of the dashboard whose JSON is ``spec``, or the reason why it cannot be drawn."""
-    if options.format == "json":
-        options = options.model_copy(update={"format": "png"})
+async def outline_or_reason(
+    caller: Identity, spec: str, options: PictureOptions, picture_client: PictureClient
+) -> tuple[DashboardOutline | None, DashwrightError | None]:
+    """Return the outline of the dashboard whose JSON is ``spec``, or the reason why no picture of it can be drawn."""
+    outline_options = options.model_copy(update={"format": "outline", "panel": None})
     try:
-        return await picture_client.render(spec, options, query_context(caller))
+        picture = await picture_client.render(spec, outline_options, query_context(caller))
+        return DashboardOutline.model_validate_json(picture.body), None
+    except ValidationError as error:
+        raise Unavailable("the expressions worker is of another version; update it") from error
     except DashwrightError as error:
-        _log.info("page_without_picture", reason=error.message)
-        return error.message
+        _log.info("page_without_pictures", reason=error.message)
+        return None, error
 
 
-def page_response(
-    title: str, caption: str, picture: Picture | str, problems: Sequence[str] = (), lint_messages: Mapping[str, Sequence[str]] | None = None
-) -> Response:
-    """Return the page with a picture, or with the reason why it cannot be drawn.
-
-    All strings are plain text. ``problems`` are listed above the picture. Below it are the ``lint_messages``, in which the key is the
-    heading of a group. The page has no script and loads nothing, since the picture is embedded.
-    """
-    introduction = f'<p class="quiet">{escape(caption)}</p>{_problem_list(problems)}'
-    return html.page(title, f"{introduction}{_picture_html(picture, escape(title))}{_lint_groups(lint_messages or {})}")
+def _status_of(problem: DashwrightError | None) -> int:
+    """Return the status of a page. Only a mistake in its address makes it an error, since the page itself is complete."""
+    return problem.status if isinstance(problem, BadRequest) else 200
 
 
-def _problem_list(problems: Sequence[str]) -> str:
-    return f"<h2>Problems</h2>{_html_list(problems)}" if problems else ""
-
-
-def _html_list(items: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
-
-
-def _lint_groups(lint_messages: Mapping[str, Sequence[str]]) -> str:
-    groups = "".join(
-        f"<details><summary>{escape(heading)} ({len(messages)})</summary>{_html_list(messages)}</details>"
-        for heading, messages in lint_messages.items()
-    )
-    return f"<h2>Lint</h2>{groups}" if groups else ""
-
-
-def _picture_html(picture: Picture | str, alternative_text: str) -> str:
-    if isinstance(picture, str):
-        return f"<p>{escape(picture)}</p>"
-    media_type = media.SVG if picture.media_type == media.SVG else media.PNG
-    return f'<img alt="{alternative_text}" src="data:{media_type};base64,{base64.b64encode(picture.body).decode()}">'
+async def _links(call: Call, outline: DashboardOutline, titles: ReadableTitles) -> Sequence[PageLink]:
+    """Return the links of a dashboard. A link to tags becomes one to each dashboard with these tags."""
+    links = []
+    for link in outline.links:
+        if link.url:
+            links.append(link_of(link, call.query, outline))
+            continue
+        tagged = await titles.search(call.identity, limit=_MAX_TAGGED, tags=link.tags, include_folders=False) if link.tags else ()
+        links += [link_of(link, call.query, outline, text=match.title, address=match.url) for match in tagged]
+    return [link for link in links if link]

@@ -69,13 +69,13 @@ def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]
             summary,
             "dashboards",
             responses={200: PICTURE_CONTENT},
-            query=_PARAMETER_DESCRIPTIONS,
+            query=PICTURE_PARAMETERS,
             parameters={
                 "width": int,
                 "height": int,
                 "scale": float,
                 "theme": Literal["light", "dark"],
-                "format": Literal["png", "svg", "json"],
+                "format": Literal["png", "svg", "json", "outline"],
             },
             errors=(404, 503, 504),
             description="Takes dashboards:read on the dashboard and datasources:query; a panel of a data source that the caller may not "
@@ -105,7 +105,8 @@ def query_context(caller: Identity) -> QueryContext:
 
 def picture_response(picture: Picture) -> Response:
     """Return the response with a picture, which a browser may cache for a minute."""
-    return Response(200, picture.body, picture.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"})
+    headers = {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"}
+    return Response(200, picture.body, picture.media_type, headers, may_compress=picture.media_type != media.PNG)
 
 
 def picture_options(call: Call) -> PictureOptions:
@@ -143,13 +144,13 @@ def _parse_number(name: str, value: str) -> float:
         raise BadRequest(f"the parameter {name} is {value[:40]!r}; give a number") from error
 
 
-_PARAMETER_DESCRIPTIONS: Final = {
+PICTURE_PARAMETERS: Final = {
     "from": "start of the time range, such as now-6h; by default the dashboard's own",
     "to": "end of the time range, such as now",
     "width": "pixels, 200 to 3000, by default 1000",
     "height": "pixels; by default, and for -1, as many as the panels take",
     "theme": "light or dark (the default)",
-    "format": "png (the default), svg, or json: a report on what was drawn, without a picture",
+    "format": "png (the default), svg, json: a report on what was drawn, or outline: positions of panels and options of variables",
     "scale": "pixels of a PNG for each pixel of the picture, 1 to 3",
     "panelId": "the one panel to draw, such as 4 or panel-4",
     "title": "a title instead of the dashboard's",

@@ -13,6 +13,9 @@ TIMEOUT_SECONDS: Final = 30.0
 """Time limit of a picture in seconds, including its queries."""
 
 _MAX_CONCURRENT: Final = 4
+_MAX_WAITING: Final = 60
+"""Limit on the requests that wait: browsers request up to six pictures of a page concurrently."""
+_MAX_WAITING_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class PictureClient:
     def __init__(self, broker: Broker, rpc: RpcClient) -> None:
         self._queue = broker.topology.pictures
         self._rpc = rpc
-        self._limiter = FairLimiter(_MAX_CONCURRENT, subject="pictures")
+        self._limiter = FairLimiter(_MAX_CONCURRENT, waiting=_MAX_WAITING, seconds=_MAX_WAITING_SECONDS, subject="pictures")
 
     async def render(self, spec: str, options: PictureOptions, context: QueryContext) -> Picture:
         """Return a picture of the dashboard whose JSON is ``spec``, with the data sources that ``context`` permits.

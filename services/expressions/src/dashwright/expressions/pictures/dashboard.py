@@ -103,14 +103,15 @@ def read_dashboard(
     placement = place(sections, resolution.scope, expanded=expanded or panel_id is not None)
     placed = sorted(placement.panels, key=lambda panel: (panel.position.y, panel.position.x))
     if panel_id is not None:
-        placed = [panel for panel in placed if _id_of(panel) == panel_id and panel.source.get("type") != "row"][:1]
+        placed = [panel for panel in placed if id_of(panel) == panel_id and panel.source.get("type") != "row"][:1]
     sources = {text_of(panel.source.get("id")): panel.source for section in sections for panel in section.panels}
     panels = [_panel(panel, sources, catalog, is_complete=index < MAX_PANELS) for index, panel in enumerate(placed)]
     title = resolution.scope.interpolate(string_of(spec.get("title")), _TITLE_FORMAT)
     return Dashboard(title, panels, [*resolution.notices, *placement.notices])
 
 
-def _id_of(panel: PlacedPanel) -> int:
+def id_of(panel: PlacedPanel) -> int:
+    """Return the id of a panel; 0 without a valid one."""
     number = number_of(panel.source.get("id")) or 0
     return int(number) if abs(number) < _MAX_ID else 0
 
@@ -123,12 +124,12 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
     if is_collapsed:
         title = f"{title} ({placed.hidden_count} {'panel' if placed.hidden_count == 1 else 'panels'})"
     if not is_complete:
-        return Panel(_id_of(placed), current_type, title, placed.position, is_collapsed=is_collapsed)
+        return Panel(id_of(placed), current_type, title, placed.position, is_collapsed=is_collapsed)
     field_config = object_of(panel.get("fieldConfig"))
     points = number_of(panel.get("maxDataPoints"))
     found = PanelTargets() if current_type in ("row", "text") else read_targets(panel, sources, catalog, scope)
     return Panel(
-        id=_id_of(placed),
+        id=id_of(placed),
         type=current_type,
         title=title,
         position=placed.position,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of, string_of
-from dashwright.expressions.pictures.sections import COLUMNS, Repeat, Section, SourcePanel, read_position
+from dashwright.expressions.pictures.sections import COLUMNS, Repeat, Section, SourcePanel, read_position, unique_ids
 from dashwright.expressions.variables.references import MIXED
 
 #: Levels of layouts in layouts. Deeper layouts are ignored.
@@ -16,10 +16,13 @@ _AUTO_HEIGHT: Final = 8
 
 def elements_sections(spec: Mapping[str, Any]) -> list[Section]:
     """Return the sections of a dashboard: those of its rows and tabs, one below another."""
-    return list(_sections(object_of(spec.get("layout")), object_of(spec.get("elements")), 0))
+    specs = {name: object_of(element.get("spec")) for name, element in object_of(spec.get("elements")).items() if isinstance(element, dict)}
+    ids = unique_ids([element.get("id") for element in specs.values()])
+    elements = {name: {**element, "id": id_} for (name, element), id_ in zip(specs.items(), ids, strict=True)}
+    return list(_sections(object_of(spec.get("layout")), elements, 0))
 
 
-def _sections(layout: Mapping[str, Any], elements: Mapping[str, Any], depth: int) -> Iterator[Section]:
+def _sections(layout: Mapping[str, Any], elements: Mapping[str, Mapping[str, Any]], depth: int) -> Iterator[Section]:
     kind, spec = layout.get("kind"), object_of(layout.get("spec"))
     if depth > _MAX_DEPTH:
         return
@@ -38,17 +41,17 @@ def _sections(layout: Mapping[str, Any], elements: Mapping[str, Any], depth: int
             yield from others
 
 
-def _panels(kind: Any, spec: Mapping[str, Any], elements: Mapping[str, Any]) -> Iterator[SourcePanel]:
+def _panels(kind: Any, spec: Mapping[str, Any], elements: Mapping[str, Mapping[str, Any]]) -> Iterator[SourcePanel]:
     for index, item in enumerate(objects_of(spec.get("items"))):
         item_spec = object_of(item.get("spec"))
         element = elements.get(string_of(object_of(item_spec.get("element")).get("name")))
-        if not isinstance(element, dict):
+        if element is None:
             continue
         width = COLUMNS // _AUTO_COLUMNS
         row, column = divmod(index, _AUTO_COLUMNS)
         automatic = {"x": column * width, "y": row * _AUTO_HEIGHT, "width": width, "height": _AUTO_HEIGHT}
         position = read_position(automatic if kind == "AutoGridLayout" else item_spec, 0, ("x", "y", "width", "height"))
-        yield SourcePanel(_as_classic(object_of(element.get("spec"))), position, Repeat.of(object_of(item_spec.get("repeat")), "value"))
+        yield SourcePanel(_as_classic(element), position, Repeat.of(object_of(item_spec.get("repeat")), "value"))
 
 
 def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:

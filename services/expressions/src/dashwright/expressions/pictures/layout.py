@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dashwright.expressions.pictures.dashboard import MAX_PANELS, Panel
-from dashwright.expressions.pictures.sections import COLUMNS
+from dashwright.expressions.pictures.sections import COLUMNS, GridPosition
 
 #: Pixels of a row of the grid, and between two panels.
 _ROW_HEIGHT: Final = 30
@@ -74,7 +74,9 @@ def lay_out(
         return PictureLayout(width, picture_height, 0, [Box(panels[0], 0, 0, width, picture_height)], notices=notices[:1])
     gap = _GAP if width >= _NARROW_WIDTH else _SMALL_GAP
     column_width = (width - gap * (COLUMNS + 1)) / COLUMNS
-    boxes = [_box(panel, row, column_width, gap) for panel, row in zip(panels, _compacted_rows(panels), strict=True)]
+    boxes = [
+        _box(panel, row, column_width, gap) for panel, row in zip(panels, compacted_rows([panel.position for panel in panels]), strict=True)
+    ]
     visible_boxes = [box for box in boxes[:MAX_PANELS] if height is None or box.y < height]
     omitted_count = len(boxes) - len(visible_boxes)
     omission = [f"{omitted_count} more panels are not shown"] if omitted_count else []
@@ -95,14 +97,14 @@ def _box(panel: Panel, row: int, column_width: float, gap: int) -> Box:
     )
 
 
-def _compacted_rows(panels: Sequence[Panel]) -> list[int]:
+def compacted_rows(positions: Sequence[GridPosition]) -> list[int]:
     """Return the grid row of each panel, moved up until it touches another panel, as Grafana does."""
     column_bottoms = [0] * COLUMNS
     rows = []
-    for panel in panels:
-        columns = range(panel.position.x, panel.position.x + panel.position.width)
+    for position in positions:
+        columns = range(position.x, position.x + position.width)
         row = max(column_bottoms[column] for column in columns)
         for column in columns:
-            column_bottoms[column] = row + panel.position.height
+            column_bottoms[column] = row + position.height
         rows.append(row)
     return rows

@@ -1,6 +1,7 @@
 """Drawing of a picture: reads the dashboard, runs the queries of its panels, draws the panels and composes the picture."""
 
 import asyncio
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,9 +13,10 @@ from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import queries
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.pictures.composition import compose
-from dashwright.expressions.pictures.dashboard import Dashboard, read_dashboard, read_sections, used_names
+from dashwright.expressions.pictures.dashboard import read_dashboard, read_sections, used_names
 from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.outcomes import report
+from dashwright.expressions.pictures.outline import outline_names, outline_of
 from dashwright.expressions.pictures.panel_rendering import PanelRenderer, RenderContext
 from dashwright.expressions.pictures.plotter import Plotter
 from dashwright.expressions.pictures.theme import THEMES
@@ -22,14 +24,14 @@ from dashwright.expressions.pictures.zones import PictureTime, picture_time
 from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.variables.asking import asker
 from dashwright.expressions.variables.builtin import builtin_values
-from dashwright.expressions.variables.resolution import BUDGET_SECONDS, ResolutionContext, resolve
+from dashwright.expressions.variables.resolution import BUDGET_SECONDS, Resolution, ResolutionContext, resolve
 
 MAX_PIXELS: Final = 24_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawn picture, or the report on what was drawn."""
+    """A drawn picture, the report on what was drawn, or the outline of a dashboard."""
 
     body: bytes
     media_type: str
@@ -45,7 +47,14 @@ async def draw(
     """
     time = picture_time(request.spec, request, settings.clock.now())
     catalog = await settings.sources.catalog(context)
-    dashboard = await _read(request, context, settings, catalog, time)
+    sections = await asyncio.to_thread(read_sections, request.spec)
+    names = outline_names if request.format == "outline" else used_names
+    resolution = await _resolve(request, await asyncio.to_thread(names, request.spec, sections), context, settings, catalog, time)
+    if request.format == "outline":
+        return Picture((await asyncio.to_thread(outline_of, request.spec, sections, resolution, time)).to_json(), media.JSON)
+    dashboard = await asyncio.to_thread(
+        read_dashboard, request.spec, resolution, catalog, panel_id=request.panel, expanded=request.rows == "expanded"
+    )
     if request.panel is not None and not dashboard.panels:
         raise NotFound(f"the dashboard has no panel {request.panel}")
     layout = lay_out(dashboard.panels, request.width, request.height, is_single_panel=request.panel is not None, notices=dashboard.notices)
@@ -64,13 +73,11 @@ async def draw(
     return Picture(await plotter.png(svg_document, request.scale, deadline), media.PNG)
 
 
-async def _read(
-    request: PictureRequest, context: QueryContext, settings: queries.QuerySettings, catalog: Catalog, time: PictureTime
-) -> Dashboard:
-    """Return the dashboard of a request with the values of its variables."""
+async def _resolve(
+    request: PictureRequest, used: Set[str], context: QueryContext, settings: queries.QuerySettings, catalog: Catalog, time: PictureTime
+) -> Resolution:
+    """Return the values of the variables with the names ``used``."""
     spec = request.spec
-    sections = await asyncio.to_thread(read_sections, spec)
-    used = await asyncio.to_thread(used_names, spec, sections)
     limits = replace(settings.limits, deadline=Deadline(BUDGET_SECONDS))
     identity = {"uid": request.uid, "title": string_of(spec.get("title"))}
     resolution_context = ResolutionContext(
@@ -81,5 +88,4 @@ async def _read(
         asker(settings.sources, context, catalog, time.range, limits),
         time.zone,
     )
-    resolution = await resolve(spec, used, resolution_context)
-    return await asyncio.to_thread(read_dashboard, spec, resolution, catalog, panel_id=request.panel, expanded=request.rows == "expanded")
+    return await resolve(spec, used, resolution_context)

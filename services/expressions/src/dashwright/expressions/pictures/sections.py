@@ -15,6 +15,7 @@ _MAX_TOP: Final = 10_000
 _MAX_HEIGHT: Final = 200
 _DEFAULT_HEIGHT: Final = 8
 _DEFAULT_PER_ROW: Final = 4
+_MAX_ID: Final = 2**52
 #: Further panels of a dashboard are ignored.
 MAX_SOURCE_PANELS: Final = 2_000
 
@@ -71,7 +72,7 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
     """Return the sections of a dashboard of the classic schema, from top to bottom."""
     # A panel without a position is below all panels before it.
     bottom, found = 0, []
-    for source in objects_of(spec.get("panels") or _panels_of_old_rows(spec))[:MAX_SOURCE_PANELS]:
+    for source in _with_unique_ids(objects_of(spec.get("panels") or _panels_of_old_rows(spec))[:MAX_SOURCE_PANELS]):
         source_panel = _source_panel(source, bottom)
         bottom = max(bottom, source_panel.position.y + source_panel.position.height)
         found.append(source_panel)
@@ -81,6 +82,8 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
         if panel.source.get("type") == "row":
             hidden = [_source_panel(child, panel.position.y + 1) for child in objects_of(panel.source.get("panels"))[:MAX_SOURCE_PANELS]]
             sections.append((dict(panel.source), sorted(hidden, key=lambda child: (child.position.y, child.position.x))))
+            if panel.source.get("collapsed") is True:  # Its panels are stored in it, so those below it do not belong to it.
+                sections.append(({}, []))
         else:
             sections[-1][1].append(panel)
     return [
@@ -88,6 +91,26 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
         for row, panels in sections
         if row or panels
     ]
+
+
+def unique_ids(ids: Sequence[Any]) -> list[int]:
+    """Return the ids of panels. A missing, invalid or repeated one becomes the next free number, as in Grafana's frontend."""
+    numbers = [int(number) if (number := number_of(id_)) and 1 <= number < _MAX_ID else 0 for id_ in ids]
+    next_id, used, found = max(numbers, default=0) + 1, {0}, []
+    for number in numbers:
+        if number in used:
+            number, next_id = next_id, next_id + 1
+        used.add(number)
+        found.append(number)
+    return found
+
+
+def _with_unique_ids(panels: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the panels with the panels in rows, all with ids of their own."""
+    inner = [objects_of(panel.get("panels"))[:MAX_SOURCE_PANELS] for panel in panels]
+    pairs = list(zip(panels, inner, strict=True))
+    ids = iter(unique_ids([item.get("id") for panel, children in pairs for item in (panel, *children)]))
+    return [{**panel, "id": next(ids), "panels": [{**child, "id": next(ids)} for child in children]} for panel, children in pairs]
 
 
 def _panels_of_old_rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import structlog
 
+from dashwright.common.dashboard_comparison import Comparison, compare
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, TooManyRequests, Unavailable
 from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
@@ -23,7 +24,6 @@ from dashwright.jobs_worker.actions.files.reading import read_lint_config
 from dashwright.jobs_worker.actions.preview import refusals
 from dashwright.jobs_worker.actions.sync import PlannedSync, SyncJob, SyncTools, plan_sync
 from dashwright.jobs_worker.domain.comment import MAX_DETAILED_FILES, FileReport, Pictures, Report, comment_text, status_text
-from dashwright.jobs_worker.domain.dashboard_comparison import Comparison, compare
 from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitState, CommitStatus, PullRequest
 from dashwright.jobs_worker.domain.lint.config import Config
 from dashwright.jobs_worker.domain.lint.issue import Issue

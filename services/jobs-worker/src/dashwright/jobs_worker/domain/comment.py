@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from dashwright.common.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange
 from dashwright.common.models.repository_views import PlannedAction
-from dashwright.jobs_worker.domain.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.markdown import code, diff_block, link, picture, plain
 

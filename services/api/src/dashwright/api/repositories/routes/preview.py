@@ -1,83 +1,163 @@
-"""``GET /preview/{repository}/{path}``: a page that shows a dashboard file at a branch or commit, before it is synced."""
+"""``GET /preview/{repository}/{path}``: a page with what a dashboard file at a branch or commit changes, and its pictures."""
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
 
+from dashwright.api.http import html
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.pictures.dashboard_page import PAGE_CONTENT, PAGE_PARAMETERS, draw_or_explain, page_response
-from dashwright.api.pictures.render import picture_options
+from dashwright.api.pictures.dashboard_page import PAGE_CONTENT, PAGE_PARAMETERS, SCRIPTS, outline_or_reason
+from dashwright.api.pictures.page_controls import page_controls, picture_parameters
+from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of
+from dashwright.api.pictures.render import PICTURE_CONTENT, PICTURE_PARAMETERS, picture_options, picture_response, query_context
 from dashwright.api.repositories.files import Files
+from dashwright.api.repositories.preview_changes import Side, shown_changes
 from dashwright.api.resources.threads import run_in_thread_if_large
-from dashwright.api.workers.picture_client import Picture, PictureClient
-from dashwright.common.errors import BadRequest
+from dashwright.api.workers.picture_client import PictureClient
+from dashwright.common.dashboard_comparison import compare
+from dashwright.common.errors import BadRequest, DashwrightError, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.json_documents import read_json, write_json
+from dashwright.common.json_shapes import member_at, object_at, string_of
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.models.pictures import PictureOptions
+from dashwright.common.models.dashboard_outline import DashboardOutline
 from dashwright.common.models.values import LintSeverity
+
+_REF: Final = {"ref": "a branch or commit; by default the repository's own branch"}
+_PICTURES: Final = "/render/preview"
+
+
+@dataclass(frozen=True, slots=True)
+class _PreviewedFile:
+    """A file as a ResourceWrapper describes it, with the size of that description in bytes."""
+
+    repository: str
+    path: str
+    ref: str
+    wrapper: Mapping[str, Any]
+    size: int
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The spec of the dashboard as a sync would store it, else the one in the file. Empty if the file has no dashboard."""
+        if member_at(self.wrapper, "resource", "type", "resource") != DASHBOARD.plural:
+            return {}
+        resource_objects = object_at(self.wrapper, "resource")
+        return object_at(object_at(resource_objects, "dryRun") or object_at(resource_objects, "file"), "spec")
+
+    @property
+    def stored_spec(self) -> dict[str, Any]:
+        """The spec of the stored dashboard; empty for a new one."""
+        return object_at(object_at(object_at(self.wrapper, "resource"), "existing"), "spec")
+
+    @property
+    def stored_name(self) -> str:
+        """The name of the stored dashboard; empty for a new one."""
+        return string_of(member_at(self.wrapper, "resource", "existing", "metadata", "name"))
+
+    @property
+    def commit(self) -> str:
+        """The commit at which the file was read, else the given ref."""
+        return string_of(self.wrapper.get("ref")) or self.ref
 
 
 def routes(files: Files, picture_client: PictureClient) -> list[Route]:
-    """Return the route. It requires permissions on the objects in the file, and for the picture permission to query data sources."""
+    """Return the routes. They require permissions on the objects in the file, and pictures also permission to query data sources."""
 
-    async def show_preview(call: Call) -> Response:
-        options, path = picture_options(call), call.parameters["path"]
+    async def read(call: Call) -> _PreviewedFile:
+        path = call.parameters["path"]
         paths.check_path(path)
         if paths.is_directory(path):
             raise BadRequest("a preview shows one file; name it instead of a directory")
         repository, ref = call.parameters["repository"], call.query.get("ref", "")
         body = await files.read_file(call.identity, repository, path, ref)
         wrapper: dict[str, Any] = await run_in_thread_if_large(len(body), lambda: read_json(body.decode()))
-        spec = _spec_of(wrapper)
-        picture = await _picture_or_reason(call, spec, len(body), options, picture_client)
-        title = str((spec or {}).get("title") or path)
-        caption = f"{repository}: {path} at {wrapper.get('ref') or ref or 'the current state'}"
-        return page_response(title, caption, picture, _error_messages(wrapper), _lint_messages(wrapper))
+        return _PreviewedFile(repository, path, ref, wrapper, len(body))
 
-    operation = Operation(
+    async def draw(call: Call) -> Response:
+        options, file = picture_options(call), await read(call)
+        if not file.spec:
+            raise NotFound(f"the file contains no dashboard to draw: {file.path!r}")
+        return picture_response(await picture_client.render(await _body_of(file.spec, file.size), options, query_context(call.identity)))
+
+    async def show_preview(call: Call) -> Response:
+        options, file = picture_options(call), await read(call)
+        comparison = await run_in_thread_if_large(file.size, lambda: compare(file.stored_spec, file.spec))
+        parameters, theme = picture_parameters(call.query), call.query.get("theme", "")
+
+        async def outline(spec: Mapping[str, Any]) -> tuple[DashboardOutline | None, DashwrightError | None]:
+            if not spec:
+                return None, None
+            return await outline_or_reason(call.identity, await _body_of(spec, file.size), options, picture_client)
+
+        (stored, _), (changed, problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
+        address = PictureAddress(
+            f"{_PICTURES}/{quote(file.repository, safe='')}/{quote(file.path)}",
+            [*parameters, *([("ref", file.commit)] * bool(file.commit))],
+        )
+        before, after = Side(PictureAddress(dashboard_path(file.stored_name), parameters), stored), Side(address, changed)
+        grid = grid_of(changed, address, theme=theme) if changed else None
+        return html.page(
+            "preview.html",
+            title=str(file.spec.get("title") or file.path),
+            status=problem.status if isinstance(problem, BadRequest) else 200,
+            theme=theme,
+            is_wide=True,
+            own_style=grid.style if grid else "",
+            scripts=SCRIPTS,
+            caption=f"{file.repository}: {file.path} at {file.commit or 'the current state'}",
+            stored_page=f"/d/{quote(file.stored_name, safe='')}" if file.stored_name else "",
+            has_dashboard=bool(file.spec),
+            is_new=not file.stored_name,
+            changes=shown_changes(comparison, before, after, theme) if file.stored_name and file.spec else None,
+            problems=[str(error) for error in file.wrapper.get("errors") or ()],
+            lint=_lint_messages(file.wrapper),
+            controls=page_controls(call.path, call.query, changed) if file.spec else None,
+            problem=problem.message if problem else "",
+            notices=changed.notices if changed else (),
+            sections=grid.sections if grid else (),
+            opens_rows=options.rows == "expanded",
+        )
+
+    permission = Permission(DASHBOARD.actions["get"], object_rules_suffice=True)
+    page = Operation(
         "previewRepositoryFile",
-        "a page that shows a dashboard file at a branch or commit",
+        "a page with what a dashboard file at a branch or commit changes",
         "dashboards",
         responses={200: PAGE_CONTENT},
-        query={"ref": "a branch or commit; by default the repository's own branch", **PAGE_PARAMETERS},
+        query={**_REF, **PAGE_PARAMETERS},
         errors=(404, 422, 424),
-        description="Requires the rights on the objects in the file, and datasources:query for the picture.",
+        description="Requires the rights on the objects in the file, and datasources:query for the pictures.",
     )
-    permission = Permission(DASHBOARD.actions["get"], object_rules_suffice=True)
-    return [Route("GET", "/preview/{repository}/{path:rest}", show_preview, permission, operation)]
+    picture = Operation(
+        "renderRepositoryFile",
+        "a dashboard file at a branch or commit as a picture",
+        "dashboards",
+        responses={200: PICTURE_CONTENT},
+        query={**_REF, **PICTURE_PARAMETERS},
+        errors=(404, 422, 424, 503, 504),
+        description="Requires the rights on the objects in the file, and datasources:query.",
+    )
+    return [
+        Route("GET", "/preview/{repository}/{path:rest}", show_preview, permission, page),
+        Route("GET", f"{_PICTURES}/{{repository}}/{{path:rest}}", draw, permission, picture),
+    ]
 
 
-async def _picture_or_reason(call: Call, spec: Any, max_size: int, options: PictureOptions, picture_client: PictureClient) -> Picture | str:
-    """Return the picture, or the reason why no picture can be drawn. ``max_size`` limits the bytes of ``spec`` as JSON."""
-    if spec is None:
-        return "The file contains no dashboard to draw."
-    body = await run_in_thread_if_large(max_size, lambda: write_json(spec).decode())
-    return await draw_or_explain(call.identity, body, options, picture_client)
+async def _body_of(spec: Mapping[str, Any], max_size: int) -> str:
+    """Return the spec of a dashboard as JSON, which has at most ``max_size`` bytes."""
+    return await run_in_thread_if_large(max_size, lambda: write_json(spec).decode())
 
 
-def _spec_of(wrapper: Mapping[str, Any]) -> Any:
-    """Return the spec of the dashboard as a sync would store it. Without a result of the sync, return the spec in the file.
-
-    ``wrapper`` is a ResourceWrapper as JSON. Returns None if the file has no dashboard.
-    """
-    resource_objects = wrapper.get("resource") or {}
-    if (resource_objects.get("type") or {}).get("resource") != DASHBOARD.plural:
-        return None
-    dashboard = resource_objects.get("dryRun") or resource_objects.get("file") or {}
-    return dashboard.get("spec") or None
-
-
-def _error_messages(wrapper: Mapping[str, Any]) -> list[str]:
-    return [str(error) for error in wrapper.get("errors") or ()]
-
-
-def _lint_messages(wrapper: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the messages of lint by a heading with severity and rule. Errors are first."""
+def _lint_messages(wrapper: Mapping[str, Any]) -> Sequence[tuple[str, Sequence[str]]]:
+    """Return the messages of lint below headings with severity and rule. Errors are first."""
     issues = sorted(wrapper.get("lint") or (), key=lambda issue: issue.get("severity") != LintSeverity.ERROR)
     messages: defaultdict[str, list[str]] = defaultdict(list)
     for issue in issues:
         messages[f"{issue.get('severity')}: {issue.get('rule')}"].append(str(issue.get("message")))
-    return messages
+    return list(messages.items())

@@ -1,0 +1,109 @@
+"""HTML pages: ``/dashboards`` with the dashboards and folders at the root or the results of a search, and the contents of folders."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from dashwright.api.http import html
+from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
+from dashwright.api.http.routing import SIGNED_IN, Content, Operation, Route
+from dashwright.api.routes.readable_titles import ReadableTitles
+from dashwright.common.errors import NotFound
+
+_PATH: Final = "/dashboards"
+_TAG: Final = "pages"
+_PAGE_SIZE: Final = 100
+_MAX_PAGE: Final = 100_000
+_MAX_TAGS: Final = 200
+_MAX_SELECTED_TAGS: Final = 20
+_ROOT: Final = ""
+
+
+def routes(titles: ReadableTitles) -> list[Route]:
+    """Return the routes. Each page lists only the objects that its caller may read."""
+
+    async def dashboards(call: Call) -> Response:
+        query, tags = call.query.get("query", ""), [tag for tag in call.query.getall("tag", []) if tag][:_MAX_SELECTED_TAGS]
+        is_search = bool(query or tags)
+        filters: dict[str, Any] = {"containing": query, "tags": tags} if is_search else {"folders": [_ROOT]}
+        return await _list_page(call, titles, "Search" if is_search else "Dashboards", filters, query=query, tags=tags)
+
+    async def folder(call: Call) -> Response:
+        uid = call.parameters["uid"]
+        found = await titles.folder(call.identity, uid)
+        if found is None:
+            raise NotFound(f'folder "{uid}" not found')
+        parents = [{"url": found.folder_url, "title": found.folder_title}] if found.folder_url else []
+        return await _list_page(call, titles, found.title, {"folders": [uid]}, parents=parents, is_folder=True)
+
+    responses = {200: Content(str, ("text/html",))}
+    page = {"page": "number of the page of the list, from 1"}
+    query = {"query": "part of the title; without it and tag the root is listed", "tag": "a tag that all results have", **page}
+    parameters = {"tag": list[str], "page": int}
+    found = [
+        Route(
+            "GET",
+            _PATH,
+            dashboards,
+            SIGNED_IN,
+            Operation("showDashboards", "Show dashboards and folders", _TAG, responses=responses, query=query, parameters=parameters),
+        )
+    ]
+    for path, operation_id in ((f"{_PATH}/f/{{uid}}", "showFolder"), (f"{_PATH}/f/{{uid}}/{{slug}}", "showFolderWithSlug")):
+        operation = Operation(
+            operation_id, "Show the contents of a folder", _TAG, responses=responses, query=page, parameters={"page": int}, errors=(404,)
+        )
+        found.append(Route("GET", path, folder, SIGNED_IN, operation))
+    return found
+
+
+async def _list_page(
+    call: Call,
+    titles: ReadableTitles,
+    title: str,
+    filters: Mapping[str, Any],
+    *,
+    query: str = "",
+    tags: Sequence[str] = (),
+    parents: Sequence[Mapping[str, str]] = (),
+    is_folder: bool = False,
+) -> Response:
+    """Return a page of the list of everything that ``filters`` find."""
+    caller, number = call.identity, call.query_integer("page", 1, minimum=1, maximum=_MAX_PAGE)
+    total = await titles.count(caller, **filters)
+    page_count = max(1, -(-total // _PAGE_SIZE))
+    number = min(number, page_count)
+    matches = await titles.search(caller, limit=_PAGE_SIZE, offset=(number - 1) * _PAGE_SIZE, **filters)
+    known_tags = list(await titles.tags(caller, _MAX_TAGS))
+    known_tags += [(tag, 0) for tag in tags if tag not in dict(known_tags)]
+    is_search = bool(query or tags)
+
+    def address(page: int) -> str:
+        parameters = [("query", query)] * bool(query) + [("tag", tag) for tag in tags] + [("page", str(page))]
+        return f"{call.path}?{urlencode(parameters)}"
+
+    return html.page(
+        "dashboards.html",
+        title=title,
+        query=query,
+        tags=known_tags,
+        selected_tags=tags,
+        matches=matches,
+        is_search=is_search,
+        has_parents=is_folder,
+        parents=parents,
+        summary=_summary(total, query, tags),
+        page_number=number,
+        page_count=page_count,
+        previous_url=address(number - 1) if number > 1 else "",
+        next_url=address(number + 1) if number < page_count else "",
+    )
+
+
+def _summary(total: int, query: str, tags: Sequence[str]) -> str:
+    """Return what the list contains, in words."""
+    subject = "1 dashboard or folder" if total == 1 else f"{total} dashboards and folders"
+    containing = f" with “{query}” in the title" if query else ""
+    tagged = f" with the tag {' and '.join(tags)}" if tags else ""
+    return f"{subject}{containing}{' and' * bool(containing and tagged)}{tagged}"

@@ -1,0 +1,178 @@
+"""Outlines of dashboards for pages: the panels with their positions, the variables with their options, and the links."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dashwright.common.json_shapes import list_of, objects_of, string_of
+from dashwright.common.models.dashboard_outline import (
+    DashboardOutline,
+    OutlineLink,
+    OutlineOption,
+    OutlinePanel,
+    OutlineSection,
+    OutlineVariable,
+)
+from dashwright.expressions.pictures.dashboard import id_of, time_settings
+from dashwright.expressions.pictures.layout import compacted_rows
+from dashwright.expressions.pictures.placement import PlacedPanel, place
+from dashwright.expressions.pictures.sections import Section
+from dashwright.expressions.pictures.zones import PictureTime
+from dashwright.expressions.variables.definitions import Definition, read_definitions
+from dashwright.expressions.variables.resolution import Resolution
+from dashwright.expressions.variables.scope import Scope, names_in
+from dashwright.expressions.variables.values import ALL, ALL_TEXT, Value
+
+#: The maximum number of panels and of links in an outline.
+MAX_PANELS: Final = 500
+_MAX_LINKS: Final = 50
+_MAX_TEXT: Final = 1_000
+_TITLE_FORMAT: Final = "text"
+#: The values of ``hide`` of variables that users cannot set.
+_HIDDEN: Final = (2, "hideVariable")
+#: Kinds of variables that users cannot set on a page.
+_FIXED_KINDS: Final = frozenset({"constant", "adhoc", "groupby"})
+_AUTO: Final = "$__auto"
+
+
+def outline_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]:
+    """Return the names of the variables that an outline shows or refers to."""
+    names = {name for name, definition in read_definitions(spec).items() if _is_settable(definition)}
+    names.update(names_in([spec.get("title"), spec.get("description"), spec.get("links")]))
+    for section in sections:
+        names.update(names_in(section.title))
+        names.update(repeat.variable for repeat in [section.repeat, *(panel.repeat for panel in section.panels)] if repeat)
+        for panel in section.panels:
+            names.update(names_in([panel.source.get("title"), panel.source.get("description")]))
+    return names
+
+
+def outline_of(spec: Mapping[str, Any], sections: Sequence[Section], resolution: Resolution, time: PictureTime) -> DashboardOutline:
+    """Return the outline of a dashboard. The panels of collapsed rows are included."""
+    scope, notices = resolution.scope, list(resolution.notices)
+    holder = time_settings(spec) if "elements" in spec else spec
+    return DashboardOutline(
+        title=_text(scope, spec.get("title")),
+        description=_text(scope, spec.get("description")),
+        from_=time.notation[0],
+        to=time.notation[1],
+        start=int(time.range.start.timestamp() * 1000),
+        end=int(time.range.end.timestamp() * 1000),
+        timezone=time.zone_name,
+        refresh=string_of(holder.get("refresh")) or string_of(holder.get("autoRefresh")),
+        variables=[_variable(definition, resolution) for definition in read_definitions(spec).values() if _is_settable(definition)],
+        links=[_link(link, scope) for link in objects_of(spec.get("links"))[:_MAX_LINKS]],
+        sections=_sections(sections, scope, notices),
+        notices=notices,
+    )
+
+
+def _sections(sections: Sequence[Section], scope: Scope, notices: list[str]) -> list[OutlineSection]:
+    """Return the sections, in which panels and sections are repeated. Adds the limits that apply to ``notices``."""
+    outlines: list[OutlineSection] = []
+    panel_count = 0
+    for section in sections:
+        placement = place([section], scope, expanded=True)
+        notices += [notice for notice in placement.notices if notice not in notices]
+        repeats = [section.repeat, *(panel.repeat for panel in section.panels)]
+        names = sorted({repeat.variable for repeat in repeats if repeat})
+        for heading, panels in _below_headings(placement.panels):
+            panels = sorted(panels, key=lambda panel: (panel.position.y, panel.position.x))
+            if panel_count + len(panels) > MAX_PANELS:
+                panels = panels[: MAX_PANELS - panel_count]
+                notices.append(f"the dashboard has more than {MAX_PANELS} panels, of which the page shows the first {MAX_PANELS}")
+            panel_count += len(panels)
+            rows = compacted_rows([panel.position for panel in panels])
+            outlines.append(
+                OutlineSection(
+                    title=_text(heading.scope, heading.source.get("title")) if heading else "",
+                    has_heading=heading is not None,
+                    is_collapsed=section.is_collapsed,
+                    panels=[_panel(panel, row, scope, names) for panel, row in zip(panels, rows, strict=True)],
+                )
+            )
+            if panel_count >= MAX_PANELS:
+                return outlines
+    return outlines
+
+
+def _below_headings(placed: Sequence[PlacedPanel]) -> Iterator[tuple[PlacedPanel | None, list[PlacedPanel]]]:
+    """Yield each heading with the panels below it, and None with the panels above the first heading."""
+    heading: PlacedPanel | None = None
+    panels: list[PlacedPanel] = []
+    for panel in placed:
+        if panel.source.get("type") != "row":
+            panels.append(panel)
+            continue
+        if heading or panels:
+            yield heading, panels
+        heading, panels = panel, []
+    if heading or panels:
+        yield heading, panels
+
+
+def _panel(placed: PlacedPanel, row: int, scope: Scope, names: Sequence[str]) -> OutlinePanel:
+    """Return a panel at a grid row. ``names`` are the variables for whose values it may be repeated."""
+    own = {name: placed.scope.values[name] for name in names if placed.scope.values.get(name) != scope.values.get(name)}
+    position = placed.position
+    return OutlinePanel(
+        id=id_of(placed),
+        title=_text(placed.scope, placed.source.get("title")),
+        stored_title=string_of(placed.source.get("title"))[:_MAX_TEXT],
+        type=string_of(placed.source.get("type")),
+        description=_text(placed.scope, placed.source.get("description")),
+        x=position.x,
+        y=row,
+        width=position.width,
+        height=position.height,
+        variables={name: list(value.values) for name, value in own.items()},
+    )
+
+
+def _is_settable(definition: Definition) -> bool:
+    return definition.source.get("hide") not in _HIDDEN and definition.kind not in _FIXED_KINDS
+
+
+def _variable(definition: Definition, resolution: Resolution) -> OutlineVariable:
+    name = definition.name
+    value = resolution.scope.values.get(name, Value())
+    options = [OutlineOption(value=option.value, text=option.text or option.value) for option in resolution.options.get(name, ())]
+    if definition.kind == "switch":
+        labels = {"on": definition.source.get("enabledValue") or "true", "off": definition.source.get("disabledValue") or "false"}
+        options = [OutlineOption(value=string_of(option), text=label) for label, option in labels.items()]
+    if definition.includes_all:
+        options.insert(0, OutlineOption(value=ALL, text=ALL_TEXT))
+    values, texts = list(value.values), list(value.texts)
+    if value.is_all:
+        values, texts = [ALL], [ALL_TEXT]
+    elif definition.kind == "interval" and texts == ["auto"]:
+        values = [_AUTO]
+    if definition.kind != "textbox":
+        known = {option.value for option in options}
+        pairs = zip(values, texts, strict=False)
+        options += [OutlineOption(value=value, text=text) for value, text in pairs if value and value not in known]
+    return OutlineVariable(
+        name=name,
+        label=string_of(definition.source.get("label")) or name,
+        kind=definition.kind,
+        is_multi=definition.is_multi,
+        options=options,
+        values=values,
+        problem=resolution.scope.problems.get(name, ""),
+    )
+
+
+def _link(link: Mapping[str, Any], scope: Scope) -> OutlineLink:
+    leads_to_tags = link.get("type") == "dashboards"
+    return OutlineLink(
+        title=_text(scope, link.get("title")),
+        url="" if leads_to_tags else scope.interpolate(string_of(link.get("url")))[:_MAX_TEXT],
+        tooltip=_text(scope, link.get("tooltip")),
+        tags=[tag for tag in list_of(link.get("tags")) if isinstance(tag, str)] if leads_to_tags else [],
+        keeps_time=link.get("keepTime") is True,
+        includes_variables=link.get("includeVars") is True,
+        opens_tab=link.get("targetBlank") is True,
+    )
+
+
+def _text(scope: Scope, value: Any) -> str:
+    return scope.interpolate(string_of(value), _TITLE_FORMAT)[:_MAX_TEXT]

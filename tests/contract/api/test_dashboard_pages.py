@@ -1,0 +1,249 @@
+"""Pages of dashboards and of single panels: content without scripts, permissions, escaping, and what browsers may load."""
+
+import base64
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+
+TESTDATA = {"type": "grafana-testdata-datasource", "uid": "testdata"}
+HOSTILE = '</style></title><script>alert(1)</script><img src=x onerror="alert(1)">'
+TARGETS = [{"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_metric_values", "stringInput": "41,42"}]
+
+
+def panel(id_: int, x: int, y: int, title: str, **members: Any) -> dict[str, Any]:
+    return {"id": id_, "type": "stat", "title": title, "gridPos": {"x": x, "y": y, "w": 12, "h": 4}, "targets": TARGETS, **members}
+
+
+DASHBOARD = {
+    "uid": "shown",
+    "title": "Shown",
+    "time": {"from": "now-1h", "to": "now"},
+    "refresh": "30s",
+    "panels": [
+        panel(1, 0, 0, "Answer", description="What it means"),
+        panel(2, 12, 0, "On $host", repeat="host"),
+        {
+            "id": 8,
+            "type": "row",
+            "title": "Details",
+            "gridPos": {"x": 0, "y": 9, "w": 24, "h": 1},
+            "collapsed": True,
+            "panels": [panel(3, 0, 10, "Deep")],
+        },
+    ],
+    "templating": {
+        "list": [
+            {
+                "name": "host",
+                "label": "Host",
+                "type": "custom",
+                "query": "a,b",
+                "multi": True,
+                "includeAll": True,
+                "current": {"value": ["a", "b"]},
+            },
+            {"name": "stage", "type": "custom", "query": "live,test"},
+            {"name": "filter", "type": "textbox", "query": "GET"},
+            {"name": "hidden", "type": "custom", "query": "x,y", "hide": 2},
+        ]
+    },
+    "links": [
+        {"type": "link", "title": "Runbook", "url": "https://example.com/$stage"},
+        {"type": "link", "title": "Bad", "url": "javascript:alert(1)"},
+        {"type": "dashboards", "tags": ["linked"], "keepTime": True},
+    ],
+}
+
+
+class _Reader(HTMLParser):
+    """A parser that collects the elements of a page with their attributes, and the text outside of scripts and styles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.text = ""
+        self.sources: dict[str, list[str]] = {"script": [], "style": []}
+        self._inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        self._inside = tag if tag in self.sources else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.sources[self._inside].append(data)
+        else:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture
+async def drawing(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Api]:
+    worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
+    await worker.start()
+    await save(api, DASHBOARD)
+    yield api
+    await worker.stop()
+
+
+async def save(api: Api, dashboard: dict[str, Any]) -> None:
+    status, found = await api("POST", "/api/dashboards/db", {"dashboard": dashboard})
+    assert status == 200, found
+
+
+async def opened(api: Api, path: str, auth: str = ADMIN, status: int = 200) -> _Reader:
+    """Return a page whose Content-Security-Policy permits exactly its own styles and scripts."""
+    async with api.session.get(path, headers={"Authorization": auth, "Accept": "text/html"}) as response:
+        body = await response.text()
+        assert (response.status, response.content_type) == (status, "text/html"), body
+        policy = response.headers["Content-Security-Policy"]
+    reader = _Reader()
+    reader.feed(body)
+    for kind, texts in reader.sources.items():
+        digests = {f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts}
+        permitted = re.search(rf"{kind}-src ([^;]*)", policy)
+        assert set(permitted[1].split() if permitted else ()) == digests, policy
+    assert not re.search("unsafe|http|data:|[*]", policy), policy
+    for tag, attributes in reader.elements:
+        assert not [name for name in attributes if name.startswith("on") or name == "style"], (tag, attributes)
+    return reader
+
+
+async def test_a_page_has_each_panel_as_a_picture(drawing: Api) -> None:
+    """Pictures load lazily, have alternative texts and sizes, and are those of the panels; the dashboard's title is shown once."""
+    page = await opened(drawing, "/d/shown/any-slug?from=now-2h&theme=light&var-stage=test")
+    assert page.text.count("Shown") == 2  # in the title of the window and in the heading
+    assert [name for name, _ in page.elements].count("h1") == 1
+    pictures = page.all("img")
+    assert [picture["alt"] for picture in pictures] == ["Answer (stat)", "On a (stat)", "On b (stat)", "Deep (stat)"]
+    for picture in pictures:
+        assert picture["loading"] == "lazy"
+        assert int(picture["width"]) * int(picture["height"]) > 0
+        address = urlsplit(picture["src"])
+        query = parse_qs(address.query)
+        assert (address.path, query["from"], query["theme"], query["var-stage"]) == (
+            "/render/d-solo/shown",
+            ["now-2h"],
+            ["light"],
+            ["test"],
+        )
+    assert parse_qs(urlsplit(pictures[2]["src"]).query)["var-host"] == ["b"]
+    async with drawing.session.get(pictures[2]["src"], headers={"Authorization": ADMIN}) as response:
+        text = await response.text()
+        assert (response.status, response.content_type, ">On b<" in text) == (200, "image/svg+xml", True)
+
+
+async def test_collapsed_rows_can_be_opened(drawing: Api) -> None:
+    """They show the number of their panels, and are open with ``rows=expanded``."""
+    page = await opened(drawing, "/d/shown")
+    assert re.search(r"Details\s*\(1 panel\)", page.text)
+    row = [attributes for attributes in page.all("details") if attributes.get("class") == "row"]
+    assert ["open" in attributes for attributes in row] == [False]
+    assert "open" in next(
+        found for found in (await opened(drawing, "/d/shown?rows=expanded")).all("details") if found.get("class") == "row"
+    )
+
+
+async def test_the_controls_have_the_values_of_the_url(drawing: Api) -> None:
+    """The time range, the variables and the refresh interval are fields of a form; others are kept."""
+    query = "from=now-3h&to=now-1h&refresh=1m&tz=Asia/Tokyo&theme=dark&var-host=b&var-filter=POST&var-hidden=y"
+    page = await opened(drawing, f"/d/shown?{query}")
+    fields = {field["name"]: field.get("value", "") for field in page.all("input")}
+    assert (fields["from"], fields["to"], fields["var-filter"]) == ("now-3h", "now-1h", "POST")
+    assert {field["name"]: field["value"] for field in page.all("input") if field.get("type") == "hidden"} == {
+        "tz": "Asia/Tokyo",
+        "theme": "dark",
+        "var-hidden": "y",
+    }
+    assert [("multiple" in choice, choice["name"]) for choice in page.all("select")] == [
+        (True, "var-host"),
+        (False, "var-stage"),
+        (False, "refresh"),
+    ]
+    assert [option.get("value") for option in page.all("option") if "selected" in option] == ["b", "live", None]
+    assert page.all("meta")[-1] == {"http-equiv": "refresh", "content": "60"}
+    assert page.all("html") == [{"lang": "en", "class": "dark"}]
+    assert "Asia/Tokyo" in page.text
+
+
+async def test_links_of_a_dashboard_lead_to_safe_addresses(drawing: Api) -> None:
+    """Links to tags are links to the readable dashboards with these tags."""
+    await save(drawing, {"uid": "linked", "title": "Linked", "tags": ["linked"]})
+    await save(drawing, {"uid": "other", "title": "Other", "tags": ["different"]})
+    links = [link["href"] for link in (await opened(drawing, "/d/shown")).all("a")]
+    assert "https://example.com/live" in links
+    assert "/d/linked/linked?from=now-1h&to=now" in links
+    assert not [link for link in links if "javascript" in link or "/d/other" in link]
+
+
+async def test_user_text_is_escaped(drawing: Api) -> None:
+    """Titles, descriptions, options, names and links of a hostile dashboard are text."""
+    variables = [{"name": HOSTILE, "label": HOSTILE, "type": "custom", "query": HOSTILE, "multi": True}]
+    row = {"id": 5, "type": "row", "title": HOSTILE, "gridPos": {"x": 0, "y": 4, "w": 24, "h": 1}, "collapsed": True, "panels": []}
+    panels = [panel(1, 0, 0, HOSTILE, type=HOSTILE, description=HOSTILE), row]
+    links = [{"type": "link", "title": HOSTILE, "url": f"/{HOSTILE}", "tooltip": HOSTILE}]
+    hostile = {"uid": "hostile", "title": HOSTILE, "panels": panels, "templating": {"list": variables}, "links": links}
+    await save(drawing, hostile)
+    for path in ("/d/hostile", "/d-solo/hostile?panelId=1", f"/d/hostile?from={HOSTILE}&var-x={HOSTILE}"):
+        page = await opened(drawing, path, status=400 if "from" in path else 200)
+        assert HOSTILE in page.text
+        assert len(page.sources["script"]) == 1
+        assert "x" not in [picture["src"] for picture in page.all("img")]
+
+
+async def test_a_panel_has_a_page(drawing: Api) -> None:
+    """It is linked from the dashboard's page with the same parameters, and leads back."""
+    page = await opened(drawing, "/d/shown?from=now-2h")
+    address = next(link["href"] for link in page.all("a") if link["href"].startswith("/d-solo/shown?panelId=2"))
+    assert parse_qs(urlsplit(address).query) == {"panelId": ["2"], "from": ["now-2h"], "var-host": ["a"]}
+    alone = await opened(drawing, "/d-solo/shown/slug?panelId=panel-1&from=now-2h")
+    assert [picture["alt"] for picture in alone.all("img")] == ["Answer (stat)"]
+    assert "/d/shown/shown?from=now-2h" in [link["href"] for link in alone.all("a")]
+    assert "What it means" in alone.text
+    assert {"panelId"} <= {field["name"] for field in alone.all("input")}
+    for path, status, words in (("/d-solo/shown", 400, "panelId is missing"), ("/d-solo/shown?panelId=99", 404, "no panel 99")):
+        assert words in (await opened(drawing, path, status=status)).text
+
+
+@pytest.mark.parametrize(
+    ("path", "words"), [("/d/shown?from=never", "never"), ("/d/shown?tz=Mars", "Mars"), ("/d/shown?theme=pink", "theme")]
+)
+async def test_a_mistake_in_the_address_is_explained(drawing: Api, path: str, words: str) -> None:
+    page = await opened(drawing, path, status=400)
+    assert words in page.text
+    assert not page.all("img")
+
+
+@pytest.mark.parametrize("path", ["/d/{}", "/d-solo/{}?panelId=1"])
+async def test_a_page_takes_the_rights_on_its_dashboard(drawing: Api, path: str) -> None:
+    """An unreadable dashboard is 404; without the right to query, the page says so and has no pictures."""
+    other = await drawing.organization("other")
+    blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
+    reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:uid:shown"))
+    stranger = await drawing.person("stranger", Role.NONE, ("dashboards:read", "dashboards:uid:another"))
+    theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
+    for auth, status in ((blind, 403), (stranger, 404), (theirs, 404)):
+        assert "Shown" not in (await opened(drawing, path.format("shown"), auth, status)).text
+    await opened(drawing, path.format("nothing"), status=404)
+    page = await opened(drawing, path.format("shown"), reader)
+    assert ("datasources:query" in page.text, page.all("img")) == (True, [])
+    async with drawing.session.get(path.format("shown")) as response:
+        assert response.status == 401

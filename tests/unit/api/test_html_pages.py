@@ -1,0 +1,44 @@
+"""HTML pages: who receives them, and error pages."""
+
+import pytest
+
+from dashwright.api.http import html
+from dashwright.api.http.response import Response
+from dashwright.common.errors import DashwrightError, NotFound, Unauthorized
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_browser"),
+    [(BROWSER, True), ("*/*", False), ("", False), ("application/json, text/html", False), ("text/html;q=0", False)],
+)
+def test_browsers_are_known_by_what_they_accept(accept: str, is_browser: bool) -> None:
+    assert html.accepts_html(accept) is is_browser
+
+
+@pytest.mark.parametrize(
+    ("path", "has_pages"), [("/", True), ("/d/x", True), ("/apix", True), ("/api", False), ("/api/x", False), ("/apis/x", False)]
+)
+def test_the_api_has_no_error_pages(path: str, has_pages: bool) -> None:
+    assert html.has_error_pages(path) is has_pages
+
+
+@pytest.mark.parametrize(
+    ("path", "address"), [("/d/x", "/d/x"), ("//evil.example/d", "/"), ("https://evil.example", "/"), ("/%22<", "/%22&lt;")]
+)
+def test_the_sign_in_leads_to_this_server(path: str, address: str) -> None:
+    body = html.error_page(Unauthorized("Unauthorized"), Response(401), "1", path).body
+    assert isinstance(body, bytes)
+    assert f'href="{address}">Sign in' in body.decode()
+
+
+def test_internal_errors_show_a_trace_id_only() -> None:
+    body = html.error_page(DashwrightError("secret"), Response(500), "feed", "/d/x").body
+    assert isinstance(body, bytes)
+    assert b"feed" in body
+    assert b"secret" not in body
+    missing = html.error_page(NotFound("<b>"), Response(404), "feed", "/d/x").body
+    assert isinstance(missing, bytes)
+    assert b"&lt;b&gt;" in missing
+    assert b"feed" not in missing

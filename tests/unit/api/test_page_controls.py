@@ -1,0 +1,82 @@
+"""The controls of dashboard pages: time ranges, refresh intervals, kept parameters and links."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from multidict import MultiDict
+
+from dashwright.api.pictures.page_controls import kept_parameters, link_of, page_controls, picture_parameters
+from dashwright.common.models.dashboard_outline import DashboardOutline, OutlineLink, OutlineVariable
+
+DAY = 86_400_000
+VARIABLES = [OutlineVariable(name="host", label="Host", kind="custom", values=["a", "b"])]
+OUTLINE = DashboardOutline(title="T", from_="now-6h", to="now", start=DAY, end=2 * DAY, timezone="UTC", refresh="1m", variables=VARIABLES)
+
+
+def test_quick_ranges_keep_everything_but_the_time() -> None:
+    """The current range is marked, and the page of a panel keeps its panel."""
+    query = MultiDict([("from", "x"), ("var-host", "a"), ("var-host", "b"), ("theme", "dark"), ("panelId", "3"), ("evil", "1")])
+    times = page_controls("/d/u", query, OUTLINE).times
+    assert times is not None
+    assert (times.text, [link.text for link in times.quick if link.is_current]) == ("Last 6 hours", ["Last 6 hours"])
+    link = urlsplit(times.quick[0].address)
+    assert (link.path, parse_qsl(link.query)) == (
+        "/d/u",
+        [("var-host", "a"), ("var-host", "b"), ("theme", "dark"), ("panelId", "3"), ("from", "now-5m"), ("to", "now")],
+    )
+
+
+def test_moves_are_absolute_and_bounded() -> None:
+    """They shift by half of the range, or make it twice as long."""
+    times = page_controls("/d/u", MultiDict(), OUTLINE).times
+    assert times is not None
+    moves = {link.text: dict(parse_qsl(urlsplit(link.address).query)) for link in times.moves}
+    assert moves["Earlier"] == {"from": "1970-01-01T12:00:00Z", "to": "1970-01-02T12:00:00Z"}
+    assert moves["Later"] == {"from": "1970-01-02T12:00:00Z", "to": "1970-01-03T12:00:00Z"}
+    assert moves["Longer"] == {"from": "1970-01-01T12:00:00Z", "to": "1970-01-03T12:00:00Z"}
+    far = OUTLINE.model_copy(update={"start": -(10**18), "end": 10**18})
+    assert page_controls("/d/u", MultiDict(), far).times is not None
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "seconds"),
+    [
+        ({}, "1m", 60),
+        ({"refresh": ""}, "", 0),
+        ({"refresh": "1s"}, "1s", 5),
+        ({"refresh": "7h"}, "7h", 25_200),
+        ({"refresh": "<b>"}, "", 0),
+    ],
+)
+def test_the_refresh_interval_is_bounded(query: dict[str, str], text: str, seconds: int) -> None:
+    """That of the URL comes first, and the choices contain it."""
+    refresh = page_controls("/d/u", MultiDict(query), OUTLINE).refresh
+    assert (refresh.text, refresh.seconds) == (text, seconds)
+    assert not text or text in refresh.choices
+
+
+def test_parameters_without_a_control_are_kept() -> None:
+    """Unknown ones are dropped, and pictures have only those that change them."""
+    query = MultiDict([("var-host", "a"), ("var-secret", "s"), ("tz", "UTC"), ("from", "f"), ("refresh", "5s"), ("other", "o")])
+    assert page_controls("/d/u", query, OUTLINE).hidden == [("var-secret", "s"), ("tz", "UTC")]
+    assert [name for name, _ in kept_parameters(query)] == ["var-host", "var-secret", "tz", "from", "refresh"]
+    assert [name for name, _ in picture_parameters(query)] == ["var-host", "var-secret", "tz", "from"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["javascript:alert(1)", " javascript:alert(1)", "JaVa\tscript:alert(1)", "data:text/html,x", "vbscript:x", "", "/a\nb", "//\x00"],
+)
+def test_addresses_that_run_code_are_not_linked(address: str) -> None:
+    assert link_of(OutlineLink(title="T", url=address), MultiDict(), OUTLINE) is None
+
+
+@pytest.mark.parametrize("address", ["https://example.com/x", "/d/other", "?tab=2", "d/other", "mailto:a@example.com"])
+def test_links_have_the_time_and_the_variables_if_asked(address: str) -> None:
+    plain = link_of(OutlineLink(title="", url=address), MultiDict(), OUTLINE)
+    assert plain is not None
+    assert plain.address == plain.text == (f"/{address}" if address.startswith("d/") else address)
+    full = link_of(OutlineLink(title="T", url=address, keeps_time=True, includes_variables=True), MultiDict({"var-x": "1"}), OUTLINE)
+    assert full is not None
+    if not address.startswith("mailto:"):
+        assert full.address.removeprefix(plain.address)[1:] == "from=now-6h&to=now&var-x=1&var-host=a&var-host=b"

@@ -1,0 +1,120 @@
+"""Outlines of dashboards: sections with their panels, variables with their options, and links."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from dashwright.common.models.dashboard_outline import DashboardOutline
+from dashwright.common.models.pictures import PictureOptions
+from dashwright.expressions.pictures.dashboard import read_sections
+from dashwright.expressions.pictures.outline import MAX_PANELS, outline_names, outline_of
+from dashwright.expressions.pictures.zones import picture_time
+from dashwright.expressions.variables.resolution import Resolution
+from dashwright.expressions.variables.scope import Scope
+from dashwright.expressions.variables.values import Option, Value
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+HOSTS = Value(("a", "b"), ("Host A", "Host B"), is_list=True)
+
+
+def panel(id_: int, x: int, y: int, title: str = "", **members: Any) -> dict[str, Any]:
+    return {"id": id_, "type": "stat", "title": title, "gridPos": {"x": x, "y": y, "w": 12, "h": 4}, **members}
+
+
+def row(y: int, title: str, *panels: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"id": 90 + y, "type": "row", "title": title, "gridPos": {"x": 0, "y": y, "w": 24, "h": 1}, "panels": list(panels), **members}
+
+
+def outlined(spec: dict[str, Any], options: dict[str, list[Option]] | None = None, **values: Value) -> DashboardOutline:
+    resolution = Resolution(Scope(values), options or {})
+    return outline_of(spec, read_sections(spec), resolution, picture_time(spec, PictureOptions(), NOW))
+
+
+def test_panels_are_in_sections_with_their_positions() -> None:
+    """Panels are sorted and moved up within their section. Those of a collapsed row are included, those below it are not in it."""
+    panels = [panel(1, 12, 5, "Right"), panel(2, 0, 3, "Left"), row(9, "Closed", panel(3, 0, 10), collapsed=True), panel(4, 0, 20)]
+    sections = outlined({"panels": [*panels, row(30, "Open"), panel(5, 0, 31)]}).sections
+    assert [(section.title, section.has_heading, section.is_collapsed) for section in sections] == [
+        ("", False, False),
+        ("Closed", True, True),
+        ("", False, False),
+        ("Open", True, False),
+    ]
+    assert [(found.title, found.x, found.y, found.width, found.height) for found in sections[0].panels] == [
+        ("Left", 0, 0, 12, 4),
+        ("Right", 12, 0, 12, 4),
+    ]
+    assert [[found.id for found in section.panels] for section in sections] == [[2, 1], [3], [4], [5]]
+
+
+def test_repeated_panels_and_rows_have_their_values() -> None:
+    """Each copy has the value with which its picture is drawn; other panels have none."""
+    (section,) = outlined({"panels": [panel(1, 0, 0, "On $host", repeat="host"), panel(2, 0, 4)]}, host=HOSTS).sections
+    assert [(found.id, found.title, found.variables) for found in section.panels] == [
+        (1, "On Host A", {"host": ["a"]}),
+        (1, "On Host B", {"host": ["b"]}),
+        (2, "", {}),
+    ]
+    rows = outlined({"panels": [row(0, "For $host", repeat="host"), panel(2, 0, 1)]}, host=HOSTS).sections
+    assert [(found.title, [inner.variables for inner in found.panels]) for found in rows] == [
+        ("For Host A", [{"host": ["a"]}]),
+        ("For Host B", [{"host": ["b"]}]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("definition", "value", "options", "values"),
+    [
+        ({"type": "custom"}, Value(("x",), ("X",)), [("x", "X"), ("y", "Y")], ["x"]),
+        ({"type": "custom", "includeAll": True}, Value(("x", "y"), is_all=True), [("$__all", "All"), ("x", "X"), ("y", "Y")], ["$__all"]),
+        ({"type": "custom"}, Value(("gone",), ("Gone",)), [("x", "X"), ("y", "Y"), ("gone", "Gone")], ["gone"]),
+        ({"type": "interval"}, Value(("10s",), ("auto",)), [("x", "X"), ("y", "Y"), ("$__auto", "auto")], ["$__auto"]),
+    ],
+)
+def test_variables_have_their_options_and_values(
+    definition: dict[str, Any], value: Value, options: list[tuple[str, str]], values: list[str]
+) -> None:
+    """A selected value that is not an option is added to the options, so that a form keeps it."""
+    known = {"v": [Option("x", "X"), Option("y", "Y")]}
+    (variable,) = outlined({"templating": {"list": [{"name": "v", **definition}]}}, known, v=value).variables
+    assert ([(option.value, option.text) for option in variable.options], variable.values) == (options, values)
+
+
+@pytest.mark.parametrize("members", [{"hide": 2}, {"hide": "hideVariable"}, {"type": "constant"}, {"type": "adhoc"}])
+def test_variables_that_users_cannot_set_are_left_out(members: dict[str, Any]) -> None:
+    """Their options are not requested either."""
+    spec = {"templating": {"list": [{"name": "v", "type": "custom", **members}]}}
+    assert outlined(spec, v=Value(("x",))).variables == []
+    assert "v" not in outline_names(spec, read_sections(spec))
+
+
+def test_links_are_interpolated() -> None:
+    """A link to tags has no address of its own."""
+    links = [
+        {"type": "link", "title": "Of $host", "url": "/x?h=$host", "keepTime": True, "targetBlank": True, "tooltip": "T"},
+        {"type": "dashboards", "tags": ["a", 1], "url": "ignored", "includeVars": True},
+        "invalid",
+    ]
+    first, second = outlined({"links": links}, host=Value(("a",), ("a",))).links
+    assert (first.title, first.url, first.keeps_time, first.opens_tab, first.tooltip) == ("Of a", "/x?h=a", True, True, "T")
+    assert (second.url, second.tags, second.includes_variables) == ("", ["a"], True)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"time": {"from": "now-1h", "to": "now"}, "refresh": "30s"},
+        {"elements": {}, "timeSettings": {"from": "now-1h", "to": "now", "autoRefresh": "30s"}},
+    ],
+)
+def test_both_schemas_have_a_range_and_an_interval(spec: dict[str, Any]) -> None:
+    outline = outlined(spec)
+    assert (outline.from_, outline.to, outline.refresh, outline.end - outline.start) == ("now-1h", "now", "30s", 3_600_000)
+
+
+def test_the_number_of_panels_is_limited() -> None:
+    """The notice says so."""
+    outline = outlined({"panels": [panel(index + 1, 0, index) for index in range(MAX_PANELS + 1)]})
+    assert sum(len(section.panels) for section in outline.sections) == MAX_PANELS
+    assert f"more than {MAX_PANELS} panels" in outline.notices[-1]
