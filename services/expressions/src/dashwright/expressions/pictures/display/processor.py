@@ -10,7 +10,8 @@ from dashwright.common.json_shapes import list_of, member_at, string_of
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.colour_modes import ColourContext, colouring_of, scheme_colours
-from dashwright.expressions.pictures.display.value_mappings import Value, mappings_of, text_of
+from dashwright.expressions.pictures.display.value_mappings import mappings_of
+from dashwright.expressions.pictures.display.values import Value, text_of
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 from dashwright.expressions.value_formats.formatted import DateContext

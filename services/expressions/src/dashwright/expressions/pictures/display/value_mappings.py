@@ -11,11 +11,10 @@ import regex
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.javascript import values as javascript
+from dashwright.expressions.pictures.display.values import Value, text_of
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.variables.patterns import Pattern
 
-#: A value of a column: null, a number (times in milliseconds), a boolean or text. NaN is a number.
-Value = float | bool | str | None
 #: Further mappings of a column are ignored.
 _MAX_MAPPINGS: Final = 500
 #: Regular expressions of a column. Further ones are ignored, because each may take a second.
@@ -46,11 +45,6 @@ def mappings_of(config: Mapping[str, Any]) -> Callable[[Value], MappingResult | 
         if create and (kind != "regex" or pattern_count <= _MAX_PATTERNS):
             mappings.append(create(options))
     return lambda value: _first_result(mappings, value)
-
-
-def text_of(value: Value) -> str:
-    """Return a value as JavaScript converts it to text; empty for null."""
-    return "" if value is None else javascript.text_of(value)
 
 
 def _first_result(mappings: Sequence[_Mapping], value: Value) -> MappingResult | None:
