@@ -13,7 +13,7 @@ from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, truncated
-from dashwright.expressions.pictures.svg_gradients import linear_gradient
+from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
 #: The width of a cell in heights that an automatic grid aims for.
@@ -211,7 +211,7 @@ def _background(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
         return [rectangle(cell.x, cell.y, cell.width, cell.height, colour, radius=2)]
     factor = _LIGHT_FACTOR if look.theme.is_light else 1.0
     start, end = spun(darkened(colour, 15 * factor), 8), spun(darkened(colour, 5 * factor), -8)
-    gradient, fill = linear_gradient([(0.0, start), (1.0, end)], *_GRADIENT, is_in_pixels=False)
+    gradient, fill = linear_gradient([Stop(0, start), Stop(1, end)], *_GRADIENT, is_in_pixels=False)
     return [gradient, rectangle(cell.x, cell.y, cell.width, cell.height, fill, radius=2)]
 
 
