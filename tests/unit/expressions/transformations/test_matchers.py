@@ -6,12 +6,12 @@ import pytest
 from tests.unit.expressions.transformations.tables import column, frame
 
 from dashwright.common.errors import BadRequest
+from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.matchers.cells import cell_matcher
 from dashwright.expressions.transformations.matchers.fields import FieldPlace, field_matcher
 from dashwright.expressions.transformations.matchers.frames import frame_matcher
 from dashwright.expressions.transformations.names import DisplayNames
-from dashwright.expressions.transformations.patterns import TextPattern
 
 TABLE = frame(
     "A", column("time", [1]), column("Value", [0], host="a"), column("text", ["x"], {"displayName": "Shown"}), column("n", [None])

@@ -8,10 +8,10 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
 from dashwright.expressions.calculations.table import Calculation, calculation_of
 from dashwright.expressions.javascript.comparisons import compare
+from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.javascript.values import is_missing, text_of
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame
 from dashwright.expressions.transformations.names import DisplayNames
-from dashwright.expressions.transformations.patterns import TextPattern
 
 #: Conditions may contain others this deep.
 _MAX_DEPTH: Final = 20
