@@ -69,6 +69,10 @@ class DisplayProcessor:
         self._colouring = colouring_of(ColourContext(config, theme, self.traits.series_index, self.traits.name))
         self.range = self._effective_range()
 
+    def with_unit(self, unit: str) -> "DisplayProcessor":
+        """Return the display of values in another unit."""
+        return DisplayProcessor({**self.config, "unit": unit}, self._theme, self.traits)
+
     def display(self, value: Value) -> DisplayValue:
         """Return the display of a value."""
         if self.traits.type == "enum" and (shown := self._enum_member(value)):
