@@ -8,7 +8,6 @@ from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numb
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.display.items import DisplayItem
-from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.item_cells import cells, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 
@@ -81,9 +80,25 @@ def test_cells_cover_the_panel(orientation: str, count: int, sizes: set[tuple[fl
     assert {(cell.width, cell.height) for cell in cells(props, count, 2.0)} == sizes
 
 
-def test_too_many_values_show_a_message() -> None:
-    with pytest.raises(NothingToDraw, match="too many"):
-        cells(props_of(panel_of("stat", options={"orientation": "horizontal"})), 100, 2.0)
+@pytest.mark.parametrize("kind", ["stat", "gauge"])
+@pytest.mark.parametrize(
+    ("orientation", "size", "shown_count", "notes"),
+    [
+        ("horizontal", (100, 50), 3, ["2 more values"]),
+        ("vertical", (55, 100), 3, ["2 more values"]),
+        ("auto", (32, 28), 4, ["1 more value"]),
+        ("auto", (100, 100), 5, []),
+        ("horizontal", (1, 1), 1, ["4 more values"]),
+    ],
+)
+def test_values_beyond_the_room_of_a_panel_are_noted(
+    kind: str, orientation: str, size: tuple[int, int], shown_count: int, notes: list[str]
+) -> None:
+    frames = [series(number, host=f"h{number}") for number in range(11, 16)]
+    drawn = drawing(kind, *frames, options={"orientation": orientation, "textMode": "value"}, width=size[0], height=size[1])
+    assert drawn.notes == notes
+    values = [text for text in visible_texts(drawn) if text.isdecimal()]
+    assert len(values) == shown_count
 
 
 def item_of(*values: float | None, **defaults: Any) -> DisplayItem:

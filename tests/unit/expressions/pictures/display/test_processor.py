@@ -8,7 +8,7 @@ import pytest
 from dashwright.expressions.pictures.display.colour_math import contrast, gradient_colour, mixed, text_colour_on
 from dashwright.expressions.pictures.display.palettes import classic_palette, readable_palette
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
-from dashwright.expressions.pictures.display.value_mappings import Value
+from dashwright.expressions.pictures.display.values import Value
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.value_formats.formatted import DateContext
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 from dashwright.common.conversion import choices
 from dashwright.common.json_shapes import objects_of, string_of
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 from dashwright.expressions.variables.definitions import Definition
 from dashwright.expressions.variables.intervals import automatic_interval
 from dashwright.expressions.variables.options import MAX_OPTIONS, listed_options, queried_options
-from dashwright.expressions.variables.patterns import Pattern
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.selection import select
 from dashwright.expressions.variables.values import Option, Value, text_of
@@ -72,8 +72,8 @@ async def _datasource(definition: Definition, context: KindContext) -> Resolved:
 
 
 def _matching(entries: Sequence[CatalogEntry], pattern: str) -> list[CatalogEntry]:
-    compiled = Pattern(pattern)
-    return [entry for entry in entries if compiled.matches(entry.name)]
+    compiled = TextPattern.of(pattern)
+    return [entry for entry in entries if compiled.search(entry.name)]
 
 
 async def _custom(definition: Definition, context: KindContext) -> Resolved:

@@ -14,7 +14,6 @@ from dashwright.expressions.pictures.style import Style
 
 _MAX_CALCULATIONS: Final = 12
 _NAME_COLUMN: Final = "Name"
-_PERCENT_CHANGE: Final = "diffperc"
 #: The values that a calculation with several results shows.
 _MAX_LISTED: Final = 20
 
@@ -47,12 +46,12 @@ def legend_entries(plotted: Sequence[PlottedSeries], options: Any, right_scales:
 
 
 def result_text(style: Style, calculation: Calculation, result: Any) -> str:
-    """Return the result of a calculation as text, in the unit of the values unless it is a count or a share."""
+    """Return the result of a calculation as text, in the unit of the values unless the calculation has one of its own."""
     if isinstance(result, list):
         return ", ".join(result_text(style, calculation, value) for value in result[:_MAX_LISTED])
-    if not calculation.has_unit:
-        settings = {"unit": "percent"} if calculation.id == _PERCENT_CHANGE else {"unit": "none", "decimals": None}
-        style = Style({**style.config, **settings}, style.theme)
+    if calculation.unit is not None:
+        config = {**style.config, "unit": calculation.unit}
+        style = Style(config if calculation.unit == "percent" else {**config, "decimals": None}, style.theme)
     return str(style.processor.display(result if isinstance(result, int | float) else None))
 
 

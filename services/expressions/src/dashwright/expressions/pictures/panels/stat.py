@@ -9,11 +9,11 @@ from dashwright.expressions.pictures.display.colour_math import darkened, mixed,
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, longest, panel_items
+from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, longest, omitted_values, panel_items
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, truncated
-from dashwright.expressions.pictures.svg_gradients import linear_gradient
+from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
 #: The width of a cell in heights that an automatic grid aims for.
@@ -77,15 +77,16 @@ class _Texts:
 
 
 def draw(props: PanelProps) -> PanelDrawing:
-    """Return a drawing with each value in its own cell. Raises NothingToDraw if there are too many values for the panel."""
+    """Return a drawing with each value that fits in its own cell."""
     options = props.panel.options
     items = panel_items(props)
-    texts = [_texts(item, options, props.theme, is_single=len(items) == 1) for item in items]
+    areas = cells(props, len(items), _ASPECT)
+    texts = [_texts(item, options, props.theme, is_single=len(items) == 1) for item in items[: len(areas)]]
     look = _Look(options, props.theme, longest([text.title for text in texts]), longest([text.value for text in texts]))
     elements: list[str] = []
-    for item, text, cell in zip(items, texts, cells(props, len(items), _ASPECT), strict=True):
+    for item, text, cell in zip(items, texts, areas, strict=False):
         elements += _draw_item(props, item, text, cell, look)
-    return PanelDrawing(elements)
+    return PanelDrawing(elements, notes=omitted_values(len(items) - len(areas)))
 
 
 def _texts(item: DisplayItem, options: Mapping[str, Any], theme: Theme, *, is_single: bool) -> _Texts:
@@ -210,7 +211,7 @@ def _background(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
         return [rectangle(cell.x, cell.y, cell.width, cell.height, colour, radius=2)]
     factor = _LIGHT_FACTOR if look.theme.is_light else 1.0
     start, end = spun(darkened(colour, 15 * factor), 8), spun(darkened(colour, 5 * factor), -8)
-    gradient, fill = linear_gradient([(0.0, start), (1.0, end)], *_GRADIENT, is_in_pixels=False)
+    gradient, fill = linear_gradient([Stop(0, start), Stop(1, end)], *_GRADIENT, is_in_pixels=False)
     return [gradient, rectangle(cell.x, cell.y, cell.width, cell.height, fill, radius=2)]
 
 

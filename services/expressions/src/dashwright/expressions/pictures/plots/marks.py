@@ -1,6 +1,5 @@
 """Marks of series in a plot: areas, lines, bars and points, as elements of SVG."""
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.expressions.pictures.plots import paths
-from dashwright.expressions.pictures.plots.gradients import gradient_element
+from dashwright.expressions.pictures.plots.gradients import series_gradient
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
 from dashwright.expressions.pictures.plots.scales import ValueScale
 
@@ -150,22 +149,14 @@ class _SeriesDrawing:
 
     def _fill(self) -> tuple[str, str, float]:
         """Return the definition of a gradient, the paint that refers to it, and the opacity of the area."""
-        opacity = self._look.fill_opacity
-        gradient = gradient_element(self._plotted, self._scale) if self._look.gradient != "none" else None
-        if gradient is None:
-            return "", self._plotted.colour, opacity
-        return *_defined(gradient), opacity
+        gradient = series_gradient(self._plotted, self._scale) if self._look.gradient != "none" else None
+        definition, paint = gradient or ("", self._plotted.colour)
+        return definition, paint, self._look.fill_opacity
 
     def _stroke(self) -> tuple[str, str]:
-        gradient = gradient_element(self._plotted, self._scale) if self._look.gradient == "scheme" else None
-        return _defined(gradient) if gradient else ("", self._plotted.colour)
-
-
-def _defined(gradient: str) -> tuple[str, str]:
-    """Return the definition of a gradient, and the paint that refers to it."""
-    # An id made from the content is unique in a picture: equal gradients may share it.
-    name = f"gradient-{zlib.crc32(gradient.encode()):08x}"
-    return f"<defs>{gradient.format(id=name)}</defs>", f"url(#{name})"
+        """Return the definition of a gradient, and the paint of the line that refers to it."""
+        gradient = series_gradient(self._plotted, self._scale) if self._look.gradient == "scheme" else None
+        return gradient or ("", self._plotted.colour)
 
 
 def _bar_slot(visible: Sequence[PlottedSeries], plot: Plot) -> float:
