@@ -11,6 +11,7 @@ from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.item_cells import cells, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
+from dashwright.expressions.pictures.theme import THEMES
 
 STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 50, "color": "red"}]}
 GREEN, RED = "#73bf69", "#f2495c"
@@ -70,6 +71,24 @@ def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
     wide, stacked = baselines(), baselines(wideLayout=False)
     assert abs(float(wide[0]) - float(wide[1])) < 15
     assert float(stacked[1]) - float(stacked[0]) > 15
+
+
+def test_names_beside_values_are_smaller_than_the_values_unless_there_is_a_chart() -> None:
+    def sizes(graph_mode: str) -> list[float]:
+        svg = svg_of(drawing("stat", PAIR[0], options={"textMode": "value_and_name", "graphMode": graph_mode}, width=240, height=70))
+        return [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
+
+    name, value = sizes("none")
+    assert name <= value * 0.7
+    name_over_chart, value_over_chart = sizes("area")
+    assert value_over_chart < value
+    assert name_over_chart > value_over_chart * 0.7
+
+
+def test_a_transparent_background_keeps_the_colour_of_text() -> None:
+    steps = {"mode": "absolute", "steps": [{"value": None, "color": "transparent"}]}
+    svg = svg_of(drawing("stat", PAIR[0], options={"colorMode": "background"}, defaults={"thresholds": steps}))
+    assert f'fill="{THEMES["dark"].text}"' in svg
 
 
 @pytest.mark.parametrize(
