@@ -21,7 +21,7 @@ from dashwright.expressions.formats.response import client_message
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.layout import Box
 from dashwright.expressions.pictures.outcomes import PanelOutcome, State, left_out
-from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITHOUT_QUERIES, text
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITH_NO_VALUE, WITHOUT_QUERIES, text
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.placeholders import sentence_of
 from dashwright.expressions.pictures.prometheus_tables import with_tables
@@ -139,8 +139,8 @@ class PanelRenderer:
         if errors and not frames:
             raise NothingToDraw(errors[0], is_error=True)
         frames = await asyncio.to_thread(self._transformed, frames, panel, memory)
-        if not any(frame.row_count for frame in frames):
-            raise NothingToDraw(f"{_NO_DATA} ({panel.hint})" if panel.hint else _NO_DATA)
+        if not any(frame.row_count for frame in frames) and not (panel.no_value and panel.type in WITH_NO_VALUE):
+            raise NothingToDraw(panel.no_value or (f"{_NO_DATA} ({panel.hint})" if panel.hint else _NO_DATA))
         return [self._in_zone(frame) for frame in frames], errors
 
     def _transformed(self, frames: Sequence[Frame], panel: Panel, memory: Reservation) -> list[Frame]:
