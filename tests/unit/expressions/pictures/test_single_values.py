@@ -8,10 +8,10 @@ from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numb
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.display.items import DisplayItem
+from dashwright.expressions.pictures.panels import stat
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.item_cells import cells, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
-from dashwright.expressions.pictures.theme import THEMES
 
 STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 50, "color": "red"}]}
 GREEN, RED = "#73bf69", "#f2495c"
@@ -85,10 +85,11 @@ def test_names_beside_values_are_smaller_than_the_values_unless_there_is_a_chart
     assert name_over_chart > value_over_chart * 0.7
 
 
-def test_a_transparent_background_keeps_the_colour_of_text() -> None:
+@pytest.mark.parametrize(("theme", "colour"), [("dark", "#f7f8fa"), ("light", "#202226")])
+def test_text_on_a_transparent_background_suits_the_theme(theme: str, colour: str) -> None:
     steps = {"mode": "absolute", "steps": [{"value": None, "color": "transparent"}]}
-    svg = svg_of(drawing("stat", PAIR[0], options={"colorMode": "background"}, defaults={"thresholds": steps}))
-    assert f'fill="{THEMES["dark"].text}"' in svg
+    panel = panel_of("stat", options={"colorMode": "background"}, defaults={"thresholds": steps})
+    assert colour in re.findall(r"<text[^>]*>", svg_of(stat.draw(props_of(panel, PAIR[0], theme=theme))))[0]
 
 
 @pytest.mark.parametrize(

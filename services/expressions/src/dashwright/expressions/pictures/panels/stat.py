@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dashwright.common.json_shapes import object_of, string_of
-from dashwright.expressions.pictures.display.colour_math import darkened, mixed, spun
+from dashwright.expressions.pictures.display.colour_math import darkened, mixed, spun, text_colour_on
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
@@ -220,8 +220,8 @@ def _background(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
 
 def _drawn_text(text: _PlacedText, item: DisplayItem, look: _Look) -> str:
     is_value = text.role == "value"
-    if look.is_filled and item.display.colour.startswith("#"):
-        colour = item.display.contrast
+    if look.is_filled:
+        colour = item.display.contrast if item.display.colour.startswith("#") else text_colour_on(look.theme.panel)
     elif is_value and look.colour_mode == "value" and item.display.colour.startswith("#"):
         colour = item.display.colour
     else:
