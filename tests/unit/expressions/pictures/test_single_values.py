@@ -8,6 +8,7 @@ from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numb
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.display.items import DisplayItem
+from dashwright.expressions.pictures.panels import stat
 from dashwright.expressions.pictures.panels.item_cells import cells, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 
@@ -69,6 +70,25 @@ def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
     wide, stacked = baselines(), baselines(wideLayout=False)
     assert abs(float(wide[0]) - float(wide[1])) < 15
     assert float(stacked[1]) - float(stacked[0]) > 15
+
+
+def test_names_beside_values_are_smaller_than_the_values_unless_there_is_a_chart() -> None:
+    def sizes(graph_mode: str) -> list[float]:
+        svg = svg_of(drawing("stat", PAIR[0], options={"textMode": "value_and_name", "graphMode": graph_mode}, width=240, height=70))
+        return [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
+
+    name, value = sizes("none")
+    assert name <= value * 0.7
+    name_over_chart, value_over_chart = sizes("area")
+    assert value_over_chart < value
+    assert name_over_chart > value_over_chart * 0.7
+
+
+@pytest.mark.parametrize(("theme", "colour"), [("dark", "#f7f8fa"), ("light", "#202226")])
+def test_text_on_a_transparent_background_suits_the_theme(theme: str, colour: str) -> None:
+    steps = {"mode": "absolute", "steps": [{"value": None, "color": "transparent"}]}
+    panel = panel_of("stat", options={"colorMode": "background"}, defaults={"thresholds": steps})
+    assert colour in re.findall(r"<text[^>]*>", svg_of(stat.draw(props_of(panel, PAIR[0], theme=theme))))[0]
 
 
 @pytest.mark.parametrize(

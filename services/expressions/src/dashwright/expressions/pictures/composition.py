@@ -39,7 +39,9 @@ def _panel_with_border(box: Box, content: str, note: str, theme: Theme) -> str:
     title = box.panel.title
     if box.panel.type == "row":
         return _row_heading(box, theme)
-    border = svg.rectangle(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1, theme.panel, border=theme.border, radius=3)
+    border = ""
+    if not box.panel.is_transparent:
+        border = svg.rectangle(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1, theme.panel, border=theme.border, radius=3)
     width, height = box.content_size
     heading = ""
     if box.has_title:

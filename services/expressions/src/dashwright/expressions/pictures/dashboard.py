@@ -44,6 +44,13 @@ class Panel:
     max_data_points: int | None = None
     transformations: Sequence[Step] = ()  #: Those that are active.
     is_collapsed: bool = False  #: True for the heading of a row whose panels are not shown.
+    is_transparent: bool = False  #: True if the panel has no background and no border.
+
+    @property
+    def no_value(self) -> str:
+        """The text that the panel shows if its queries have no data; empty for the usual text."""
+        text = self.defaults.get("noValue")
+        return "" if text is None else text_of(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +150,7 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
         max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,
         transformations=read_steps(scope.interpolate_tree(panel.get("transformations"))),
         is_collapsed=is_collapsed,
+        is_transparent=panel.get("transparent") is True,
     )
 
 

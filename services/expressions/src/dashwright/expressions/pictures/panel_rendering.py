@@ -21,9 +21,10 @@ from dashwright.expressions.formats.response import client_message
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.layout import Box
 from dashwright.expressions.pictures.outcomes import PanelOutcome, State, left_out
-from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITHOUT_QUERIES, text
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITH_NO_VALUE, WITHOUT_QUERIES, text
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.placeholders import sentence_of
+from dashwright.expressions.pictures.prometheus_tables import with_tables
 from dashwright.expressions.pictures.series import MAX_POINTS
 from dashwright.expressions.pictures.theme import Theme
 from dashwright.expressions.sources.catalog import Catalog
@@ -137,18 +138,22 @@ class PanelRenderer:
         errors = [client_message(result.error) for result in evaluation.results.values() if result.error]
         if errors and not frames:
             raise NothingToDraw(errors[0], is_error=True)
-        if panel.transformations:
-            frames = await asyncio.to_thread(self._transformed, frames, panel, memory)
-        if not any(frame.row_count for frame in frames):
-            raise NothingToDraw(f"{_NO_DATA} ({panel.hint})" if panel.hint else _NO_DATA)
+        frames = await asyncio.to_thread(self._transformed, frames, panel, memory)
+        if not any(frame.row_count for frame in frames) and not (panel.no_value and panel.type in WITH_NO_VALUE):
+            raise NothingToDraw(panel.no_value or (f"{_NO_DATA} ({panel.hint})" if panel.hint else _NO_DATA))
         return [self._in_zone(frame) for frame in frames], errors
 
     def _transformed(self, frames: Sequence[Frame], panel: Panel, memory: Reservation) -> list[Frame]:
-        """Return the frames after the transformations of the panel. Raises NothingToDraw with the error of one that failed."""
+        """Return the frames in the format of their targets, and after the transformations of the panel.
+
+        Raises NothingToDraw with the error of a step that failed.
+        """
         deadline = Deadline(self._context.deadline - _COMPOSITION_SECONDS - monotonic())
         limits = replace(self._context.settings.limits, memory=memory, deadline=deadline)
+        context = Context(limits, self._context.zone)
         try:
-            return transformed_for_drawing([frames], panel.transformations, Context(limits, self._context.zone))
+            tables = with_tables(frames, panel.targets, context)
+            return transformed_for_drawing([tables], panel.transformations, context) if panel.transformations else tables
         except DeadlineExceeded:
             raise
         except DashwrightError as error:

@@ -9,7 +9,7 @@ from dashwright.expressions.engine.frame import FieldType
 from dashwright.expressions.pictures.display.columns import DisplayColumn
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.panels.scale_of_item import Scale
-from dashwright.expressions.pictures.series import PlotSeries, downsampled
+from dashwright.expressions.pictures.series import PlotSeries, downsampled, milliseconds_of
 from dashwright.expressions.pictures.svg import path
 
 _FILL_OPACITY: Final = 0.2
@@ -46,7 +46,7 @@ def series_of_column(column: DisplayColumn) -> PlotSeries | None:
     if np.count_nonzero(~np.isnan(values)) < _MIN_POINTS:
         return None
     order = np.argsort(times.values, kind="stable")
-    return PlotSeries(column.name, times.values[order].astype(np.float64) / 1e6, values[order], column.frame.ref_id)
+    return PlotSeries(column.name, milliseconds_of(times)[order], values[order], column.frame.ref_id)
 
 
 def _scale(series: PlotSeries) -> Scale:
