@@ -12,6 +12,8 @@ _MAX_DEPTH: Final = 8
 #: The panels in each row of an automatic grid, and their height in grid rows.
 _AUTO_COLUMNS: Final = 3
 _AUTO_HEIGHT: Final = 8
+#: The members of a panel that are options of its queries.
+_QUERY_OPTIONS: Final = ("interval", "maxDataPoints", "timeFrom", "timeShift", "hideTimeOverride")
 
 
 def elements_sections(spec: Mapping[str, Any]) -> list[Section]:
@@ -69,7 +71,7 @@ def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
         "fieldConfig": viz_spec.get("fieldConfig"),
         "datasource": MIXED,
         "transformations": [{"id": item.get("group") or item.get("kind"), **object_of(item.get("spec"))} for item in transformations],
-        **{name: query_options[name] for name in ("interval", "maxDataPoints") if name in query_options},
+        **{name: query_options[name] for name in _QUERY_OPTIONS if name in query_options},
         "targets": [_as_target(object_of(query.get("spec"))) for query in queries],
     }
 

@@ -53,7 +53,7 @@ async def draw(
     if request.format == "outline":
         return Picture((await asyncio.to_thread(outline_of, request.spec, sections, resolution, time)).to_json(), media.JSON)
     dashboard = await asyncio.to_thread(
-        read_dashboard, request.spec, resolution, catalog, panel_id=request.panel, expanded=request.rows == "expanded"
+        read_dashboard, request.spec, resolution, catalog, time, panel_id=request.panel, expanded=request.rows == "expanded"
     )
     if request.panel is not None and not dashboard.panels:
         raise NotFound(f"the dashboard has no panel {request.panel}")
