@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.pictures.elements import elements_sections
+from dashwright.expressions.pictures.library_panels import missing_library_panel, with_library_panels
 from dashwright.expressions.pictures.migrations.registry import migrated
 from dashwright.expressions.pictures.panel_targets import PanelTargets, read_targets
 from dashwright.expressions.pictures.panel_time import PanelTime, panel_time
@@ -59,9 +60,10 @@ class Dashboard:
     notices: Sequence[str] = ()  #: What is limited or not obeyed.
 
 
-def read_sections(spec: Mapping[str, Any]) -> list[Section]:
-    """Return the sections of a spec."""
-    return elements_sections(spec) if isinstance(spec.get("elements"), dict) else classic_sections(spec)
+def read_sections(spec: Mapping[str, Any], library_panels: Mapping[str, Mapping[str, Any]] | None = None) -> Sequence[Section]:
+    """Return the sections of a spec. ``library_panels`` are the stored ones by uid."""
+    sections = elements_sections(spec) if isinstance(spec.get("elements"), dict) else classic_sections(spec)
+    return with_library_panels(sections, spec, library_panels or {})
 
 
 def used_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]:
@@ -90,6 +92,7 @@ def read_dashboard(
     catalog: Catalog | None = None,
     time: PictureTime | None = None,
     *,
+    sections: Sequence[Section] | None = None,
     panel_id: int | None = None,
     expanded: bool = False,
 ) -> Dashboard:
@@ -99,7 +102,7 @@ def read_dashboard(
     """
     resolution = resolution or Resolution(Scope())
     catalog = catalog or Catalog()
-    sections = read_sections(spec)
+    sections = read_sections(spec) if sections is None else sections
     placement = place(sections, resolution.scope, expanded=expanded or panel_id is not None)
     placed = sorted(placement.panels, key=lambda panel: (panel.position.y, panel.position.x))
     if panel_id is not None:
@@ -142,7 +145,7 @@ def _panel(
         defaults=_defaults(object_of(field_config.get("defaults")), scope),
         overrides=[_override(rule, scope) for rule in objects_of(field_config.get("overrides"))],
         targets=found.targets,
-        problem=found.problem,
+        problem=missing_library_panel(panel) or found.problem,
         hint=_hint(panel, scope),
         interval=scope.interpolate(string_of(panel.get("interval"))),
         max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,

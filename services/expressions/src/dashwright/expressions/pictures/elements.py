@@ -58,6 +58,8 @@ def _panels(kind: Any, spec: Mapping[str, Any], elements: Mapping[str, Mapping[s
 
 def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
     """Return an element's panel in the classic schema."""
+    if isinstance(element.get("libraryPanel"), dict):
+        return {name: element[name] for name in ("id", "title", "libraryPanel") if name in element}
     viz_config = object_of(element.get("vizConfig"))
     viz_spec = object_of(viz_config.get("spec"))
     data_spec = object_of(object_of(element.get("data")).get("spec"))

@@ -98,13 +98,13 @@ class PanelRenderer:
     async def _draw(self, props: PanelProps) -> tuple[PanelDrawing, list[str]]:
         """Return the drawing of a panel, and the errors of queries that it lacks. Raises NothingToDraw."""
         panel = props.panel
+        if panel.problem:
+            raise NothingToDraw(panel.problem, is_error=True)
         draw_panel = DRAW_FUNCTIONS.get(panel.type)
         if draw_panel is None:
             raise NothingToDraw("" if panel.type == "row" else sentence_of(panel.type))
         if panel.type in WITHOUT_QUERIES:
             return draw_panel(props), []
-        if panel.problem:
-            raise NothingToDraw(panel.problem, is_error=True)
         with self._context.settings.memory.reservation(self._context.query.org_id) as memory:
             frames, errors = await self._frames(panel, int(props.width), memory)
             props = replace(props, frames=frames)
@@ -128,7 +128,8 @@ class PanelRenderer:
             document = orjson.dumps(body)
         except orjson.JSONEncodeError as error:
             raise NothingToDraw(f"the queries cannot be read: {error}", is_error=True) from error
-        context = replace(self._context.query, panel_id=panel.id)
+        # Grafana ignores members of saved queries that it does not know.
+        context = replace(self._context.query, panel_id=panel.id, lenient=True)
         try:
             evaluation = await queries.evaluate(document, context, self._context.settings, memory)
         except DashwrightError as error:
