@@ -31,11 +31,12 @@ class PanelOutcome:
     state: State
     message: str = ""
     is_message: bool = False  #: True if the message is drawn as the content.
+    time_note: str = ""  #: About a time range of the panel's own.
 
     @property
     def note(self) -> str:
-        """The message that the heading of the panel shows."""
-        return "" if self.is_message else self.message
+        """The text that the heading of the panel shows next to its title."""
+        return "; ".join(part for part in (self.time_note, "" if self.is_message else self.message) if part)
 
 
 def left_out(panel: Panel) -> list[str]:
@@ -66,7 +67,8 @@ def report(panels: Sequence[Panel], outcomes: Sequence[PanelOutcome], notices: S
 
 def _entry(panel: Panel, outcome: PanelOutcome) -> dict[str, Any]:
     entry = {"id": panel.id, "title": panel.title, "type": panel.type, "state": outcome.state.value}
-    return entry | ({"message": outcome.message} if outcome.message else {})
+    further = {"message": outcome.message, "timeInfo": outcome.time_note}
+    return entry | {name: text for name, text in further.items() if text}
 
 
 def _listed(names: Sequence[str]) -> str:

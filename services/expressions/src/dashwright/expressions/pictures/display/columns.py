@@ -68,8 +68,7 @@ class FieldSettings:
     defaults: Mapping[str, Any]
     overrides: Sequence[Mapping[str, Any]]
     theme: Theme
-    zone: tzinfo = UTC  #: In which numbers with the unit of a date are shown.
-    are_times_moved: bool = False  #: True if the times of frames are those of the zone as if they were UTC.
+    zone: tzinfo = UTC  #: In which times are shown.
 
 
 def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[DisplayColumn]]:
@@ -113,6 +112,4 @@ def _dates(source: PanelColumn, settings: FieldSettings) -> DateContext:
     numbers = source.numbers
     span = float(numbers[-1] - numbers[0]) if len(numbers) else math.inf
     is_detailed = 0 < span < _MAX_DETAILED_SPAN
-    if settings.are_times_moved:
-        return DateContext(UTC, now.replace(tzinfo=UTC), with_milliseconds=is_detailed)
     return DateContext(settings.zone, now, with_milliseconds=is_detailed)

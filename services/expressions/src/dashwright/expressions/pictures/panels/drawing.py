@@ -22,13 +22,13 @@ class PanelProps:
     theme: Theme
     start: float  #: In milliseconds since 1970.
     end: float  #: In milliseconds since 1970.
-    zone: tzinfo = UTC  #: In which the times of frames are, and numbers with the unit of a date are shown.
+    zone: tzinfo = UTC  #: In which times are shown.
 
     @property
     def field_settings(self) -> FieldSettings:
         """The field configuration of the panel, completed by that of its type."""
         defaults = completed_defaults(self.panel.type, self.panel.defaults)
-        return FieldSettings(defaults, self.panel.overrides, self.theme, self.zone, are_times_moved=True)
+        return FieldSettings(defaults, self.panel.overrides, self.theme, self.zone)
 
 
 @dataclass(frozen=True, slots=True)

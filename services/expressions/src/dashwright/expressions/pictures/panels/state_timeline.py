@@ -40,7 +40,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         bar = Cell(area.x, area.y + slot * index + (slot - height) / 2, area.width, height)
         samples = merged(row.samples) if merges else row.samples
         elements += _states(props, row.style, placed(samples, props, area), bar)
-    axis = time_axis(area, props.start, props.end, props.theme)
+    axis = time_axis(area, props.start, props.end, props.zone, props.theme)
     return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows(columns, rows))
 
 

@@ -44,7 +44,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         height = slot * row_share(options.get("rowHeight"))
         bar = Cell(area.x, area.y + slot * index + (slot - height) / 2, area.width, height)
         elements += _boxes(props, row, bar, step, row_share(options.get("colWidth")))
-    axis = time_axis(area, props.start, props.end, props.theme)
+    axis = time_axis(area, props.start, props.end, props.zone, props.theme)
     return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows(columns, rows))
 
 

@@ -33,7 +33,7 @@ def _chart(props: PanelProps, plotted: list[PlottedSeries], area: Cell) -> list[
     widths = (sum(axis.width for axis in axes if axis.is_right == is_right) for is_right in (False, True))
     # The axes of a narrow panel leave room for the plot.
     left, right = (min(width + _EDGE if width else _SIDE, area.width * _MAX_AXIS_SHARE) for width in widths)
-    plot = Plot(max(area.width - left - right, 1.0), height, props.start, props.end)
+    plot = Plot(max(area.width - left - right, 1.0), height, props.start, props.end, props.zone)
     scales = plot_axes.scales_by_key(axes)
     content = plot_axes.grid_elements(axes, plot, props.theme)
     with_limits = {each.scale: each.style for each in reversed(plotted) if has_thresholds(each.style) and each.scale in scales}

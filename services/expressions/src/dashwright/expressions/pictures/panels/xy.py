@@ -115,7 +115,7 @@ def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: st
     x_scale = PixelScale(x_low, x_high, area.x, area.x + area.width)
     elements = value_axis(area, y_scale, y_ticks, props.theme)
     if all_series[0].x.type == "time":
-        elements += time_axis(area, x_low, x_high, props.theme, has_grid=True)
+        elements += time_axis(area, x_low, x_high, props.zone, props.theme, has_grid=True)
     else:
         x_ticks = value_ticks(x_low, x_high, area.width, x_style, is_horizontal=True)
         elements += bottom_axis(area, [(x_scale.position(tick), label) for tick, label in x_ticks], props.theme, has_grid=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,7 @@ class Plot:
     height: float
     start: float  #: The time at the left edge, in milliseconds since 1970.
     end: float  #: The time at the right edge.
+    zone: tzinfo = UTC  #: Of the labels of the time axis.
 
     def xs(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the horizontal positions of times."""
