@@ -30,6 +30,7 @@ class PanelOutcome:
     state: State
     message: str = ""
     is_message: bool = False  #: True if the message is drawn as the content.
+    is_contained: bool = False  #: True if the content cannot exceed the panel.
 
     @property
     def note(self) -> str:

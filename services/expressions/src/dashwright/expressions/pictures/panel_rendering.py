@@ -83,7 +83,8 @@ class PanelRenderer:
             async with self._slots, asyncio.timeout(self._context.deadline - _COMPOSITION_SECONDS - monotonic()):
                 drawing, problems = await self._draw(props)
             problems = [*problems, *drawing.notes, *left_out(box.panel)]
-            return PanelOutcome("".join(drawing.elements), State.PARTIAL if problems else State.DRAWN, "; ".join(problems))
+            state = State.PARTIAL if problems else State.DRAWN
+            return PanelOutcome("".join(drawing.elements), state, "; ".join(problems), is_contained=drawing.is_contained)
         except NothingToDraw as reason:
             return self._message(props, reason.message, State.ERROR if reason.is_error else State.NO_DATA)
         except (TimeoutError, DeadlineExceeded):
