@@ -32,6 +32,7 @@ class PanelOutcome:
     message: str = ""
     is_message: bool = False  #: True if the message is drawn as the content.
     time_note: str = ""  #: About a time range of the panel's own.
+    is_contained: bool = False  #: True if the content cannot exceed the panel.
 
     @property
     def note(self) -> str:

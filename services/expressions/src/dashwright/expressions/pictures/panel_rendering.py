@@ -82,7 +82,10 @@ class PanelRenderer:
                 drawing, problems = await self._draw(props)
             problems = [*problems, *drawing.notes, *left_out(box.panel)]
             state = State.PARTIAL if problems else State.DRAWN
-            return PanelOutcome("".join(drawing.elements), state, "; ".join(problems), time_note=_time_note(box.panel))
+            message = "; ".join(problems)
+            return PanelOutcome(
+                "".join(drawing.elements), state, message, time_note=_time_note(box.panel), is_contained=drawing.is_contained
+            )
         except NothingToDraw as reason:
             return self._message(props, reason.message, State.ERROR if reason.is_error else State.NO_DATA)
         except (TimeoutError, DeadlineExceeded):

@@ -73,8 +73,7 @@ async def draw(
     outcomes = await renderer.render_all(layout.boxes)
     if request.format == "json":
         return Picture(report([box.panel for box in layout.boxes], outcomes, layout.notices), media.JSON)
-    contents, notes = [outcome.content for outcome in outcomes], [outcome.note for outcome in outcomes]
-    svg_document = compose(layout, contents, notes, theme, request.title or dashboard.title, time.range)
+    svg_document = compose(layout, outcomes, theme, request.title or dashboard.title, time.range)
     if request.format == "svg":
         return Picture(svg_document.encode(), media.SVG)
     return Picture(await plotter.png(svg_document, request.scale, deadline), media.PNG)

@@ -37,6 +37,7 @@ class PanelDrawing:
 
     elements: Sequence[str] = ()  #: Of SVG. An id in them is made from what it names, so that it is unique in a picture.
     notes: Sequence[str] = ()  #: What the drawing leaves out, such as rows that do not fit.
+    is_contained: bool = False  #: True if no element can exceed the panel, so that it is drawn without clipping.
 
 
 @dataclass(frozen=True, slots=True)

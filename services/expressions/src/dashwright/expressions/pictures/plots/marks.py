@@ -58,6 +58,13 @@ def exceed_plot(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueS
     return False
 
 
+def stay_near_plot(plotted: Sequence[PlottedSeries], distance: float) -> bool:
+    """Return whether the marks of a clipped plot, or of one that need not be clipped, exceed it by at most some pixels."""
+    looks = [each.look for each in plotted]
+    # The values of the other series, down to which an area is filled, may be far outside.
+    return not any(look.fills_to or max(look.line_width, look.point_size) / 2 > distance for look in looks)
+
+
 class _SeriesDrawing:
     """The drawing of one series."""
 
