@@ -8,7 +8,7 @@ from dashwright.expressions.pictures.sections import COLUMNS, GridPosition, Repe
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import ALL, Value
 
-#: The maximum number of repetitions of one panel or row, and of placed panels. Further ones are counted and not placed.
+#: The maximum number of repetitions of one panel or row, and of placed panels. Further ones are not placed.
 MAX_REPEATS: Final = 60
 MAX_PLACED: Final = 2_000
 
@@ -25,13 +25,13 @@ class PlacedPanel:
 
 @dataclass(slots=True)
 class Placement:
-    """The placed panels of a dashboard, and what is limited."""
+    """The placed panels of a dashboard, and the notices about limits that apply."""
 
     panels: list[PlacedPanel] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
     def add_notice(self, notice: str) -> None:
-        """Add a notice unless it is there already."""
+        """Add a notice, unless an equal one was added before."""
         if notice not in self.notices:
             self.notices.append(notice)
 
@@ -94,7 +94,7 @@ def _copies(panel: SourcePanel, scope: Scope, placement: Placement) -> Iterator[
 
 
 def _repetitions(repeat: Repeat | None, scope: Scope, placement: Placement) -> list[Scope]:
-    """Return the scope of each repetition, in which the variable has one value. Without values there is one."""
+    """Return the scope of each repetition, in which the variable has one value; only ``scope`` if the variable has no values."""
     value = scope.values.get(repeat.variable) if repeat else None
     if repeat is None or value is None or not value.values or value.values == (ALL,):
         return [scope]
