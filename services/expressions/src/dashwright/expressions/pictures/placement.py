@@ -11,6 +11,7 @@ from dashwright.expressions.variables.values import ALL, Value
 #: The maximum number of repetitions of one panel or row, and of placed panels. Further ones are not placed.
 MAX_REPEATS: Final = 60
 MAX_PLACED: Final = 2_000
+_TOO_MANY_PANELS: Final = f"the dashboard has more than {MAX_PLACED} panels, of which the first {MAX_PLACED} are read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def place(sections: Sequence[Section], scope: Scope, *, expanded: bool) -> Place
     for section in sections:
         for section_scope in _repetitions(section.repeat, scope, placement):
             if len(placement.panels) >= MAX_PLACED:
-                placement.add_notice(f"the dashboard has more than {MAX_PLACED} panels, of which the first {MAX_PLACED} are read")
+                placement.add_notice(_TOO_MANY_PANELS)
                 return placement
             top = _place_section(section, section_scope, top, placement, expanded=expanded)
     return placement
@@ -63,6 +64,7 @@ def _place_section(section: Section, scope: Scope, top: int, placement: Placemen
     bottom, shift = top, top - first_row
     for panel in section.panels:
         if len(placement.panels) >= MAX_PLACED:
+            placement.add_notice(_TOO_MANY_PANELS)
             break
         copies = list(_copies(panel, scope, placement))
         for copy in copies:
