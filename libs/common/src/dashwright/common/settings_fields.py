@@ -1,7 +1,6 @@
 """Declaration of the settings: type, default, meaning, unit, and programs that read them.
 
-Those of batch results, dashboards, notifications, SSH, and snapshots and the like are in ``result_settings``,
-``dashboard_settings``, ``notification_settings``, ``ssh_settings`` and ``small_object_settings``.
+Modules next to this one declare the settings of one subject each, such as ``ssh_settings`` and ``result_settings``.
 ``make docs`` writes docs/reference/settings.md from this module.
 """
 

@@ -70,7 +70,7 @@ class FieldSettings:
     defaults: Mapping[str, Any]
     overrides: Sequence[Mapping[str, Any]]
     theme: Theme
-    zone: tzinfo = UTC  #: In which numbers with the unit of a date are shown.
+    zone: tzinfo = UTC  #: The time zone of numbers that are shown as dates.
     are_times_moved: bool = False  #: True if the times of frames are those of the zone as if they were UTC.
 
 
