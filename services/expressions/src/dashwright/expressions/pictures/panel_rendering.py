@@ -1,4 +1,4 @@
-"""Rendering of the panels of a picture: runs their queries and draws the results, or the reason why there is no drawing."""
+"""Rendering of the panels of a picture: their queries are run, and the results are drawn, or the reason why nothing is drawn."""
 
 import asyncio
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class PanelRenderer:
     def __init__(self, context: RenderContext) -> None:
         self._context = context
         self._slots = asyncio.Semaphore(_CONCURRENT_PANELS)
-        # Axes are in UTC, so that times are moved by the offset of the zone.
+        # Axes show UTC, so times are moved by the offset of the zone.
         offset = context.time_range.end.astimezone(context.zone).utcoffset()
         self._offset_ms = int(offset.total_seconds() * 1000) if offset else 0
 
@@ -96,7 +96,7 @@ class PanelRenderer:
         return PanelOutcome("".join(text.message(props, message, colour).elements), state, message, is_message=True)
 
     async def _draw(self, props: PanelProps) -> tuple[PanelDrawing, list[str]]:
-        """Return the drawing of a panel, and the errors of queries that it lacks. Raises NothingToDraw."""
+        """Return the drawing of a panel, and the errors of queries that failed. Raises NothingToDraw."""
         panel = props.panel
         draw_panel = DRAW_FUNCTIONS.get(panel.type)
         if draw_panel is None:
