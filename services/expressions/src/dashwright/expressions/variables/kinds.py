@@ -22,8 +22,8 @@ _AUTO: Final = "$__auto"
 _DEFAULT: Final = "default"
 _FILTER_LABELS: Final = ("key", "operator", "value")
 
-#: A function that returns the values that a data source has for a query variable. Its errors are DashwrightErrors.
-Ask = Callable[[Definition, Scope], Awaitable[Sequence[Option]]]
+#: A function that returns the options that a data source has for a query variable. Its errors are DashwrightErrors.
+OptionQuery = Callable[[Definition, Scope], Awaitable[Sequence[Option]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class KindContext:
     catalog: Catalog
     time_range: TimeRange
     from_url: Sequence[str] | None  #: The values in the URL, or None.
-    ask: Ask
+    query_options: OptionQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ Kind = Callable[[Definition, KindContext], Awaitable[Resolved]]
 
 async def _query(definition: Definition, context: KindContext) -> Resolved:
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")), "regex")
-    candidates = await context.ask(definition, context.scope)
+    candidates = await context.query_options(definition, context.scope)
     sort = definition.source.get("sort")
     order = _SORT_ORDERS.get(sort, 0) if isinstance(sort, str) else sort if isinstance(sort, int) else 0
     return _selected(definition, await asyncio.to_thread(queried_options, candidates, pattern, order), context)
