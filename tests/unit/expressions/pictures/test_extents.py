@@ -1,4 +1,4 @@
-"""Which panels are drawn without clipping, and the estimate of texts that decides it."""
+"""Panels that are drawn without clipping, and the estimate of texts that decides it."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,6 @@
 """Declaration of the settings: type, default, meaning, unit, and programs that read them.
 
-Those of batch results, dashboards, notifications, SSH, and snapshots and the like are in ``result_settings``,
-``dashboard_settings``, ``notification_settings``, ``ssh_settings`` and ``small_object_settings``.
+Modules next to this one declare the settings of one subject each, such as ``ssh_settings`` and ``result_settings``.
 ``make docs`` writes docs/reference/settings.md from this module.
 """
 
@@ -362,8 +361,8 @@ class SettingsFields(BaseSettings):
         600,
         "maximum number of requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
         "The last quarter is reserved for requests that a caller waits for. An organization for which *n* requests were sent in the last "
-        "minute leaves *n*/8 to others. A check of a branch counts as one request, or as two if the host has no protocol version 2, and a "
-        "fetch as three",
+        "minute leaves *n*/8 to others. A check of a branch counts as one request, or as two over SSH and for a host without protocol "
+        "version 2, and a fetch as three",
         "jobs-worker",
     )
     git_host_apis: Annotated[Mapping[str, str], NoDecode] = setting(

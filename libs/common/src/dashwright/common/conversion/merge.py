@@ -1,7 +1,7 @@
 """Three-way merge of JSON documents, which brings back the members that a version cannot express.
 
-A document that was converted to a version that cannot express all of it, and back, is the *base*. The members by which the
-*original* differs from it were lost on the way. Those by which the *changed* document differs from it were changed by a client.
+The *original* is the stored document. The *base* is the original after a conversion to the client's version and back, in which
+members may be lost. The *changed* document is what the client made of the base.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -32,8 +32,8 @@ def merge(base: Any, original: Any, changed: Any) -> Any:
 def lost_members(original: Any, expressed: Any) -> Iterator[str]:
     """Yield the paths of members that differ between a document and what a version expressed of it, such as ``links[0].icon``.
 
-    A member with several lost members is named once if none of it is left. Missing members that were empty are not named, because
-    versions omit defaults.
+    If all of a member is lost, only the path of that member is yielded, not the paths below it. Lost members that were empty are
+    not yielded, because versions omit defaults.
     """
     return _lost_members(original, expressed, "")
 

@@ -50,7 +50,7 @@ GITEA: Final = Host(
         key="config.secret",
         active="active",
         event_list="events",
-        # The host replaces pull_request by it and all its variants, of which the list of the webhook then has the names.
+        # A webhook that is created with pull_request is returned with the names of all events of pull requests.
         events=GITHUB.hooks.events,
         settings={"config.content_type": "json"},
         creation_settings={"type": "gitea"},

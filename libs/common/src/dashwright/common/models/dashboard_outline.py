@@ -13,25 +13,27 @@ class OutlineOption(ApiModel):
 
 
 class OutlineVariable(ApiModel):
-    """A variable that users can set. One without ``options`` has any text as its value, if ``kind`` is ``textbox``.
-
-    ``kind`` is that of the classic schema, such as ``query``. ``values`` are the selected ones; ``$__all`` means all options.
-    ``problem`` is the reason why the options are not known.
-    """
+    """A variable that users can set."""
 
     name: str
     label: str
+    #: The type in the classic schema, such as ``query``.
     kind: str
+    #: True if several options can be selected.
     is_multi: bool = False
+    #: Empty for a ``textbox``, whose value may be any text.
     options: list[OutlineOption] = Field(default_factory=list)
+    #: The selected values; ``$__all`` is the value for all options.
     values: list[str] = Field(default_factory=list)
+    #: The reason why the options are not known, or empty.
     problem: str = ""
 
 
 class OutlineLink(ApiModel):
-    """A link of a dashboard: to ``url``, or to all dashboards with the ``tags`` if the url is empty."""
+    """A link of a dashboard to an address, or to all dashboards with certain tags."""
 
     title: str
+    #: Empty for a link to ``tags``.
     url: str = ""
     tooltip: str = ""
     tags: list[str] = Field(default_factory=list)
@@ -41,14 +43,11 @@ class OutlineLink(ApiModel):
 
 
 class OutlinePanel(ApiModel):
-    """A panel with its position in its section, in columns and rows of the grid, which has 24 columns.
-
-    ``stored_title`` is the title with its references to variables. ``variables`` are the values for which a repeated panel or row is
-    drawn.
-    """
+    """A panel with its position in its section, in columns and rows of the grid, which has 24 columns."""
 
     id: int
     title: str
+    #: The title with its references to variables.
     stored_title: str = ""
     type: str
     description: str = ""
@@ -56,11 +55,12 @@ class OutlinePanel(ApiModel):
     y: int
     width: int
     height: int
+    #: The values of variables for which a repeated panel or row is drawn, by the name of the variable.
     variables: dict[str, list[str]] = Field(default_factory=dict)
 
 
 class OutlineSection(ApiModel):
-    """Panels below a heading, or the panels above the first heading or below a collapsed row, which have none."""
+    """Panels below one heading. The panels above the first heading, and those below a collapsed row, are sections without a heading."""
 
     title: str = ""
     has_heading: bool = False
@@ -69,21 +69,21 @@ class OutlineSection(ApiModel):
 
 
 class DashboardOutline(ApiModel):
-    """A dashboard without the data of its panels.
-
-    ``from`` and ``to`` are the times as users write them, and ``start`` and ``end`` in milliseconds since 1970. ``notices`` are the
-    limits that apply.
-    """
+    """A dashboard without the data of its panels."""
 
     title: str
     description: str = ""
+    #: The start of the time range as users write it, such as ``now-6h``; ``to`` is its end.
     from_: str = Field(alias="from")
     to: str
+    #: The start of the time range in milliseconds since 1970; ``end`` is its end.
     start: int
     end: int
     timezone: str
+    #: The interval, such as ``30s``, or empty.
     refresh: str = ""
     variables: list[OutlineVariable] = Field(default_factory=list)
     links: list[OutlineLink] = Field(default_factory=list)
     sections: list[OutlineSection] = Field(default_factory=list)
+    #: The limits that apply, as sentences.
     notices: list[str] = Field(default_factory=list)

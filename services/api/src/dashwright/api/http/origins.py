@@ -81,7 +81,7 @@ class OriginPolicy:
         host = match["host"].strip("[]")
         if not self._hosts.trusts(host):
             raise Forbidden(
-                f'"{host[:100]}" is not a known name of this server; use its address, or list the name in DASHWRIGHT_TRUSTED_HOSTS'
+                f"{host[:100]!r} is not a known name of this server; use its address, or list the name in DASHWRIGHT_TRUSTED_HOSTS"
             )
         return hosts[0].lower()
 

@@ -63,7 +63,7 @@ class AnnotationTags(ApiModel):
     tags: list[AnnotationTag]
 
 
-class AnnotationTagsAnswer(ApiModel):
+class AnnotationTagsResponse(ApiModel):
     """The response to a request for tags."""
 
     result: AnnotationTags

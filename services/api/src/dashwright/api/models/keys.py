@@ -45,7 +45,7 @@ class AddServiceAccountTokenCommand(ClassicBody):
     seconds_to_live: Int64 = 0
 
 
-class MadeToken(ResponseModel):
+class CreatedToken(ResponseModel):
     """A created token. This is the only response that contains the token itself."""
 
     id: int

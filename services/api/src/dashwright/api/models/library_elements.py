@@ -7,7 +7,7 @@ from pydantic import Field
 from dashwright.common.models.api_model import ApiModel
 
 
-class ElementMaker(ApiModel):
+class ElementAuthor(ApiModel):
     """The user who created or changed a library panel."""
 
     #: 0: the account is unknown or deleted.
@@ -25,8 +25,8 @@ class ElementMeta(ApiModel):
     connected_dashboards: int
     created: str
     updated: str
-    created_by: ElementMaker
-    updated_by: ElementMaker
+    created_by: ElementAuthor
+    updated_by: ElementAuthor
 
 
 class ElementHead(ApiModel):
@@ -53,13 +53,13 @@ class ElementShape(ElementHead):
     model: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
-class ElementAnswer(ApiModel):
+class ElementResponse(ApiModel):
     """The response with one library panel."""
 
     result: ElementShape
 
 
-class ElementsAnswer(ApiModel):
+class ElementsResponse(ApiModel):
     """The response with the library panels that have a name."""
 
     result: list[ElementShape]
@@ -74,7 +74,7 @@ class ElementPage(ApiModel):
     per_page: int
 
 
-class ElementPageAnswer(ApiModel):
+class ElementPageResponse(ApiModel):
     """The response with a page of library panels."""
 
     result: ElementPage
@@ -91,10 +91,10 @@ class Connection(ApiModel):
     #: The uid of the dashboard.
     connection_uid: str
     created: str
-    created_by: ElementMaker
+    created_by: ElementAuthor
 
 
-class ConnectionsAnswer(ApiModel):
+class ConnectionsResponse(ApiModel):
     """The response with the dashboards that use a library panel."""
 
     result: list[Connection]

@@ -63,7 +63,7 @@ class OrganizationItem(ApiModel):
     name: str
 
 
-class OrganizationMade(ApiModel):
+class OrganizationCreated(ApiModel):
     """The response to a created organization."""
 
     message: str
@@ -129,7 +129,7 @@ class InviteShape(ApiModel):
     created_on: Time
 
 
-class MemberFound(ApiModel):
+class MemberMatch(ApiModel):
     """A member in a lookup of users."""
 
     user_id: int

@@ -27,7 +27,7 @@ class HistoryEntryShape(HistoryEntryHead):
     queries: list[dict[str, Any]] = Field(json_schema_extra={"items": {"type": "object", "additionalProperties": True}})
 
 
-class HistoryEntryAnswer(ApiModel):
+class HistoryEntryResponse(ApiModel):
     """One entry."""
 
     result: HistoryEntryShape
@@ -42,7 +42,7 @@ class HistoryEntries(ApiModel):
     query_history: list[HistoryEntryShape]
 
 
-class HistoryPageAnswer(ApiModel):
+class HistoryPageResponse(ApiModel):
     """A page of entries, in its envelope."""
 
     result: HistoryEntries

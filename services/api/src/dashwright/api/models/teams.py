@@ -37,7 +37,7 @@ class TeamPage(ApiModel):
     per_page: int
 
 
-class TeamMade(ApiModel):
+class TeamCreated(ApiModel):
     """The response to a created team."""
 
     message: str

@@ -139,7 +139,7 @@ class AuthTokenShape(ApiModel):
     seen_at: Time
 
 
-class UserMade(ApiModel):
+class UserCreated(ApiModel):
     """The response to a created user."""
 
     id: int

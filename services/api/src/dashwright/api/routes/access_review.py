@@ -97,7 +97,7 @@ class _ResourceAttributes:
 
 
 def _matching_kinds(kinds: Sequence[Kind], attributes: _ResourceAttributes) -> list[Kind]:
-    """Return the kinds that the group and the resource name. A star for all resources stands for those that have the verb."""
+    """Return the kinds that the group and the resource name. ``*`` as the resource selects the kinds that have the verb."""
     matching_kinds = [kind for kind in kinds if attributes.group in (_ANY, kind.group) and attributes.resource in (_ANY, kind.plural)]
     kinds_with_verb = [kind for kind in matching_kinds if attributes.verb in kind.verbs]
     return kinds_with_verb if attributes.resource == _ANY and kinds_with_verb else matching_kinds

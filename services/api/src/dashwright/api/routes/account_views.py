@@ -6,7 +6,7 @@ from dashwright.api.domain import times
 from dashwright.api.domain.access.metadata import ScopedType, access_control
 from dashwright.api.domain.times import age, last_seen
 from dashwright.api.domain.urls import avatar_url
-from dashwright.api.models.organizations import AddressShape, MemberFound, MemberShape, MembershipShape, OrganizationShape
+from dashwright.api.models.organizations import AddressShape, MemberMatch, MemberShape, MembershipShape, OrganizationShape
 from dashwright.api.models.users import ProfileShape, UserItem
 from dashwright.api.stores.members import Member, Membership
 from dashwright.api.stores.orgs import Organization
@@ -53,9 +53,9 @@ def member_view(member: Member, now: datetime, caller: Identity | None) -> Membe
     )
 
 
-def member_lookup_view(member: Member) -> MemberFound:
+def member_lookup_view(member: Member) -> MemberMatch:
     """Return the response model of a member in a lookup."""
-    return MemberFound(user_id=member.user_id, uid=member.uid, login=member.login, avatar_url=avatar_url(member.email, member.name))
+    return MemberMatch(user_id=member.user_id, uid=member.uid, login=member.login, avatar_url=avatar_url(member.email, member.name))
 
 
 def profile_view(person: Person, *, org_id: int | None = None, caller: Identity | None = None) -> ProfileShape:

@@ -8,7 +8,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response, legacy_500_response, message_response
 from dashwright.api.http.routing import Handler, Operation, OrganizationScope, Permission, Route
 from dashwright.api.models.response import Message
-from dashwright.api.models.users import AdminCreateUserForm, PasswordForm, ServerAdminForm, UserMade
+from dashwright.api.models.users import AdminCreateUserForm, PasswordForm, ServerAdminForm, UserCreated
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import CallerType
 
@@ -28,7 +28,7 @@ def routes(users: Users) -> list[Route]:
         users.check_password(form.password, login, email, too_short_message="Password is missing or too short")
         new_user = NewUser(login or email, email or login, name, form.password, form.org_id or _MAIN_ORG_ID)
         user_id, uid = await users.create(call.actor, new_user)
-        return json_response(UserMade(id=user_id, uid=uid, message="User created"))
+        return json_response(UserCreated(id=user_id, uid=uid, message="User created"))
 
     async def set_password(call: Call) -> Response:
         form = await call.model_or_400(PasswordForm, message=_BAD_BODY)
@@ -84,7 +84,7 @@ def routes(users: Users) -> list[Route]:
                 "create a user as Viewer of one organization",
                 TAG,
                 request=AdminCreateUserForm,
-                responses={200: UserMade},
+                responses={200: UserCreated},
                 errors=(412,),
             ),
             audit=CREATE,

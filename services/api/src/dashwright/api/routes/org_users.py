@@ -9,7 +9,7 @@ from dashwright.api.domain.access.metadata import ScopedType
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response, legacy_500_response, message_response
 from dashwright.api.http.routing import Operation, OrganizationInPath, OrganizationScope, Permission, Route
-from dashwright.api.models.organizations import InviteShape, MemberAdded, MemberForm, MemberFound, MemberPage, MemberShape, RoleForm
+from dashwright.api.models.organizations import InviteShape, MemberAdded, MemberForm, MemberMatch, MemberPage, MemberShape, RoleForm
 from dashwright.api.models.response import Message
 from dashwright.api.routes.account_views import member_lookup_view, member_view
 from dashwright.api.routes.orgs import BAD_BODY, ORGANIZATION_IN_PATH, TAG
@@ -223,7 +223,7 @@ def _lookup_route(database: Database) -> Route:
             "getOrgUsersForCurrentOrgLookup",
             "members for a lookup by name",
             TAG,
-            responses={200: list[MemberFound]},
+            responses={200: list[MemberMatch]},
             query={"query": _QUERY_TEXT, "limit": f"the most members to return, by default {_MAX_LOOKUP_MEMBERS}"},
             parameters={"limit": int},
         ),

@@ -7,7 +7,7 @@ from dashwright.api.domain.names import stripped_name
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response, legacy_500_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationInPath, OrganizationScope, Permission, Route
-from dashwright.api.models.organizations import AddressForm, OrganizationForm, OrganizationItem, OrganizationMade, OrganizationShape
+from dashwright.api.models.organizations import AddressForm, OrganizationCreated, OrganizationForm, OrganizationItem, OrganizationShape
 from dashwright.api.models.response import Message
 from dashwright.api.routes.account_views import organization_view
 from dashwright.api.stores import orgs
@@ -61,7 +61,7 @@ def routes(database: Database, use_cases: Organizations) -> list[Route]:
 
     async def create(call: Call) -> Response:
         org_id = await use_cases.create(call.actor, call.identity, await _requested_name(call))
-        return json_response(OrganizationMade(message="Organization created", org_id=org_id))
+        return json_response(OrganizationCreated(message="Organization created", org_id=org_id))
 
     async def rename_current(call: Call) -> Response:
         await use_cases.rename(call.actor, call.identity.org_id, await _requested_name(call))
@@ -153,7 +153,7 @@ def routes(database: Database, use_cases: Organizations) -> list[Route]:
                 "create an organization; its creator is Admin",
                 TAG,
                 request=OrganizationForm,
-                responses={200: OrganizationMade},
+                responses={200: OrganizationCreated},
                 errors=(409,),
             ),
             audit=CREATE,

@@ -35,7 +35,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             account_id = await account_id_of(connection, call, _WRITE_PERMISSION)
         body = await call.model_or_400(models.AddServiceAccountTokenCommand, message="Bad request data")
         token_id, token = await accounts.add_token(call.actor, call.identity, account_id, TokenRequest(body.name, body.seconds_to_live))
-        return json_response(models.MadeToken(id=token_id, name=body.name, key=token).members(), headers=NO_STORE)
+        return json_response(models.CreatedToken(id=token_id, name=body.name, key=token).members(), headers=NO_STORE)
 
     async def delete(call: Call) -> Response:
         async with database.connection() as connection:
@@ -63,7 +63,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
                 "create a token; only this response contains the token itself",
                 TAG,
                 request=models.AddServiceAccountTokenCommand,
-                responses={200: models.MadeToken},
+                responses={200: models.CreatedToken},
                 errors=(404,),
             ),
             audit=ADD_TOKEN,

@@ -13,7 +13,7 @@ from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationScope, Permission, Route
 from dashwright.api.models.response import Message
-from dashwright.api.models.teams import TeamMade, TeamMemberShape, TeamPage, TeamShape
+from dashwright.api.models.teams import TeamCreated, TeamMemberShape, TeamPage, TeamShape
 from dashwright.api.stores import teams
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import NotFound
@@ -113,7 +113,7 @@ class _TeamHandlers:
         """Create a team."""
         body = await call.model_or_400(CreateTeamCommand, message=_BAD_BODY)
         team_id, uid = await self._teams.create(call.actor, body.name, body.email, creator_id=call.identity.user_id)
-        return json_response(TeamMade(message="Team created", team_id=team_id, uid=uid))
+        return json_response(TeamCreated(message="Team created", team_id=team_id, uid=uid))
 
     async def get(self, call: Call) -> Response:
         """Return a team."""
@@ -223,7 +223,7 @@ def routes(database: Database, transactions: RightsTransactions) -> list[Route]:
         },
         parameters={"page": int, "perpage": int, **_ACCESS_PARAMETER},
     )
-    create = Operation("createTeam", "create a team; its creator is its admin", _TAG, CreateTeamCommand, {200: TeamMade}, errors=(409,))
+    create = Operation("createTeam", "create a team; its creator is its admin", _TAG, CreateTeamCommand, {200: TeamCreated}, errors=(409,))
     get = Operation(
         "getTeamByID", "one team", _TAG, responses={200: TeamShape}, query=access_query, parameters=_ACCESS_PARAMETER, errors=(404,)
     )

@@ -26,7 +26,7 @@ _MAX_WAITING_REQUESTS: Final = 16
 
 
 class PictureConsumer:
-    """Responds to picture requests from the queue. A picture may take ``seconds``."""
+    """Consumer of the requests for pictures from the queue. A picture may take ``seconds``."""
 
     def __init__(self, broker: Broker, signer: Signer, settings: queries.QuerySettings, *, seconds: float) -> None:
         self._settings = settings

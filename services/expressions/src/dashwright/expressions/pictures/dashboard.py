@@ -39,14 +39,14 @@ class Panel:
     title: str
     position: GridPosition
     options: Mapping[str, Any] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)  #: Of the field configuration.
-    overrides: Sequence[Mapping[str, Any]] = ()  #: Of the field configuration.
+    defaults: Mapping[str, Any] = field(default_factory=dict)  #: The defaults of the field configuration.
+    overrides: Sequence[Mapping[str, Any]] = ()  #: The overrides of the field configuration.
     targets: Sequence[Mapping[str, Any]] = ()
-    problem: str = ""  #: Why the targets cannot be run.
-    hint: str = ""  #: Which variables without a value may be the reason for a result without data.
+    problem: str = ""  #: The reason why the targets cannot be run.
+    hint: str = ""  #: The variables without a value, which may be the reason for a result without data.
     interval: str = ""  #: The minimum interval of the panel.
     max_data_points: int | None = None
-    transformations: Sequence[Step] = ()  #: Those that are active.
+    transformations: Sequence[Step] = ()  #: The transformations that are not disabled.
     is_collapsed: bool = False  #: True for the heading of a row whose panels are not shown.
     is_transparent: bool = False  #: True if the panel has no background and no border.
     time: PanelTime | None = None  #: None if the range of the picture applies.

@@ -1,4 +1,4 @@
-"""Rendering of the panels of a picture: runs their queries and draws the results, or the reason why there is no drawing."""
+"""Rendering of the panels of a picture: their queries are run, and the results are drawn, or the reason why nothing is drawn."""
 
 import asyncio
 from collections.abc import Sequence
@@ -100,7 +100,7 @@ class PanelRenderer:
         )
 
     async def _draw(self, props: PanelProps) -> tuple[PanelDrawing, list[str]]:
-        """Return the drawing of a panel, and the errors of queries that it lacks. Raises NothingToDraw."""
+        """Return the drawing of a panel, and the errors of queries that failed. Raises NothingToDraw."""
         panel = props.panel
         if panel.problem:
             raise NothingToDraw(panel.problem, is_error=True)

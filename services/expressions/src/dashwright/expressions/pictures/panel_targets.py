@@ -1,4 +1,4 @@
-"""Targets of panels with the data sources that they mean, and with their variables interpolated."""
+"""Targets of panels, with resolved references to data sources and interpolated variables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _EXPRESSION_TYPE: Final = "__expr__"
 
 @dataclass(frozen=True, slots=True)
 class PanelTargets:
-    """The targets of a panel, or the problem that keeps them from being run."""
+    """The targets of a panel, or the reason why they cannot be run."""
 
     targets: Sequence[Mapping[str, Any]] = ()
     problem: str = ""
@@ -41,7 +41,7 @@ def read_targets(panel: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any
 
 
 def _with_distinct_ids(targets: Sequence[Mapping[str, Any] | str]) -> list[Mapping[str, Any]]:
-    """Return the targets with a further id for each one whose refId is missing or used before."""
+    """Return the targets with distinct refIds: a missing or repeated one is replaced."""
     used: set[str] = set()
     found = []
     for index, target in enumerate(target for target in targets if not isinstance(target, str)):

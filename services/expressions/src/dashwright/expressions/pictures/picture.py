@@ -22,8 +22,8 @@ from dashwright.expressions.pictures.plotter import Plotter
 from dashwright.expressions.pictures.theme import THEMES
 from dashwright.expressions.pictures.zones import PictureTime, picture_time
 from dashwright.expressions.sources.catalog import Catalog
-from dashwright.expressions.variables.asking import asker
 from dashwright.expressions.variables.builtin import builtin_values
+from dashwright.expressions.variables.option_queries import option_query
 from dashwright.expressions.variables.resolution import BUDGET_SECONDS, Resolution, ResolutionContext, resolve
 
 MAX_PIXELS: Final = 24_000_000
@@ -91,7 +91,7 @@ async def _resolve(
         time.range,
         builtin_values(time.range, time.notation, time.zone_name, identity, context.org_id),
         request.variables,
-        asker(settings.sources, context, catalog, time.range, limits),
+        option_query(settings.sources, context, catalog, time.range, limits),
         time.zone,
     )
     return await resolve(spec, used, resolution_context)

@@ -8,9 +8,10 @@ from dashwright.expressions.pictures.sections import COLUMNS, GridPosition, Repe
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import ALL, Value
 
-#: The maximum number of repetitions of one panel or row, and of placed panels. Further ones are counted and not placed.
+#: The maximum number of repetitions of one panel or row, and of placed panels. Further ones are not placed.
 MAX_REPEATS: Final = 60
 MAX_PLACED: Final = 2_000
+_TOO_MANY_PANELS: Final = f"the dashboard has more than {MAX_PLACED} panels, of which the first {MAX_PLACED} are read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,13 @@ class PlacedPanel:
 
 @dataclass(slots=True)
 class Placement:
-    """The placed panels of a dashboard, and what is limited."""
+    """The placed panels of a dashboard, and the notices about limits that apply."""
 
     panels: list[PlacedPanel] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
     def add_notice(self, notice: str) -> None:
-        """Add a notice unless it is there already."""
+        """Add a notice, unless an equal one was added before."""
         if notice not in self.notices:
             self.notices.append(notice)
 
@@ -43,7 +44,7 @@ def place(sections: Sequence[Section], scope: Scope, *, expanded: bool) -> Place
     for section in sections:
         for section_scope in _repetitions(section.repeat, scope, placement):
             if len(placement.panels) >= MAX_PLACED:
-                placement.add_notice(f"the dashboard has more than {MAX_PLACED} panels, of which the first {MAX_PLACED} are read")
+                placement.add_notice(_TOO_MANY_PANELS)
                 return placement
             top = _place_section(section, section_scope, top, placement, expanded=expanded)
     return placement
@@ -63,6 +64,7 @@ def _place_section(section: Section, scope: Scope, top: int, placement: Placemen
     bottom, shift = top, top - first_row
     for panel in section.panels:
         if len(placement.panels) >= MAX_PLACED:
+            placement.add_notice(_TOO_MANY_PANELS)
             break
         copies = list(_copies(panel, scope, placement))
         for copy in copies:
@@ -94,7 +96,7 @@ def _copies(panel: SourcePanel, scope: Scope, placement: Placement) -> Iterator[
 
 
 def _repetitions(repeat: Repeat | None, scope: Scope, placement: Placement) -> list[Scope]:
-    """Return the scope of each repetition, in which the variable has one value. Without values there is one."""
+    """Return the scope of each repetition, in which the variable has one value; only ``scope`` if the variable has no values."""
     value = scope.values.get(repeat.variable) if repeat else None
     if repeat is None or value is None or not value.values or value.values == (ALL,):
         return [scope]

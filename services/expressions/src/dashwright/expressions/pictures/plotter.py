@@ -30,8 +30,8 @@ _ALLOCATION_LIMIT: Final = 256 * 1024 * 1024
 #: Bytes in use at which the process is killed.
 MAX_MEMORY_BYTES: Final = 350 * 1024 * 1024
 
-#: Bytes in use after a drawing at which the process is ended, because the library frees little memory and the next
-#: drawing needs some.
+#: Bytes in use after a PNG at which the process is ended, because the library frees little memory and the next PNG
+#: needs some.
 _RESTART_MEMORY_BYTES: Final = 200 * 1024 * 1024
 
 _MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
@@ -115,7 +115,7 @@ class _Child:
 
 
 class Plotter:
-    """Draws in a child process, which is ended after ``idle_seconds`` without requests."""
+    """Maker of PNGs in a child process, which is ended after ``idle_seconds`` without requests."""
 
     def __init__(self, *, idle_seconds: float = _IDLE_SECONDS) -> None:
         # On Linux a child ends with the thread that started it, so a single thread starts it and waits for it.
@@ -173,9 +173,9 @@ class Plotter:
         except PipeClosed as error:
             reason = "it did not start" if self._child is None else self._child.kill()
             self._end()
-            raise Unavailable(f"the process that draws is gone: {reason}; try again, and request less if that does not help") from error
+            raise Unavailable(f"the process that makes PNGs has ended: {reason}; try again, or request a smaller picture") from error
         except OSError as error:
-            raise Unavailable(f"the process that draws cannot be started: {error}; try again") from error
+            raise Unavailable(f"the process that makes PNGs cannot be started: {error}; try again") from error
         except BaseException:
             self._end()
             raise

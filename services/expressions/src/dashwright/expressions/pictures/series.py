@@ -31,7 +31,7 @@ class SeriesSource:
 
     field: Field
     frame: Frame
-    names: ColumnNames  #: Of the frames that the panel shows.
+    names: ColumnNames  #: The names of all columns that the panel shows.
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ CODE_FONT: Final = "Liberation Mono, Liberation Sans, monospace"
 class Theme:
     """The colours of a theme, as ``#rrggbb``."""
 
-    canvas: str  #: Of the background behind the panels.
-    panel: str  #: Of the background of panels.
-    border: str  #: Of the border of panels.
+    canvas: str  #: The background behind the panels.
+    panel: str  #: The background of panels.
+    border: str  #: The border of panels.
     text: str
-    muted: str  #: Of less important text, such as labels of axes.
-    grid: str  #: Of the lines behind charts, and of the empty parts of gauges.
+    muted: str  #: Less important text, such as labels of axes.
+    grid: str  #: The lines behind charts, and the empty parts of gauges.
     is_light: bool = False
 
 

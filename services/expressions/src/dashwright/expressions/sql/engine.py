@@ -38,7 +38,7 @@ class SqlResult:
 
 
 class SqlEngine:
-    """Runs up to ``slots`` statements concurrently, each within ``limits``.
+    """Engine that runs up to ``slots`` statements concurrently, each within ``limits``.
 
     A caller of ``select`` must have a slot of ``limiter``.
     """

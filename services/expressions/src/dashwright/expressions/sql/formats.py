@@ -72,7 +72,7 @@ def macro() -> str:
     """Return the macro that formats a timestamp ``t`` by any format ``f``, one specifier after another."""
     cases = [f"when '%{letter}' then strftime($t, '{specifier}')" for letter, specifier in SPECIFIERS.items() if letter != "%"]
     cases += [f"when '%{letter}' then {expression}" for letter, expression in COMPUTED_SPECIFIERS.items()]
-    # A chunk ``w`` of the format is a specifier, or other characters. An unknown specifier stands for its letter.
+    # A chunk ``w`` of the format is a specifier, or other characters. The result of an unknown specifier is its letter.
     formatted_chunk = f"case w {' '.join(cases)} else case when starts_with(w, '%') and length(w) > 1 then w[2:] else w end end"
     formatted_chunks = f"list_transform(regexp_extract_all($f, '(?s)%.|[^%]+|%$'), lambda w: {formatted_chunk})"
     return duckdb_sql.macro("format_time(t, f)", f"case when $t is not null then array_to_string({formatted_chunks}, '') end", t="t", f="f")

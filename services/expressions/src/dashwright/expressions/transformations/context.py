@@ -27,7 +27,10 @@ class Context:
     _reserved_bytes: int = 0
 
     def check_cells(self, rows: int, columns: int = 1) -> None:
-        """Raise TooLarge if a result of this size would have too many cells, else reserve memory. Call it before building it."""
+        """Reserve memory for a result of this size before it is built.
+
+        Raises BadRequest for too many columns, and TooLarge for too many cells or bytes.
+        """
         self.limits.deadline.check()
         if columns > MAX_COLUMNS:
             raise too_many(columns, "columns", MAX_COLUMNS)
@@ -40,7 +43,7 @@ class Context:
             self._reserved_bytes = size
 
     def check(self, frames: Frames) -> None:
-        """Raise TooLarge if there are too many frames, columns or cells."""
+        """Raise BadRequest for too many frames or columns, and TooLarge for too many cells or bytes."""
         if len(frames) > MAX_FRAMES:
             raise too_many(len(frames), "frames", MAX_FRAMES)
         columns = sum(len(frame.columns) for frame in frames)

@@ -1,4 +1,4 @@
-"""A matrix of the values of two columns."""
+"""A matrix whose rows and columns are the values of two columns, with those of a third one in its cells."""
 
 from collections.abc import Mapping
 from typing import Any

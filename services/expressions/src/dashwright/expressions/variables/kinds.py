@@ -25,8 +25,8 @@ _AUTO: Final = "$__auto"
 #: The value of a data source variable that means the default of its type.
 _DEFAULT: Final = "default"
 
-#: A function that returns the values that a data source has for a query variable. Its errors are DashwrightErrors.
-Ask = Callable[[Definition, Scope], Awaitable[Sequence[Option]]]
+#: A function that returns the options that a data source has for a query variable. Its errors are DashwrightErrors.
+OptionQuery = Callable[[Definition, Scope], Awaitable[Sequence[Option]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class KindContext:
     catalog: Catalog
     time_range: TimeRange
     from_url: Sequence[str] | None  #: The values in the URL, or None.
-    ask: Ask
+    query_options: OptionQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ Kind = Callable[[Definition, KindContext], Awaitable[Resolved]]
 
 async def _query(definition: Definition, context: KindContext) -> Resolved:
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")), "regex")
-    candidates = await context.ask(definition, context.scope)
+    candidates = await context.query_options(definition, context.scope)
     sort = definition.source.get("sort")
     order = _SORT_ORDERS.get(sort, 0) if isinstance(sort, str) else sort if isinstance(sort, int) else 0
     return _selected(definition, await asyncio.to_thread(queried_options, candidates, pattern, order), context)

@@ -13,7 +13,7 @@ from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
 from dashwright.expressions.variables.definitions import Definition, read_definitions
 from dashwright.expressions.variables.inputs import input_values
-from dashwright.expressions.variables.kinds import Ask, KindContext, Resolved, resolve_kind, saved_value
+from dashwright.expressions.variables.kinds import KindContext, OptionQuery, Resolved, resolve_kind, saved_value
 from dashwright.expressions.variables.order import order_of
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Option, Value
@@ -42,7 +42,7 @@ class ResolutionContext:
     time_range: TimeRange
     builtin: Mapping[str, Value]
     from_url: Mapping[str, Sequence[str]]
-    ask: Ask
+    query_options: OptionQuery
     zone: tzinfo = UTC
     seconds: float = BUDGET_SECONDS
 
@@ -96,7 +96,7 @@ class _Resolver:
     async def resolve(self, definition: Definition, scope: Scope) -> tuple[Resolved, str]:
         """Return the value of a variable, and the problem if only its saved value is known."""
         from_url = self._context.from_url.get(definition.name)
-        context = KindContext(scope, self._context.catalog, self._context.time_range, from_url, self._ask)
+        context = KindContext(scope, self._context.catalog, self._context.time_range, from_url, self._query_options)
         try:
             return await resolve_kind(definition, context), ""
         except TooManyRequests:
@@ -107,6 +107,6 @@ class _Resolver:
             problem = f"${definition.name} has no options: the queries of variables take longer than {self._context.seconds:g} s"
             return Resolved(saved_value(definition, from_url)), problem
 
-    async def _ask(self, definition: Definition, scope: Scope) -> Sequence[Option]:
+    async def _query_options(self, definition: Definition, scope: Scope) -> Sequence[Option]:
         async with asyncio.timeout(max(0.0, self._end - monotonic())), self._slots:
-            return await self._context.ask(definition, scope)
+            return await self._context.query_options(definition, scope)

@@ -27,7 +27,7 @@ _BATCH_SIZE: Final = 500
 
 
 class Cleaner:
-    """Deletes expired rows of the database.
+    """Cleaner of expired rows of the database.
 
     Arguments:
 
@@ -77,7 +77,7 @@ class Cleaner:
 
 
 class CopyCleaner:
-    """Deletes this worker's mirrors of deleted repositories, and the budgets of git hosts that are no longer called."""
+    """Cleaner of this worker's mirrors of deleted repositories, and of budgets of git hosts that receive no more requests."""
 
     def __init__(self, database: Database, mirrors: MirrorStore) -> None:
         self._database = database

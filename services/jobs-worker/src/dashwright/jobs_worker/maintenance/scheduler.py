@@ -118,7 +118,7 @@ class Scheduler:
         """Start, once, the steps of all repositories that are due."""
         now = self._clock.milliseconds()
         self._repositories = known = await repositories.list_all(connection, self._repositories)
-        # What is remembered of deleted repositories is discarded.
+        # The entries of deleted repositories are discarded.
         self._last_step_at = {uid: at for uid, at in self._last_step_at.items() if uid in known}
         self._submitted_commits = {uid: commit for uid, commit in self._submitted_commits.items() if uid in known}
         self._probe_intervals = {uid: interval for uid, interval in self._probe_intervals.items() if uid in known}

@@ -5,7 +5,7 @@ from typing import Any, Final
 from dashwright.common.conversion.classic_to_elements.members import Members
 from dashwright.common.conversion.context import DataSourceIndex
 
-#: Type and uid of a data source. An empty string stands for an unknown type or uid.
+#: Type and uid of a data source. An empty string is an unknown type or uid.
 SourceReference = tuple[str, str]
 
 _UNKNOWN: Final[SourceReference] = ("", "")

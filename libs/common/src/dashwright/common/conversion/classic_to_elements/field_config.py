@@ -64,7 +64,7 @@ def _color(value: Any) -> dict[str, Any] | None:
 
 
 def _thresholds(value: Any) -> dict[str, Any] | None:
-    """Return thresholds. The value of the first step is null, which stands for minus infinity."""
+    """Return thresholds. The value of the first step is null, which means minus infinity."""
     if not isinstance(value, dict):
         return None
     steps = [_step(step) for step in children(value, "steps")]

@@ -26,7 +26,7 @@ from dashwright.api.models.annotations import (
     AnnotationShape,
     AnnotationTag,
     AnnotationTags,
-    AnnotationTagsAnswer,
+    AnnotationTagsResponse,
 )
 from dashwright.api.models.response import Message
 from dashwright.api.stores.annotations import Annotation, AnnotationContent, AnnotationQuery
@@ -146,7 +146,7 @@ class _Handlers:
         limit = call.query_integer("limit", _PAGE_SIZE, minimum=1, maximum=_MAX_PAGE_SIZE)
         counts = await self._annotations.tags(call.identity, call.query.get("tag", ""), limit=limit)
         tags = [AnnotationTag(tag=tag, count=count) for tag, count in counts]
-        return json_response(AnnotationTagsAnswer(result=AnnotationTags(tags=tags)))
+        return json_response(AnnotationTagsResponse(result=AnnotationTags(tags=tags)))
 
     async def create(self, call: Call) -> Response:
         body = parse_exact(await call.body(), PostAnnotationCommand)
@@ -254,7 +254,7 @@ def routes(annotations: Annotations) -> list[Route]:
         "getAnnotationTags",
         "the tags of annotations, with the number of annotations that have each",
         _TAG,
-        responses={200: AnnotationTagsAnswer},
+        responses={200: AnnotationTagsResponse},
         query={"tag": "part of a tag", "limit": "the limit of tags, by default 100, at most 1000"},
         parameters={"limit": int},
     )

@@ -23,14 +23,14 @@ from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.library_elements import (
     Connection,
-    ConnectionsAnswer,
-    ElementAnswer,
+    ConnectionsResponse,
+    ElementAuthor,
     ElementDeleted,
     ElementHead,
-    ElementMaker,
     ElementMeta,
-    ElementPageAnswer,
-    ElementsAnswer,
+    ElementPageResponse,
+    ElementResponse,
+    ElementsResponse,
 )
 from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.routes.resources import MAX_OBJECT_BYTES
@@ -170,7 +170,7 @@ class _Handlers:
             )
             for dashboard in dashboards
         ]
-        return json_response(ConnectionsAnswer(result=connections))
+        return json_response(ConnectionsResponse(result=connections))
 
     async def _element_response(self, call: Call, uid: str) -> Response:
         view = await self._policy.view(call.identity, call.identity.namespace)
@@ -233,8 +233,8 @@ def _with_description(spec: str) -> str:
     return f'{{"description":""{"," if members else ""}{spec[1:]}'
 
 
-def _author_json(author: Author) -> ElementMaker:
-    return ElementMaker(id=author.account_id, name=author.login, avatar_url=avatar_url(author.email, author.login))
+def _author_json(author: Author) -> ElementAuthor:
+    return ElementAuthor(id=author.account_id, name=author.login, avatar_url=avatar_url(author.email, author.login))
 
 
 def _split_at_commas(value: str) -> list[str]:
@@ -260,21 +260,25 @@ def routes(database: Database, policy: AccessPolicy, elements: LibraryElements) 
         "getLibraryElements",
         "library panels, by name",
         _TAG,
-        responses={200: ElementPageAnswer},
+        responses={200: ElementPageResponse},
         query=_QUERY_DESCRIPTIONS,
         parameters={"kind": int, "perPage": int, "page": int},
     )
     create = Operation(
-        "createLibraryElement", "create a library panel", _TAG, CreateLibraryElementCommand, {200: ElementAnswer}, errors=(404, 422)
+        "createLibraryElement", "create a library panel", _TAG, CreateLibraryElementCommand, {200: ElementResponse}, errors=(404, 422)
     )
-    by_name = Operation("getLibraryElementByName", "the library panels with a name", _TAG, responses={200: ElementsAnswer}, errors=(404,))
-    get = Operation("getLibraryElementByUID", "one library panel", _TAG, responses={200: ElementAnswer}, errors=(404,))
+    by_name = Operation("getLibraryElementByName", "the library panels with a name", _TAG, responses={200: ElementsResponse}, errors=(404,))
+    get = Operation("getLibraryElementByUID", "one library panel", _TAG, responses={200: ElementResponse}, errors=(404,))
     change = Operation(
-        "updateLibraryElement", "change a library panel", _TAG, ElementChange, {200: ElementAnswer}, errors=(404, 409, 412, 422)
+        "updateLibraryElement", "change a library panel", _TAG, ElementChange, {200: ElementResponse}, errors=(404, 409, 412, 422)
     )
     delete = Operation("deleteLibraryElementByUID", "delete a library panel", _TAG, responses={200: ElementDeleted}, errors=(404,))
     connections = Operation(
-        "getLibraryElementConnections", "the dashboards that show a library panel", _TAG, responses={200: ConnectionsAnswer}, errors=(404,)
+        "getLibraryElementConnections",
+        "the dashboards that show a library panel",
+        _TAG,
+        responses={200: ConnectionsResponse},
+        errors=(404,),
     )
     create_event, update_event, delete_event = (event_of(LIBRARY_PANEL, verb) for verb in ("create", "update", "delete"))
     return [

@@ -9,7 +9,7 @@ from dashwright.api.domain.times import MAX_SECONDS
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.models.query_history import HistoryEntryAnswer, HistoryEntryDeleted, HistoryEntryHead, HistoryPageAnswer
+from dashwright.api.models.query_history import HistoryEntryDeleted, HistoryEntryHead, HistoryEntryResponse, HistoryPageResponse
 from dashwright.api.stores.query_history import HistoryEntry, HistoryQuery
 from dashwright.common.models.classic import ClassicBody, Name, Text
 
@@ -110,12 +110,12 @@ def routes(history: QueryHistory) -> list[Route]:
     """Return the routes of query histories."""
     handlers, permission, path = _Handlers(history), Permission(_EXPLORE), "/api/query-history"
     entry_path, star_path = f"{path}/{{uid}}", f"{path}/star/{{uid}}"
-    one = {200: HistoryEntryAnswer}
+    one = {200: HistoryEntryResponse}
     search = Operation(
         "searchQueries",
         "the caller's entries",
         _TAG,
-        responses={200: HistoryPageAnswer},
+        responses={200: HistoryPageResponse},
         query=_QUERY_DESCRIPTIONS,
         parameters={
             "datasourceUid": list[str],

@@ -44,7 +44,7 @@ class _Applied:
 class RepositoryProvisioner:
     """A provisioner that makes the stored repositories equal to those that the files of a directory declare.
 
-    It remembers what it has applied, so that unchanged files cause no write and take no lock.
+    It keeps the state that it has applied, so that unchanged files cause no write and take no lock.
     """
 
     def __init__(self, directory: Path, writer: Writer, environment: Mapping[str, str] = os.environ) -> None:

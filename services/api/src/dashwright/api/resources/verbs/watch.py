@@ -50,7 +50,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
             await services.policy.require_unchanged_since(call.identity, namespace, start_version)
     except Gone as error:
         return Response(200, _error_events(error), response_format.content_type, is_endless=True)
-    # After the check of the version: a client with an old version must list again, and a retry would be in vain.
+    # After the check of the version: a client with an old version must list again, so a retry would not help it.
     _check_limits(feed, services.settings.watches, call.identity)
     # A watch ends when the caller's token expires.
     if call.identity.expires_at is not None:

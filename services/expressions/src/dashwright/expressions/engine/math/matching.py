@@ -99,7 +99,7 @@ def _compute_pairs(symbol: str, left: ItemSet, right: ItemSet, pairs: Pairs, dea
     if isinstance(left, Numbers) and isinstance(right, Numbers):
         return Numbers(pairs.labels, apply_binary(symbol, left.cells.at(pairs.left), right.cells.at(pairs.right)))
     if isinstance(left, Series) and isinstance(right, Series):
-        # A group id stands for a left and a right block, which ``_series_with_series`` computes from it.
+        # A group id encodes the indexes of a left and a right block, which ``_series_with_series`` decodes.
         group_of = left.block_of[pairs.left] * len(right.blocks) + right.block_of[pairs.right]
         return _compute_series(pairs, group_of, _series_with_series(symbol, left, right, pairs), deadline)
     if isinstance(left, Series):

@@ -68,7 +68,7 @@ class FieldSettings:
     defaults: Mapping[str, Any]
     overrides: Sequence[Mapping[str, Any]]
     theme: Theme
-    zone: tzinfo = UTC  #: In which times are shown.
+    zone: tzinfo = UTC  #: The time zone of times, and of numbers that are shown as dates.
 
 
 def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[DisplayColumn]]:

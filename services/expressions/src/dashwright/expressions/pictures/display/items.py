@@ -42,7 +42,7 @@ class DisplayItem:
 
 
 def items_of(frames: Sequence[Frame], options: Mapping[str, Any], settings: FieldSettings) -> list[DisplayItem]:
-    """Return the items that ``reduceOptions`` select, at least one: without data it says so."""
+    """Return the items that ``reduceOptions`` select; without data only the item of ``no_data``."""
     columns = columns_of(frames, settings)
     if options.get("values") is True:
         limit = number_of(options.get("limit"))

@@ -31,9 +31,9 @@ class BarSeries:
 
     name: str
     style: Style
-    colour: str  #: In the legend.
+    colour: str  #: The colour in the legend.
     values: NDArray[np.float64]  #: NaN for a category without a bar.
-    colours: Sequence[str]  #: Of the bars.
+    colours: Sequence[str]  #: The colour of each bar.
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,14 +51,14 @@ def draw(props: PanelProps) -> PanelDrawing:
 
 @dataclass(frozen=True, slots=True)
 class _Chart:
-    """A bar chart before its place is known."""
+    """The content of a bar chart, before the positions of its axes and bars are computed."""
 
     table: BarTable
     cell: Cell
-    categories: Sequence[str]  #: Those that fit.
+    categories: Sequence[str]  #: The categories that fit into the panel.
     stacking: str
-    style: Style  #: Of the axis of values.
-    ends: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]  #: Of the bars of each series.
+    style: Style  #: The style of the axis of values.
+    ends: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]  #: The starts and ends of the bars, for each series.
     low: float
     high: float
 

@@ -22,7 +22,7 @@ class PanelProps:
     theme: Theme
     start: float  #: In milliseconds since 1970.
     end: float  #: In milliseconds since 1970.
-    zone: tzinfo = UTC  #: In which times are shown.
+    zone: tzinfo = UTC  #: The time zone of times, and of numbers that are shown as dates.
 
     @property
     def field_settings(self) -> FieldSettings:
@@ -35,7 +35,7 @@ class PanelProps:
 class PanelDrawing:
     """A drawn panel."""
 
-    elements: Sequence[str] = ()  #: Of SVG. An id in them is made from what it names, so that it is unique in a picture.
+    elements: Sequence[str] = ()  #: The elements of the SVG. An id is derived from the content that it names, so it is unique.
     notes: Sequence[str] = ()  #: What the drawing leaves out, such as rows that do not fit.
     is_contained: bool = False  #: True if no element can exceed the panel, so that it is drawn without clipping.
 

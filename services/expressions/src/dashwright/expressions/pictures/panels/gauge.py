@@ -43,7 +43,7 @@ class _Arc:
 
     x: float
     y: float
-    radius: float  #: Of the outer edge.
+    radius: float  #: The radius of the outer edge.
     width: float
 
     def point(self, radius: float, share: float) -> tuple[float, float]:

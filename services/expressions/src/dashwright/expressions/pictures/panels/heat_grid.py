@@ -35,11 +35,11 @@ class HeatGrid:
     """The cells of a heat map, in rows from bottom to top and columns from left to right."""
 
     counts: NDArray[np.float64]  #: By row and column; NaN for a cell without a value.
-    starts: NDArray[np.float64]  #: Of the columns, in milliseconds since 1970.
-    ends: NDArray[np.float64]  #: Of the columns, in milliseconds since 1970.
-    names: Sequence[str] = ()  #: Of the rows, if the series are buckets.
-    name_place: str = "middle"  #: Where the name of a row is: ``top`` for an upper bound, ``bottom`` for a lower one.
-    edges: Sequence[float] = ()  #: Of calculated rows, one more than there are rows.
+    starts: NDArray[np.float64]  #: The start of each column, in milliseconds since 1970.
+    ends: NDArray[np.float64]  #: The end of each column, in milliseconds since 1970.
+    names: Sequence[str] = ()  #: The names of the rows, if the series are buckets.
+    name_place: str = "middle"  #: The place of the name of a row: ``top`` for an upper bound, ``bottom`` for a lower one.
+    edges: Sequence[float] = ()  #: The edges of calculated rows, one more than there are rows.
     is_logarithmic: bool = False  #: True if calculated rows become larger by a factor.
 
 

@@ -48,7 +48,7 @@ class HistogramBuckets:
     """The counts of each series in buckets, from small to large values."""
 
     edges: NDArray[np.float64]  #: One more than there are buckets.
-    counts: Sequence[NDArray[np.float64]]  #: Of each series.
+    counts: Sequence[NDArray[np.float64]]  #: The count in each bucket, for each series.
     names: Sequence[str]
     styles: Sequence[Style]
     colours: Sequence[str]

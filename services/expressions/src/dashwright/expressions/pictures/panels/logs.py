@@ -61,7 +61,7 @@ class LogLine:
     text: str
     level: str
     labels: str = ""
-    count: int = 1  #: Of equal lines that follow each other.
+    count: int = 1  #: The number of equal lines that follow each other.
 
 
 def draw(props: PanelProps) -> PanelDrawing:

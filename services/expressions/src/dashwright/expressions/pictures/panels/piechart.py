@@ -36,10 +36,10 @@ class Slice:
 
     name: str
     value: float
-    share: float  #: Of the total, from 0 to 1.
+    share: float  #: The share of the total, from 0 to 1.
     colour: str
     text: str  #: The value with its unit.
-    decimals: int  #: Of the share in percent.
+    decimals: int  #: The number of decimals of the share in percent.
 
     @property
     def percent(self) -> str:

@@ -65,14 +65,14 @@ class TextBlock:
     """A paragraph, heading, item of a list, rule, piece of code, or table."""
 
     spans: Sequence[Span] = ()
-    marker: str = ""  #: Of an item of a list.
+    marker: str = ""  #: The bullet or number of an item of a list.
     indent: int = 0  #: The number of lists and quotations around the block.
     alignment: str = ""  #: ``center``, ``right`` or empty.
     is_code: bool = False  #: Lines are kept as they are.
     is_quoted: bool = False
     is_rule: bool = False
     is_tight: bool = False  #: Follows the previous block without a gap, such as an item of a list.
-    rows: Sequence[Sequence[Sequence[Span]]] = ()  #: Of a table, with the spans of each cell.
+    rows: Sequence[Sequence[Sequence[Span]]] = ()  #: The rows of a table, with the spans of each cell.
 
 
 def markdown_blocks(content: str) -> list[TextBlock]:

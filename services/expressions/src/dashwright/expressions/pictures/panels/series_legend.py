@@ -14,12 +14,12 @@ from dashwright.expressions.pictures.style import Style
 
 _MAX_CALCULATIONS: Final = 12
 _NAME_COLUMN: Final = "Name"
-#: The values that a calculation with several results shows.
+#: The maximum number of results that are shown for a calculation with several results.
 _MAX_LISTED: Final = 20
 
 
 def legend_entries(plotted: Sequence[PlottedSeries], options: Any, right_scales: frozenset[Any]) -> tuple[list[LegendEntry], list[str]]:
-    """Return the entries of a legend, and the titles of the columns with their values; none for a list.
+    """Return the entries of a legend, and the titles of the columns of their values, which are empty for a list.
 
     ``right_scales`` are the keys of the scales whose axes are at the right.
     """

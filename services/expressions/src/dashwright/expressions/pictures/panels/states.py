@@ -24,7 +24,7 @@ class Sample:
     """A value at a time, as the panel shows it."""
 
     start: float  #: In milliseconds since 1970.
-    end: float  #: When the next value follows, or when the value ends.
+    end: float  #: The time of the next value, or the time at which this one ends.
     text: str
     colour: str | None  #: None for a gap.
 
@@ -72,7 +72,7 @@ class _Times:
     """The times of a frame in milliseconds."""
 
     starts: NDArray[np.float64]
-    ends: NDArray[np.float64] | None  #: Of a second time column.
+    ends: NDArray[np.float64] | None  #: The times in a second time column, or None without one.
     interval: float | None  #: The expected distance of two samples, after which a value ends.
 
 

@@ -43,7 +43,7 @@ class TableCell:
     shown: DisplayValue
     area: Cell
     props: PanelProps
-    text_width: float  #: Of the widest text of the column, in pixels.
+    text_width: float  #: The width of the widest text of the column, in pixels.
     row_colour: str = ""  #: The background that another column gives to the row.
 
     @property

@@ -34,8 +34,8 @@ class TableColumn:
     """A column of a table."""
 
     source: DisplayColumn
-    values: Sequence[Value]  #: Of the first rows of the table, at most as many as the panel may show.
-    row_count: int  #: Of the whole table.
+    values: Sequence[Value]  #: The values in the first rows of the table, at most as many as the panel may show.
+    row_count: int  #: The number of rows of the whole table.
 
     @property
     def custom(self) -> dict[str, Any]:

@@ -37,10 +37,10 @@ class ValueAxis:
     """A value axis with its scale."""
 
     key: ScaleKey
-    style: Style  #: Of the first series.
-    colour: str  #: Of the first series.
+    style: Style  #: The style of the first series.
+    colour: str  #: The colour of the first series.
     scale: ValueScale
-    values: Sequence[float]  #: Of the ticks.
+    values: Sequence[float]  #: The values at the ticks.
     labels: Sequence[str]
     is_right: bool
     is_visible: bool

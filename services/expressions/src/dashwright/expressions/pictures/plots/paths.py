@@ -34,7 +34,7 @@ def dots(xs: NDArray[np.float64], ys: NDArray[np.float64]) -> str:
 
 
 def bars(left: NDArray[np.float64], widths: NDArray[np.float64], ys: NDArray[np.float64], floor_ys: NDArray[np.float64]) -> str:
-    """Return the path of bars between two values of y each."""
+    """Return the path of bars, each between its values in ``floor_ys`` and ``ys``."""
     rows = zip(left.tolist(), widths.tolist(), ys.tolist(), floor_ys.tolist(), strict=True)
     return "".join([f"M{x:.1f} {floor:.1f}V{y:.1f}h{width:.1f}V{floor:.1f}Z" for x, width, y, floor in rows])
 

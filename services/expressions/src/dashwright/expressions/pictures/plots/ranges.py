@@ -28,7 +28,7 @@ class RangeSettings:
     has_integers: bool = False  #: True for values with zero decimals.
     is_percent: bool = False  #: True for stacks of shares.
     distribution: str = "linear"
-    base: int = 10  #: Of a logarithmic axis.
+    base: int = 10  #: The base of a logarithmic axis.
 
 
 def value_range(settings: RangeSettings, low: float | None, high: float | None) -> tuple[float, float] | None:

@@ -71,7 +71,7 @@ class ValueScale:
 
     low: float  #: The value at the bottom.
     high: float  #: The value at the top.
-    height: float  #: Of the plot, in pixels.
+    height: float  #: The height of the plot in pixels.
     distribution: str = "linear"
     base: int = 10
     linear_threshold: float = 1.0  #: The values of a symmetric logarithmic scale below which it is about linear.

@@ -33,7 +33,7 @@ _CLEANUP_TIMEOUT_SECONDS = 5
 
 
 class Resolver(Protocol):
-    """Resolves hosts to addresses that may be connected to."""
+    """Resolver of hosts to addresses that may be connected to."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> Sequence[IPv4Address | IPv6Address]:
         """Return the allowed addresses of a host. Raises BadRequest or SourceFailed."""

@@ -33,8 +33,8 @@ class SqlFunction:
 class Overload:
     """The body of a function in DuckDB's SQL, for calls with as many arguments as it has parameters."""
 
-    types: tuple[SqlType, ...]  #: Of the parameters.
-    names: tuple[str, ...]  #: Of the parameters.
+    types: tuple[SqlType, ...]  #: The types of the parameters.
+    names: tuple[str, ...]  #: The names of the parameters.
     body: str
 
 

@@ -62,7 +62,7 @@ _DIGITS = (
     "['digits'], '0'), ''), '0'))"
 )
 
-#: The string ``x`` converted from base ``f`` to base ``t``, the parameters of CONV. A negative base stands for signed numbers.
+#: The string ``x`` converted from base ``f`` to base ``t``, the parameters of CONV. A negative base means signed numbers.
 _CONVERTED_BASE = let(
     f"case when $n is not null and $from_base between 2 and 36 and $to_base between 2 and 36 then"
     f" (case when $n < 0 then '-' else '' end) || {_DIGITS} end",

@@ -1,7 +1,7 @@
 """Changes of files as commits: made in a mirror without a work tree, and sent to their host in one push.
 
-New objects are kept in a directory of their own, next to the mirror's objects, until the host has accepted them. So a failed push leaves
-nothing.
+New objects are kept in a directory of their own, next to the mirror's objects, until the host has accepted them. A failed push
+therefore leaves no objects in the mirror.
 """
 
 import asyncio

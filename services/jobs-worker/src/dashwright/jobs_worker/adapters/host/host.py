@@ -141,7 +141,7 @@ class RestHost:
         await self._client.request("DELETE", api, await self._hook_path(api, hook_id))
 
     async def _hook_path(self, api: Api, hook_id: int) -> str:
-        """Return the path of a webhook. Raises NotFound if the host has UUIDs, and none with this number."""
+        """Return the path of a webhook. Raises NotFound if the host identifies webhooks by UUIDs, and no UUID has this number."""
         described = api.host.hooks
         if not described.has_uuids:
             return described.hook_path.format(id=hook_id)

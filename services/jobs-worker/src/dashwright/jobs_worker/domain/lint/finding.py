@@ -9,7 +9,7 @@ from dashwright.jobs_worker.domain.lint.board import Board, Panel, Target, Varia
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A problem that a rule found. The linter makes an issue of it, which has the rule and a severity, too."""
+    """A problem that a rule found. An issue is a finding with the name of the rule and a severity."""
 
     message: str
     #: Title of the panel; None for the whole dashboard.
@@ -47,4 +47,5 @@ class Waivers(Protocol):
         ...
 
 
+#: A rule, which yields its findings on a dashboard.
 Rule = Callable[[Board], Iterator[Finding]]

@@ -1,4 +1,4 @@
-"""Queries of variables: the data source of a variable is asked for its values, under the rights of the caller."""
+"""Queries for the options of variables, which data sources run with the rights of the caller."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,7 +16,7 @@ from dashwright.expressions.sources.registry import SourceResolver
 from dashwright.expressions.variables.builtin import range_values
 from dashwright.expressions.variables.definitions import Definition
 from dashwright.expressions.variables.intervals import automatic_interval
-from dashwright.expressions.variables.kinds import Ask
+from dashwright.expressions.variables.kinds import OptionQuery
 from dashwright.expressions.variables.references import query_format, resolve_reference
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Option
@@ -24,10 +24,10 @@ from dashwright.expressions.variables.values import Option
 _REF_ID: Final = "variable"
 
 
-def asker(sources: SourceResolver, context: QueryContext, catalog: Catalog, time_range: TimeRange, limits: Limits) -> Ask:
-    """Return the function that asks data sources for the values of variables."""
+def option_query(sources: SourceResolver, context: QueryContext, catalog: Catalog, time_range: TimeRange, limits: Limits) -> OptionQuery:
+    """Return the function that queries data sources for the options of variables."""
 
-    async def ask(definition: Definition, scope: Scope) -> Sequence[Option]:
+    async def query_options(definition: Definition, scope: Scope) -> Sequence[Option]:
         reference = resolve_reference(definition.datasource, catalog, scope)
         if isinstance(reference, str):
             raise BadRequest(reference)
@@ -48,4 +48,4 @@ def asker(sources: SourceResolver, context: QueryContext, catalog: Catalog, time
             raise visible_error(context, data_source.record, error) from error
         return [Option(value, shown) for value, shown in found]
 
-    return ask
+    return query_options
