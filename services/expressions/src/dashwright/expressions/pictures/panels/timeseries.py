@@ -1,8 +1,8 @@
 """Time series panels: lines, areas, bars and points on one or several axes, with thresholds and a legend, as Grafana draws them."""
 
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.legend import with_legend
 from dashwright.expressions.pictures.panels.series_legend import legend_entries
-from dashwright.expressions.pictures.panels.swatches import with_legend
 from dashwright.expressions.pictures.plots import axes as plot_axes
 from dashwright.expressions.pictures.plots.marks import Plot, exceed_plot, series_elements
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries, plotted_series
