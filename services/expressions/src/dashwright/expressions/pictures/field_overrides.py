@@ -69,7 +69,7 @@ class PanelColumn:
     @property
     def is_first_time(self) -> bool:
         """True for the first column of times of the frame."""
-        return self.field is next((field for field in self.frame.fields if field.type is FieldType.TIME), None)
+        return self.field is self.frame.time_field
 
     @property
     def numbers(self) -> NDArray[np.float64]:
