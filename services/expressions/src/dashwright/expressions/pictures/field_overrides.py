@@ -14,9 +14,10 @@ from dashwright.expressions.calculations.table import Calculation
 from dashwright.expressions.calculations.values import FieldValues, NullMode
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.display.values import values_of
-from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name, label_list
+from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.transformations.matchers.fields import FieldMatcher, MatchedField, field_matcher
+from dashwright.expressions.transformations.names import label_list
 
 #: Further rules of a panel are ignored.
 _MAX_RULES: Final = 1_000
@@ -68,7 +69,7 @@ class PanelColumn:
     @property
     def is_first_time(self) -> bool:
         """True for the first column of times of the frame."""
-        return self.field is next((field for field in self.frame.fields if field.type is FieldType.TIME), None)
+        return self.field is self.frame.time_field
 
     @property
     def numbers(self) -> NDArray[np.float64]:
@@ -105,11 +106,10 @@ class PanelColumn:
     def _replacement(self, subject: str, path: str) -> str:
         if subject == "series":
             return frame_display_name(self.frame) if path == "name" else ""
-        labels = self.field.labels
+        labels = dict(self.field.labels.pairs) if self.field.labels else {}
         if path.startswith("labels."):
-            pairs = labels.pairs if labels else ()
             name = path.removeprefix("labels.")
-            return ", ".join(value for _, value in pairs) if name == "__values" else dict(pairs).get(name, "")
+            return ", ".join(labels.values()) if name == "__values" else labels.get(name, "")
         known = {"name": lambda: self.field.name, "displayName": lambda: self.display_name, "labels": lambda: label_list(labels)}
         return known[path]() if path in known else ""
 

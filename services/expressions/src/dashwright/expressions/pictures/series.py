@@ -108,7 +108,7 @@ def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] 
 
     If the frame has a time column and string columns, a column of numbers becomes several: one for each group of rows with equal strings.
     """
-    time_field = next((field for field in frame.fields if field.type is FieldType.TIME), None)
+    time_field = frame.time_field
     times = None if time_field is None else milliseconds_of(time_field)
     string_fields = [field for field in frame.fields if field.type is FieldType.STRING] if times is not None else []
     row_groups = _rows_by_name(string_fields) if string_fields else [("", slice(None))]

@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from dashwright.expressions.calculations.table import CALCULATIONS
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.display.columns import DisplayColumn
@@ -24,10 +22,5 @@ def percent_change(column: DisplayColumn) -> float:
     """Return the change from the first to the last number of a column in percent of the first; 0 if it is not known."""
     if column.type not in ("number", "time"):
         return 0.0
-    numbers = column.source.numbers
-    numbers = numbers[~np.isnan(numbers)]
-    if not len(numbers) or not numbers[0]:
-        return 0.0
-    first, last = float(numbers[0]), float(numbers[-1])
-    change = (last - first) / first * 100
-    return change if math.isfinite(change) else 0.0
+    change = column.source.reduced(CALCULATIONS["diffperc"])
+    return change if isinstance(change, int | float) and math.isfinite(change) else 0.0

@@ -1,4 +1,4 @@
-"""Axes of charts that are drawn as our own SVG: the ticks of times and numbers, and their labels and grid lines."""
+"""Axes of charts: the ticks of times and numbers, and their labels and grid lines."""
 
 import math
 from collections.abc import Sequence

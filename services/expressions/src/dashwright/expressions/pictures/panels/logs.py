@@ -112,7 +112,7 @@ def log_lines(frames: Sequence[Frame], *, is_ascending: bool) -> list[LogLine]:
 
 
 def _lines_of(frame: Frame, *, is_ascending: bool) -> Iterator[LogLine]:
-    time_field = next((field for field in frame.fields if field.type is FieldType.TIME), None)
+    time_field = frame.time_field
     text_fields = [field for field in frame.fields if field.type is FieldType.STRING]
     named = {field.name: field for field in text_fields}
     body = next((named[name] for name in _BODY_NAMES if name in named), text_fields[0] if text_fields else None)

@@ -1,13 +1,13 @@
-"""Entries of the legend of a time series panel: names with calculated values, sorted as its options demand."""
+"""Entries of the legend of a time series panel: names with calculated values, in the configured order."""
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 from dashwright.common.json_shapes import list_of, object_of, string_of
 from dashwright.expressions.calculations.table import Calculation, known_calculations
-from dashwright.expressions.pictures.panels.swatches import LegendEntry
+from dashwright.expressions.javascript.sorting import collation_key
+from dashwright.expressions.pictures.panels.legend import LegendEntry
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
 from dashwright.expressions.pictures.series import calculated
 from dashwright.expressions.pictures.style import Style
@@ -60,5 +60,4 @@ def _sort_key(name: str, results: Sequence[Any], position: int | None) -> tuple[
     if position is not None:
         result = results[position]
         return (result if isinstance(result, int | float) and not math.isnan(result) else -math.inf,)
-    parts = re.split(r"(\d+)", name.casefold())
-    return tuple((0, int(part[:18]), "") if part.isdecimal() else (1, 0, part) for part in parts if part)
+    return tuple(collation_key(name, is_numeric=True))

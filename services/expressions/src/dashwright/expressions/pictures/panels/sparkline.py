@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from dashwright.expressions.engine.frame import FieldType
 from dashwright.expressions.pictures.display.columns import DisplayColumn
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.panels.scale_of_item import Scale
@@ -39,7 +38,7 @@ def sparkline(props: PanelProps, column: DisplayColumn | None, cell: Cell, colou
 
 def series_of_column(column: DisplayColumn) -> PlotSeries | None:
     """Return the values of a column with the times of its frame, or None without times or with less than two values."""
-    times = next((field for field in column.frame.fields if field.type is FieldType.TIME), None)
+    times = column.frame.time_field
     if times is None or column.type not in ("number", "boolean"):
         return None
     values = np.where(np.isfinite(column.source.numbers), column.source.numbers, np.nan)

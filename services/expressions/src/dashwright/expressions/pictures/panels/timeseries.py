@@ -2,8 +2,8 @@
 
 from dashwright.expressions.pictures.extents import texts_fit
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.legend import with_legend
 from dashwright.expressions.pictures.panels.series_legend import legend_entries
-from dashwright.expressions.pictures.panels.swatches import with_legend
 from dashwright.expressions.pictures.plots import axes as plot_axes
 from dashwright.expressions.pictures.plots.marks import Plot, exceed_plot, series_elements, stay_near_plot
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries, plotted_series
