@@ -162,6 +162,13 @@ def test_series_become_rows_unless_the_panel_selects_one() -> None:
     assert visible_texts(table(frames=frames, options={"frameIndex": 1}))[:2] == ["time", "b"]
 
 
+def test_the_column_of_values_of_series_is_not_named_after_one_of_them() -> None:
+    frames = tuple(series(1, host=host) for host in ("a", "b"))
+    for each in frames:
+        each.fields[1].config = {"displayNameFromDS": "first", "unit": "percent"}
+    assert visible_texts(table(frames=frames))[2::3] == ["Value", "1%", "1%"]
+
+
 def test_texts_of_users_are_escaped() -> None:
     frame = Frame([texts(HOSTILE, HOSTILE), numbers("n", 1)])
     custom = {"align": HOSTILE, "width": HOSTILE, "cellOptions": {"type": "color-background", "mode": HOSTILE}}

@@ -11,6 +11,7 @@ from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.pictures.elements import elements_sections
 from dashwright.expressions.pictures.migrations.registry import migrated
 from dashwright.expressions.pictures.panel_targets import PanelTargets, read_targets
+from dashwright.expressions.pictures.panel_time import TimeOverride
 from dashwright.expressions.pictures.placement import PlacedPanel, place
 from dashwright.expressions.pictures.sections import GridPosition, Section, classic_sections, number_of
 from dashwright.expressions.sources.catalog import Catalog
@@ -45,6 +46,7 @@ class Panel:
     transformations: Sequence[Step] = ()  #: Those that are active.
     is_collapsed: bool = False  #: True for the heading of a row whose panels are not shown.
     is_transparent: bool = False  #: True if the panel has no background and no border.
+    time: TimeOverride = field(default_factory=TimeOverride)
 
     @property
     def no_value(self) -> str:
@@ -86,7 +88,7 @@ def used_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]
 
 _INTERPOLATED_MEMBERS: Final = (
     *("title", "datasource", "targets", "options", "content", "interval"),
-    *("fieldConfig", "transformations"),
+    *("fieldConfig", "transformations", "timeFrom", "timeShift"),
 )
 #: The settings of columns in which Grafana replaces variables.
 _INTERPOLATED_SETTINGS: Final = frozenset({"displayName", "custom.axisLabel"})
@@ -151,7 +153,13 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
         transformations=read_steps(scope.interpolate_tree(panel.get("transformations"))),
         is_collapsed=is_collapsed,
         is_transparent=panel.get("transparent") is True,
+        time=_time_override(panel, scope),
     )
+
+
+def _time_override(panel: Mapping[str, Any], scope: Scope) -> TimeOverride:
+    length, shift = (scope.interpolate(string_of(panel.get(name))).strip() for name in ("timeFrom", "timeShift"))
+    return TimeOverride(length, shift, panel.get("hideTimeOverride") is True)
 
 
 def _hint(panel: Mapping[str, Any], scope: Scope) -> str:

@@ -54,6 +54,10 @@ def _panels(kind: Any, spec: Mapping[str, Any], elements: Mapping[str, Mapping[s
         yield SourcePanel(_as_classic(element), position, Repeat.of(object_of(item_spec.get("repeat")), "value"))
 
 
+#: Members of the query options that a panel of the classic schema has itself.
+_QUERY_OPTIONS: Final = ("interval", "maxDataPoints", "timeFrom", "timeShift", "hideTimeOverride")
+
+
 def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
     """Return an element's panel in the classic schema."""
     viz_config = object_of(element.get("vizConfig"))
@@ -70,7 +74,7 @@ def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
         "fieldConfig": viz_spec.get("fieldConfig"),
         "datasource": MIXED,
         "transformations": [{"id": item.get("group") or item.get("kind"), **object_of(item.get("spec"))} for item in transformations],
-        **{name: query_options[name] for name in ("interval", "maxDataPoints") if name in query_options},
+        **{name: query_options[name] for name in _QUERY_OPTIONS if name in query_options},
         "targets": [_as_target(object_of(query.get("spec"))) for query in queries],
     }
 

@@ -30,11 +30,12 @@ class PanelOutcome:
     state: State
     message: str = ""
     is_message: bool = False  #: True if the message is drawn as the content.
+    time_text: str = ""  #: The time range of the panel, if it is not that of the dashboard.
 
     @property
     def note(self) -> str:
-        """The message that the heading of the panel shows."""
-        return "" if self.is_message else self.message
+        """The text in the heading of the panel: its time range and the message."""
+        return "; ".join(text for text in (self.time_text, "" if self.is_message else self.message) if text)
 
 
 def left_out(panel: Panel) -> list[str]:

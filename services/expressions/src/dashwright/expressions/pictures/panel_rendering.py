@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
+from datetime import datetime
 from time import monotonic
 from typing import Any, Final
 
 import orjson
 
-from dashwright.common.errors import DashwrightError, DeadlineExceeded
+from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded
 from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import queries
@@ -21,12 +21,14 @@ from dashwright.expressions.formats.response import client_message
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.layout import Box
 from dashwright.expressions.pictures.outcomes import PanelOutcome, State, left_out
+from dashwright.expressions.pictures.panel_time import PanelTime, panel_time
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITH_NO_VALUE, WITHOUT_QUERIES, text
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.placeholders import sentence_of
 from dashwright.expressions.pictures.prometheus_tables import with_tables
 from dashwright.expressions.pictures.series import MAX_POINTS
 from dashwright.expressions.pictures.theme import Theme
+from dashwright.expressions.pictures.zones import PictureTime
 from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.result import transformed_for_drawing
@@ -51,8 +53,8 @@ class RenderContext:
     """The inputs that all panels of a picture share."""
 
     theme: Theme
-    time_range: TimeRange
-    zone: tzinfo
+    time: PictureTime
+    now: datetime
     query: QueryContext
     settings: queries.QuerySettings
     catalog: Catalog
@@ -66,7 +68,7 @@ class PanelRenderer:
         self._context = context
         self._slots = asyncio.Semaphore(_CONCURRENT_PANELS)
         # Axes are in UTC, so that times are moved by the offset of the zone.
-        offset = context.time_range.end.astimezone(context.zone).utcoffset()
+        offset = context.time.range.end.astimezone(context.time.zone).utcoffset()
         self._offset_ms = int(offset.total_seconds() * 1000) if offset else 0
 
     async def render_all(self, boxes: Sequence[Box]) -> list[PanelOutcome]:
@@ -77,13 +79,20 @@ class PanelRenderer:
 
     async def _render(self, box: Box) -> PanelOutcome:
         """Return the SVG of a panel's content, or of a message."""
-        time_range = self._context.time_range
-        start, end = (milliseconds(time) + self._offset_ms for time in (time_range.start, time_range.end))
-        props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end, self._context.zone)
+        context, panel = self._context, box.panel
+        try:
+            time = panel_time(panel.time, context.time.range, context.now, is_relative=context.time.is_relative)
+        except BadRequest as error:
+            time, panel = PanelTime(context.time.range), replace(panel, problem=client_message(error))
+        start, end = (milliseconds(moment) + self._offset_ms for moment in (time.range.start, time.range.end))
+        props = PanelProps(panel, (), *box.content_size, context.theme, start, end, context.time.zone)
+        return replace(await self._outcome(props, time.range), time_text=time.text)
+
+    async def _outcome(self, props: PanelProps, time_range: TimeRange) -> PanelOutcome:
         try:
             async with self._slots, asyncio.timeout(self._context.deadline - _COMPOSITION_SECONDS - monotonic()):
-                drawing, problems = await self._draw(props)
-            problems = [*problems, *drawing.notes, *left_out(box.panel)]
+                drawing, problems = await self._draw(props, time_range)
+            problems = [*problems, *drawing.notes, *left_out(props.panel)]
             return PanelOutcome("".join(drawing.elements), State.PARTIAL if problems else State.DRAWN, "; ".join(problems))
         except NothingToDraw as reason:
             return self._message(props, reason.message, State.ERROR if reason.is_error else State.NO_DATA)
@@ -96,7 +105,7 @@ class PanelRenderer:
         colour = _ERROR_COLOUR if state is State.ERROR else self._context.theme.muted
         return PanelOutcome("".join(text.message(props, message, colour).elements), state, message, is_message=True)
 
-    async def _draw(self, props: PanelProps) -> tuple[PanelDrawing, list[str]]:
+    async def _draw(self, props: PanelProps, time_range: TimeRange) -> tuple[PanelDrawing, list[str]]:
         """Return the drawing of a panel, and the errors of queries that it lacks. Raises NothingToDraw."""
         panel = props.panel
         draw_panel = DRAW_FUNCTIONS.get(panel.type)
@@ -107,23 +116,24 @@ class PanelRenderer:
         if panel.problem:
             raise NothingToDraw(panel.problem, is_error=True)
         with self._context.settings.memory.reservation(self._context.query.org_id) as memory:
-            frames, errors = await self._frames(panel, int(props.width), memory)
+            frames, errors = await self._frames(props, time_range, memory)
             props = replace(props, frames=frames)
             return await asyncio.to_thread(draw_panel, props), errors
 
-    async def _frames(self, panel: Panel, width: int, memory: Reservation) -> tuple[list[Frame], list[str]]:
+    async def _frames(self, props: PanelProps, time_range: TimeRange, memory: Reservation) -> tuple[list[Frame], list[str]]:
         """Return the frames of the panel's queries, and the errors of those that failed.
 
         Raises NothingToDraw with the first error if no query has a result.
         """
+        panel = props.panel
         if not panel.targets:
             raise NothingToDraw(_NO_DATA)
-        points = min(max(panel.max_data_points or width, _MIN_REQUESTED_POINTS), MAX_POINTS)
-        time_range = self._context.time_range
+        points = min(max(panel.max_data_points or int(props.width), _MIN_REQUESTED_POINTS), MAX_POINTS)
+        length = milliseconds(time_range.end) - milliseconds(time_range.start)
         body = {
             "from": str(milliseconds(time_range.start)),
             "to": str(milliseconds(time_range.end)),
-            "queries": [self._query(target, panel, points) for target in panel.targets],
+            "queries": [self._query(target, panel, points, length) for target in panel.targets],
         }
         try:
             document = orjson.dumps(body)
@@ -150,7 +160,7 @@ class PanelRenderer:
         """
         deadline = Deadline(self._context.deadline - _COMPOSITION_SECONDS - monotonic())
         limits = replace(self._context.settings.limits, memory=memory, deadline=deadline)
-        context = Context(limits, self._context.zone)
+        context = Context(limits, self._context.time.zone)
         try:
             tables = with_tables(frames, panel.targets, context)
             return transformed_for_drawing([tables], panel.transformations, context) if panel.transformations else tables
@@ -159,9 +169,11 @@ class PanelRenderer:
         except DashwrightError as error:
             raise NothingToDraw(client_message(error), is_error=True) from error
 
-    def _query(self, target: Any, panel: Panel, points: int) -> dict[str, Any]:
-        """Return the query of a target, by default with an interval and a number of points that fit the panel."""
-        length = milliseconds(self._context.time_range.end) - milliseconds(self._context.time_range.start)
+    def _query(self, target: Any, panel: Panel, points: int, length: int) -> dict[str, Any]:
+        """Return the query of a target, by default with an interval and a number of points that fit the panel.
+
+        ``length`` is that of the time range in milliseconds.
+        """
         minimum = minimum_of(panel.interval, self._scrape_interval(target))
         interval_ms = interval_of(length * _NANOS_PER_MILLISECOND, points, minimum) // _NANOS_PER_MILLISECOND
         return {"intervalMs": max(_MIN_INTERVAL_MS, interval_ms), "maxDataPoints": points, **target}

@@ -45,7 +45,8 @@ async def draw(
     Raises BadRequest for an invalid time or a picture that is too large, NotFound for an unknown panel,
     DeadlineExceeded and Unavailable. The error of a single panel, such as a timeout, is shown in its place.
     """
-    time = picture_time(request.spec, request, settings.clock.now())
+    now = settings.clock.now()
+    time = picture_time(request.spec, request, now)
     catalog = await settings.sources.catalog(context)
     sections = await asyncio.to_thread(read_sections, request.spec)
     names = outline_names if request.format == "outline" else used_names
@@ -62,7 +63,7 @@ async def draw(
         size = f"the picture would be {layout.width} by {layout.height} pixels at scale {request.scale:g}"
         raise BadRequest(f"{size}, more than {MAX_PIXELS} in all; ask for less width or scale, or for one panel (panelId)")
     theme = THEMES[request.theme]
-    renderer = PanelRenderer(RenderContext(theme, time.range, time.zone, context, settings, catalog, deadline))
+    renderer = PanelRenderer(RenderContext(theme, time, now.astimezone(time.zone), context, settings, catalog, deadline))
     outcomes = await renderer.render_all(layout.boxes)
     if request.format == "json":
         return Picture(report([box.panel for box in layout.boxes], outcomes, layout.notices), media.JSON)

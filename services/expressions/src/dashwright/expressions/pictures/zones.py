@@ -31,6 +31,11 @@ class PictureTime:
     zone: tzinfo
     zone_name: str
 
+    @property
+    def is_relative(self) -> bool:
+        """True if the range begins at a time before now."""
+        return "now" in self.notation[0]
+
 
 def picture_time(spec: Mapping[str, Any], options: PictureOptions, now: datetime) -> PictureTime:
     """Return the time range and zone. Raises BadRequest for an invalid time, or an unknown zone in the options."""

@@ -140,7 +140,8 @@ def _joined(frames: Sequence[Frame]) -> Frame:
         values = np.array([dict(field.labels.pairs).get(label_name) if field.labels else None for field in fields], dtype=object)
         columns.append(Field(label_name, FieldType.STRING, values))
     last_numbers = np.array([_last_number(field) for field in fields], dtype=np.float64)
-    config = fields[0].config if fields else None
+    # The name of one series is not the name of the column.
+    config = {name: item for name, item in (fields[0].config or {}).items() if name != "displayNameFromDS"} if fields else None
     columns.append(Field("Value", FieldType.FLOAT64, last_numbers, np.isnan(last_numbers), config=config))
     return Frame(columns, ref_id=frames[0].ref_id)
 
