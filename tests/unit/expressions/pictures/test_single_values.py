@@ -1,6 +1,7 @@
 """Laws of stat panels, gauges and bar gauges: modes, layouts and colours."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,6 @@ from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numb
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.display.items import DisplayItem
-from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.item_cells import cells, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 
@@ -81,9 +81,17 @@ def test_cells_cover_the_panel(orientation: str, count: int, sizes: set[tuple[fl
     assert {(cell.width, cell.height) for cell in cells(props, count, 2.0)} == sizes
 
 
-def test_too_many_values_show_a_message() -> None:
-    with pytest.raises(NothingToDraw, match="too many"):
-        cells(props_of(panel_of("stat", options={"orientation": "horizontal"})), 100, 2.0)
+@pytest.mark.parametrize("orientation", ["horizontal", "vertical", "auto"])
+@pytest.mark.parametrize("size", [{}, {"width": 30, "height": 8}])
+def test_as_many_values_as_fit_are_shown(orientation: str, size: dict[str, float]) -> None:
+    """Cells have a least size; a panel that is smaller has one. The others are counted next to the title."""
+    props = replace(props_of(panel_of("stat", options={"orientation": orientation})), **size)
+    shown = cells(props, 10_000, 2.0)
+    assert 1 <= len(shown) < 10_000
+    assert len(shown) == 1 or all(cell.width >= 12 and cell.height >= 10 for cell in shown)
+    for panel_type in ("stat", "gauge"):
+        drawn = drawing(panel_type, *[series(1, 2) for _ in range(45)], options={"orientation": "horizontal"}, height=60)
+        assert "more values" in drawn.notes[0]
 
 
 def item_of(*values: float | None, **defaults: Any) -> DisplayItem:

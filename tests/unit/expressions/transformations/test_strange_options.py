@@ -130,7 +130,7 @@ def test_too_many_frames_and_columns_are_refused(name: str, options: dict[str, A
 
 def test_a_chain_has_a_limit() -> None:
     with pytest.raises(BadRequest, match="101 transformations"):
-        applied([LONG], *[{"id": "noop"}] * 101)
+        applied([LONG], *[{"id": "noop"}] * 501)
 
 
 def test_an_endless_pattern_is_stopped() -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.pictures.display.items import DisplayItem, items_of
-from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelProps
+from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.svg import text_width
 
 #: The calculation of panels that configure none.
@@ -39,22 +39,21 @@ def content_area(props: PanelProps) -> Cell:
 
 
 def cells(props: PanelProps, count: int, aspect: float) -> list[Cell]:
-    """Return ``count`` cells that cover the panel, in an automatic grid about ``aspect`` times as wide as high.
+    """Return cells that cover the panel, in an automatic grid about ``aspect`` times as wide as high.
 
-    Raises NothingToDraw if they would be too small.
+    There are ``count`` of them, or as many as fit.
     """
     area = content_area(props)
     orientation = string_of(props.panel.options.get("orientation"))
-    if orientation == "horizontal":
-        columns = 1
-    elif orientation == "vertical":
-        columns = count
+    fitting_columns = 1 if orientation == "horizontal" else max(int((area.width + GAP) / (_MIN_WIDTH + GAP)), 1)
+    fitting_rows = 1 if orientation == "vertical" else max(int((area.height + GAP) / (_MIN_HEIGHT + GAP)), 1)
+    count = min(count, fitting_columns * fitting_rows)
+    if orientation in ("horizontal", "vertical"):
+        columns = 1 if orientation == "horizontal" else count
     else:
-        columns = _automatic_columns(area, count, aspect)
+        columns = min(max(_automatic_columns(area, count, aspect), -(-count // fitting_rows)), fitting_columns)
     rows = -(-count // columns)
     height = (area.height - (rows - 1) * GAP) / rows
-    if height < _MIN_HEIGHT or (area.width - (columns - 1) * GAP) / columns < _MIN_WIDTH:
-        raise NothingToDraw(f"{count} values, too many to show here")
     found = []
     for row in range(rows):
         # The cells of the last row share the width.
@@ -62,6 +61,11 @@ def cells(props: PanelProps, count: int, aspect: float) -> list[Cell]:
         width = (area.width - (in_row - 1) * GAP) / in_row
         found += [Cell(area.x + index * (width + GAP), area.y + row * (height + GAP), width, height) for index in range(in_row)]
     return found
+
+
+def omitted(count: int, shown_count: int) -> list[str]:
+    """Return the note on values that do not fit into a panel."""
+    return [f"{count - shown_count} more values"] if shown_count < count else []
 
 
 def _automatic_columns(area: Cell, count: int, aspect: float) -> int:

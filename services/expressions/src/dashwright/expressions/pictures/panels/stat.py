@@ -9,7 +9,7 @@ from dashwright.expressions.pictures.display.colour_math import darkened, mixed,
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, longest, panel_items
+from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, longest, omitted, panel_items
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, truncated
@@ -77,15 +77,16 @@ class _Texts:
 
 
 def draw(props: PanelProps) -> PanelDrawing:
-    """Return a drawing with each value in its own cell. Raises NothingToDraw if there are too many values for the panel."""
+    """Return a drawing with each value, or as many as fit, in its own cell."""
     options = props.panel.options
     items = panel_items(props)
     texts = [_texts(item, options, props.theme, is_single=len(items) == 1) for item in items]
     look = _Look(options, props.theme, longest([text.title for text in texts]), longest([text.value for text in texts]))
     elements: list[str] = []
-    for item, text, cell in zip(items, texts, cells(props, len(items), _ASPECT), strict=True):
+    shown = cells(props, len(items), _ASPECT)
+    for item, text, cell in zip(items, texts, shown, strict=False):
         elements += _draw_item(props, item, text, cell, look)
-    return PanelDrawing(elements)
+    return PanelDrawing(elements, notes=omitted(len(items), len(shown)))
 
 
 def _texts(item: DisplayItem, options: Mapping[str, Any], theme: Theme, *, is_single: bool) -> _Texts:
