@@ -129,7 +129,7 @@ def test_too_many_frames_and_columns_are_refused(name: str, options: dict[str, A
 
 
 def test_a_chain_has_a_limit() -> None:
-    with pytest.raises(BadRequest, match="101 transformations"):
+    with pytest.raises(BadRequest, match="501 transformations"):
         applied([LONG], *[{"id": "noop"}] * 501)
 
 
