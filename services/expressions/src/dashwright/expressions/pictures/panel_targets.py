@@ -61,6 +61,8 @@ def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalo
     """
     uid = parts_of(source, scope)[0]
     uses_own, shared = uid in (MIXED, ""), None if uid == MIXED else source
+    # An expression may read hidden targets.
+    has_expression = any(map(_is_expression, targets))
     for target in targets:
         if _is_expression(target):
             yield scope.interpolate_tree(target)
@@ -69,7 +71,7 @@ def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalo
         reference = resolve_reference(own if uses_own and own else shared, catalog, scope)
         if isinstance(reference, dict):
             yield _interpolated(target, reference, scope)
-        elif target.get("hide") is not True:
+        elif has_expression or target.get("hide") is not True:
             yield reference
 
 
