@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import vl_convert
 
-from benchmarks.sources.work import COMPACT, PROMETHEUS, START, STEP
+from benchmarks.sources.work import PROMETHEUS, START, STEP, WALK
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.pictures.composition import compose
@@ -44,7 +44,7 @@ def dashboard(count: int) -> dict[str, Any]:
             "datasource": source,
             "maxDataPoints": POINTS,
             "interval": f"{STEP}s",
-            "targets": [{"refId": "A", "datasource": source, "expr": f"{COMPACT}_1 > -$run.{number + 100}", "range": True}],
+            "targets": [{"refId": "A", "datasource": source, "expr": f"{WALK}_1 > -$run.{number + 100}", "range": True}],
         }
         for number in range(count)
     ]
@@ -103,8 +103,8 @@ def _spec(number: int, width: float, height: float) -> dict[str, Any]:
 
 
 def _values(number: int) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """Return values between 0 and 100, as those of the stub."""
-    return np.random.default_rng(number).uniform(0, 100, POINTS)
+    """Return a random walk, as those of the stub."""
+    return np.cumsum(np.random.default_rng(number).uniform(-1, 1, POINTS))
 
 
 def _iso(seconds: int) -> str:

@@ -6,6 +6,7 @@ It prints its address when it is ready. The first word of a query selects the bo
 
 import asyncio
 import functools
+import itertools
 import json
 import random
 import re
@@ -14,7 +15,7 @@ from typing import Any
 import uvloop
 from aiohttp import web
 
-from benchmarks.sources.work import SPACED
+from benchmarks.sources.work import SPACED, WALK
 
 _QUERY = re.compile(r"(\w+)_(\d+)\b")
 
@@ -36,7 +37,9 @@ def _body(metric: str, count: int, start: int, end: int, step: int) -> bytes:
     times = range(start, end + 1, step) if step else [end]
     result = []
     for number in range(count):
-        points = [[time, f"{chance.uniform(0, 100):.6f}"] for time in times]
+        numbers = (chance.uniform(0, 100) for _ in times)
+        values = itertools.accumulate(number / 50 - 1 for number in numbers) if metric == WALK else numbers
+        points = [[time, f"{value:.6f}"] for time, value in zip(times, values, strict=True)]
         member: dict[str, Any] = {"values": points} if step else {"value": points[0]}
         result.append({"metric": {"__name__": metric, **labels_of(number)}, **member})
     data = {"resultType": "matrix" if step else "vector", "result": result}

@@ -14,9 +14,10 @@ POSTGRES: Final = "points"
 START: Final = 1_767_225_600
 STEP: Final = 10
 
-#: The names of the metrics of the stub: bodies as Prometheus writes them, and bodies with spaces.
+#: The names of the metrics of the stub: bodies as Prometheus writes them, bodies with spaces, and random walks.
 COMPACT: Final = "compact"
 SPACED: Final = "spaced"
+WALK: Final = "walk"
 
 THRESHOLD: Final = 50.0
 

@@ -76,7 +76,7 @@ async def draw(
     svg_document = compose(layout, outcomes, theme, request.title or dashboard.title, time.range)
     if request.format == "svg":
         return Picture(svg_document.encode(), media.SVG)
-    return Picture(await plotter.png(svg_document, request.scale, deadline), media.PNG)
+    return Picture(await plotter.png(svg_document, request.scale, deadline, org_id=context.org_id), media.PNG)
 
 
 async def _resolve(

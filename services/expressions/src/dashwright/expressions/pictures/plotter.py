@@ -20,6 +20,7 @@ import orjson
 
 from dashwright.common.errors import DeadlineExceeded, Unavailable
 from dashwright.expressions.confinement_report import report_confinement
+from dashwright.expressions.pictures.png_cache import PngCache, key_of
 from dashwright.expressions.sql.pipe import Pipe, PipeClosed, RemainingSeconds
 
 _PROGRAM: Final = Path(__file__).with_name("child.py")
@@ -115,26 +116,35 @@ class _Child:
 
 
 class Plotter:
-    """Maker of PNGs in a child process, which is ended after ``idle_seconds`` without requests."""
+    """Maker of PNGs in a child process, which is ended after ``idle_seconds`` without requests.
 
-    def __init__(self, *, idle_seconds: float = _IDLE_SECONDS) -> None:
+    The latest PNGs, ``cache_bytes`` in total, are kept.
+    """
+
+    def __init__(self, *, idle_seconds: float = _IDLE_SECONDS, cache_bytes: int = 0) -> None:
         # On Linux a child ends with the thread that started it, so a single thread starts it and waits for it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="plotter")
         self._child: _Child | None = None
         self._idle_seconds = idle_seconds
         self._idle_timer: asyncio.TimerHandle | None = None
+        self._cache = PngCache(cache_bytes)
 
     @property
     def pid(self) -> int | None:
         """The process id of the child, or None."""
         return None if self._child is None else self._child.pid
 
-    async def png(self, svg: str, scale: float, deadline: float) -> bytes:
-        """Return the PNG of an SVG, made by ``deadline``, a time of ``time.monotonic``.
+    async def png(self, svg: str, scale: float, deadline: float, *, org_id: int = 0) -> bytes:
+        """Return the PNG of an SVG of an organization, made by ``deadline``, a time of ``time.monotonic``.
 
         Raises NotDrawn, DeadlineExceeded and Unavailable.
         """
-        return await self._run({"svg": svg, "scale": scale}, deadline)
+        key = key_of(org_id, svg, scale)
+        if (cached := self._cache.find(key)) is not None:
+            return cached
+        png = await self._run({"svg": svg, "scale": scale}, deadline)
+        self._cache.add(key, png)
+        return png
 
     async def stop(self) -> None:
         """End the child and the thread."""

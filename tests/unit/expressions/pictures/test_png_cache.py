@@ -1,0 +1,66 @@
+"""The cache of PNGs: what it returns, and its bound."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import END, START, panel_of, series
+
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.pictures.composition import compose
+from dashwright.expressions.pictures.layout import lay_out
+from dashwright.expressions.pictures.outcomes import PanelOutcome, State
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
+from dashwright.expressions.pictures.panels.drawing import PanelProps
+from dashwright.expressions.pictures.plotter import Plotter
+from dashwright.expressions.pictures.png_cache import PngCache, PngKey, key_of
+from dashwright.expressions.pictures.theme import THEMES
+
+
+def key(
+    *, values: tuple[float, ...] = (1, 2, 3), theme: str = "dark", width: int = 600, scale: float = 1, org_id: int = 1, title: str = "T"
+) -> PngKey:
+    """Return the key of the PNG of a panel."""
+    layout = lay_out([panel_of("timeseries")], width, None, is_single_panel=False)
+    props = PanelProps(layout.boxes[0].panel, [series(*values)], *layout.boxes[0].content_size, THEMES[theme], START, END)
+    content = "".join(DRAW_FUNCTIONS["timeseries"](props).elements)
+    span = TimeRange(datetime.fromtimestamp(START, UTC), datetime.fromtimestamp(END / 1000, UTC))
+    return key_of(org_id, compose(layout, [PanelOutcome(content, State.DRAWN)], THEMES[theme], title, span), scale)
+
+
+@pytest.mark.parametrize(
+    "change", [{"values": (1, 2.5, 3)}, {"theme": "light"}, {"width": 640}, {"scale": 2}, {"org_id": 2}, {"title": "Another"}]
+)
+def test_a_change_of_what_is_drawn_is_another_key(change: dict[str, Any]) -> None:
+    assert key(**change) != key()
+    assert key() == key()
+
+
+@given(sizes=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 120)), max_size=30))
+def test_the_cache_never_exceeds_its_bound(sizes: list[tuple[int, int]]) -> None:
+    """Each PNG in it is the one that was last added for its key."""
+    cache, latest = PngCache(100), dict[PngKey, bytes]()
+    for name, size in sizes:
+        latest[1, bytes([name]), 1] = bytes([name]) * size
+        cache.add((1, bytes([name]), 1), bytes([name]) * size)
+        found = {one: cache.find(one) for one in latest}
+        assert cache.size == sum(len(png) for png in found.values() if png is not None) <= 100
+        assert all(png in (None, latest[one]) for one, png in found.items())
+
+
+async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[str, float]] = []
+
+    async def run(_: Plotter, request: dict[str, Any], __: float) -> bytes:
+        drawn.append((request["svg"], request["scale"]))
+        return f"{len(drawn)}".encode()
+
+    monkeypatch.setattr(Plotter, "_run", run)
+    plotter = Plotter(cache_bytes=100)
+    requests = [("a", 1, 1), ("a", 1, 1), ("b", 1, 1), ("a", 2, 1), ("a", 1, 2), ("a", 1, 1)]
+    pngs = [await plotter.png(svg, scale, 0, org_id=org_id) for svg, scale, org_id in requests]
+    assert pngs == [b"1", b"1", b"2", b"3", b"4", b"1"]
+    without = Plotter()
+    assert [await without.png("a", 1, 0) for _ in range(2)] == [b"5", b"6"]
