@@ -299,6 +299,20 @@ async def test_new_directories_are_readable_after_a_sync(git_api: Api, started: 
         assert (await git_api("POST", f"{FILES}/{new}", params={"originalPath": old}, auth=auth))[0] == 200
 
 
+@pytest.mark.parametrize("is_in_mirror", [True, False])
+async def test_the_newest_commit_of_another_branch_can_be_read(git_api: Api, started: Started, is_in_mirror: bool) -> None:
+    """Previews read a branch by its name and then its pictures by the commit. An older commit of this branch is not found."""
+    work = await started()
+    older = work.commit({"b.json": dashboard("b", "Older")}, branch="side")
+    newest = work.commit({"b.json": dashboard("b", "Newest")}, branch="side")
+    if is_in_mirror:
+        assert (await git_api("GET", f"{FILES}/b.json", params={"ref": "side"}))[0] == 200
+    status, found = await git_api("GET", f"{FILES}/b.json", params={"ref": newest})
+    assert (status, found["ref"], found["resource"]["file"]["spec"]["title"]) == (200, newest, "Newest")
+    status, error = await git_api("GET", f"{FILES}/b.json", params={"ref": older})
+    assert (status, f"commit not found: {older}" in error["message"]) == (404, True)
+
+
 async def test_existing_branches_are_named_only_with_repository_access(git_api: Api, started: Started) -> None:
     await started("branch")
     viewer, auth, gone = await git_api.person("vic", Role.VIEWER), await editor(git_api), {"ref": "gone"}

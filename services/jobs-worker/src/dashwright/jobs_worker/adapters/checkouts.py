@@ -207,9 +207,21 @@ class RepositoryCheckouts:
         if not _COMMIT_HASH.fullmatch(ref):
             return await self.mirrors.fetch(repository.uid, remote, ref or githost.branch)
         newest = await self.mirrors.fetch(repository.uid, remote, githost.branch)
-        if newest is None or not await newest.descends_from(ref):
-            raise NotFound(f"commit not found: {ref}; a commit is found by all 40 digits, on the repository's own branch")
-        return replace(newest, sha=ref)
+        if newest is not None and await newest.descends_from(ref):
+            return replace(newest, sha=ref)
+        return await self._branch_head(repository, remote, ref)
+
+    async def _branch_head(self, repository: Repository, remote: Remote, sha: str) -> Commit:
+        """Return the newest commit of any branch. Raises NotFound for other commits."""
+        if commit := await self.mirrors.branch_head(repository.uid, sha):
+            return commit
+        branches = await remote.branches(self.mirrors.ensure_root())
+        for branch in [name for name, head in branches.items() if head == sha][:1]:
+            newest = await self.mirrors.fetch(repository.uid, remote, branch)
+            if newest is not None and await newest.descends_from(sha):
+                return replace(newest, sha=sha)
+        reason = "a commit is found by all 40 digits, on the repository's own branch or as the newest one of another branch"
+        raise NotFound(f"commit not found: {sha}; {reason}")
 
     def _optional_checkout(self, repository: Repository, commit: Commit | None) -> GitCheckout | None:
         return self._git_checkout(repository, commit) if commit is not None else None

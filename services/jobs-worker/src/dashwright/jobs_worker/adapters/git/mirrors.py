@@ -26,6 +26,7 @@ log = structlog.get_logger()
 
 _REFERENCE_PREFIX: Final = "refs/dashwright/"
 _SYNCED_PREFIX: Final = _REFERENCE_PREFIX + "synced/"
+_PULL_REQUESTS: Final = "refs/pull"
 _SEARCHED_PREFIX: Final = _REFERENCE_PREFIX + "searched/"
 _DAMAGE_MESSAGES: Final = (
     *("not a git repository", "bad object", "object file", "missing blob", "missing tree", "loose object", "packfile", "index-pack"),
@@ -114,6 +115,11 @@ class Mirrors:
         async with self.locked(uid) as mirror_path:
             return await self.with_repair(mirror_path, lambda: self._fetch_pull_request(mirror_path, remote, number, reference))
 
+    async def branch_head(self, uid: str, sha: str) -> "Commit | None":
+        """Return a commit if it was the newest one of a branch when this branch was last fetched, otherwise None."""
+        async with self.locked(uid) as mirror_path:
+            return Commit(mirror_path, sha) if await asyncio.to_thread(_is_branch_head, mirror_path, sha) else None
+
     async def fetch_synced(self, uid: str, remote: Remote, sha: str) -> "Commit":
         """Return a commit that was synced before, even if no branch contains it now.
 
@@ -165,7 +171,7 @@ class Mirrors:
     async def _fetch_pull_request(self, mirror_path: Path, remote: Remote, number: int, reference: str) -> "Commit":
         try:
             # All pull requests share one reference, so the commits of one are kept only until the next is fetched.
-            return await self._fetch_reference(mirror_path, remote, reference, reference_key="refs/pull")
+            return await self._fetch_reference(mirror_path, remote, reference, reference_key=_PULL_REQUESTS)
         except NotFound as error:
             if error.message != BRANCH_NOT_FOUND:
                 raise
@@ -173,7 +179,7 @@ class Mirrors:
 
     async def _fetch_reference(self, mirror_path: Path, remote: Remote, source: str, *, reference_key: str) -> "Commit":
         # The reference is named by a digest, because the name of a branch may equal the directory of another branch.
-        target = _REFERENCE_PREFIX + hashlib.sha256(reference_key.encode()).hexdigest()[:40]
+        target = _reference_name(reference_key)
         await self._fetch_into(mirror_path, remote, f"+{source}:{target}")
         return await asyncio.to_thread(_commit, mirror_path, target)
 
@@ -184,8 +190,7 @@ class Mirrors:
             except NotFound as error:
                 if error.message not in (COMMIT_NOT_FOUND, COMMIT_NOT_SENT):
                     raise
-                message = f"commit {sha} was synced before, but neither this worker nor the git host has it any more"
-                raise NotFound(message) from error
+                raise NotFound(f"commit {sha} was synced before, but neither this worker nor the git host has it any more") from error
         return Commit(mirror_path, sha)
 
     async def _fetch_commit(self, mirror_path: Path, remote: Remote, sha: str) -> None:
@@ -292,6 +297,19 @@ def _unwritable_error(reason: str) -> SourceFailed:
 
 def _mirror_name(uid: str) -> str:
     return hashlib.sha256(uid.encode()).hexdigest()[:40]
+
+
+def _reference_name(key: str) -> str:
+    return _REFERENCE_PREFIX + hashlib.sha256(key.encode()).hexdigest()[:40]
+
+
+def _is_branch_head(mirror_path: Path, sha: str) -> bool:
+    try:
+        references = pygit2.Repository(str(mirror_path)).references
+        others = (_SYNCED_PREFIX, _SEARCHED_PREFIX, _reference_name(_PULL_REQUESTS))
+        return any(str(references[name].target) == sha for name in references if not name.startswith(others))
+    except pygit2.GitError as error:
+        raise mark_damaged(mirror_path, error) from error
 
 
 def _create_if_missing(mirror_path: Path) -> None:
