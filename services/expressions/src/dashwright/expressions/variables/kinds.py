@@ -38,7 +38,7 @@ class KindContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedVariable:
     """The value of a variable."""
 
     value: Value
@@ -46,10 +46,10 @@ class Resolved:
     notice: str = ""  #: What is limited or not obeyed.
 
 
-Kind = Callable[[Definition, KindContext], Awaitable[Resolved]]
+Kind = Callable[[Definition, KindContext], Awaitable[ResolvedVariable]]
 
 
-async def _query(definition: Definition, context: KindContext) -> Resolved:
+async def _query(definition: Definition, context: KindContext) -> ResolvedVariable:
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")), "regex")
     candidates = await context.query_options(definition, context.scope)
     sort = definition.source.get("sort")
@@ -57,7 +57,7 @@ async def _query(definition: Definition, context: KindContext) -> Resolved:
     return _selected(definition, await asyncio.to_thread(queried_options, candidates, pattern, order), context)
 
 
-async def _datasource(definition: Definition, context: KindContext) -> Resolved:
+async def _datasource(definition: Definition, context: KindContext) -> ResolvedVariable:
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")))
     source_type = definition.query_text
     entries = context.catalog.of_type(source_type)
@@ -67,7 +67,7 @@ async def _datasource(definition: Definition, context: KindContext) -> Resolved:
     default = context.catalog.default(source_type)
     selected = context.from_url[0] if context.from_url else definition.current.get("value")
     if selected == _DEFAULT and default and not definition.is_multi:
-        return Resolved(Value((_DEFAULT,), (_DEFAULT,), source_uid=default.uid), options)
+        return ResolvedVariable(Value((_DEFAULT,), (_DEFAULT,), source_uid=default.uid), options)
     return _selected(definition, options, context)
 
 
@@ -76,11 +76,11 @@ def _matching(entries: Sequence[CatalogEntry], pattern: str) -> list[CatalogEntr
     return [entry for entry in entries if compiled.matches(entry.name)]
 
 
-async def _custom(definition: Definition, context: KindContext) -> Resolved:
+async def _custom(definition: Definition, context: KindContext) -> ResolvedVariable:
     return _selected(definition, listed_options(context.scope.interpolate(definition.query_text)) or definition.saved_options, context)
 
 
-async def _interval(definition: Definition, context: KindContext) -> Resolved:
+async def _interval(definition: Definition, context: KindContext) -> ResolvedVariable:
     options = [option for option in listed_options(definition.query_text) if not option.value.startswith(_AUTO)]
     has_auto = definition.source.get("auto") is True
     automatic = Option(_AUTO, "auto")
@@ -93,45 +93,45 @@ async def _interval(definition: Definition, context: KindContext) -> Resolved:
     return replace(resolved, value=Value((interval,), ("auto",)))
 
 
-async def _textbox(definition: Definition, context: KindContext) -> Resolved:
+async def _textbox(definition: Definition, context: KindContext) -> ResolvedVariable:
     saved = definition.current.get("value")
     text = saved if isinstance(saved, str) and saved else context.scope.interpolate(definition.query_text)
-    return Resolved(_plain(context.from_url[0] if context.from_url else text))
+    return ResolvedVariable(_plain(context.from_url[0] if context.from_url else text))
 
 
-async def _constant(definition: Definition, context: KindContext) -> Resolved:
+async def _constant(definition: Definition, context: KindContext) -> ResolvedVariable:
     query, saved = definition.query_text, definition.current.get("value")
-    return Resolved(replace(_plain(context.scope.interpolate(query or string_of(saved))), in_url=False))
+    return ResolvedVariable(replace(_plain(context.scope.interpolate(query or string_of(saved))), in_url=False))
 
 
-async def _switch(definition: Definition, context: KindContext) -> Resolved:
+async def _switch(definition: Definition, context: KindContext) -> ResolvedVariable:
     saved = definition.current.get("value")
     value = str(saved).lower() if isinstance(saved, bool) else string_of(saved)
     default = string_of(definition.source.get("disabledValue")) or "false"
-    return Resolved(_plain(context.from_url[0] if context.from_url else value or default))
+    return ResolvedVariable(_plain(context.from_url[0] if context.from_url else value or default))
 
 
-async def _adhoc(definition: Definition, context: KindContext) -> Resolved:
+async def _adhoc(definition: Definition, context: KindContext) -> ResolvedVariable:
     """Return the filters as text. Data sources do not add them to queries."""
     filters = [tuple(string_of(item.get(name)) for name in _FILTER_LABELS) for item in objects_of(definition.source.get("filters"))]
     texts = tuple("".join((key, operator, f'"{value}"')) for key, operator, value in filters if key)
     given = tuple(context.from_url or ()) or texts
     notice = f"the filters of ${definition.name} are not applied" if any(given) else ""
-    return Resolved(Value((",".join(given),), (",".join(given),), in_url=False), notice=notice)
+    return ResolvedVariable(Value((",".join(given),), (",".join(given),), in_url=False), notice=notice)
 
 
-async def _group_by(definition: Definition, context: KindContext) -> Resolved:
+async def _group_by(definition: Definition, context: KindContext) -> ResolvedVariable:
     multi = replace(definition, source={**definition.source, "multi": True})
     if context.from_url is not None:
-        return Resolved(select(multi, (), context.from_url))
+        return ResolvedVariable(select(multi, (), context.from_url))
     saved = definition.current.get("value")
     values = [saved] if isinstance(saved, str) else saved if isinstance(saved, list) else []
-    return Resolved(select(multi, [], [text_of(value) for value in values]))
+    return ResolvedVariable(select(multi, [], [text_of(value) for value in values]))
 
 
 def _selected(
     definition: Definition, options: Sequence[Option], context: KindContext, aliases: Mapping[str, str] | None = None
-) -> Resolved:
+) -> ResolvedVariable:
     """Return the selection from the options, with the text that replaces *All*. ``aliases`` are other names of saved values."""
     notice = ""
     if len(options) > MAX_OPTIONS:
@@ -144,7 +144,7 @@ def _selected(
     if value.is_all and definition.all_value:
         template = definition.all_value
         value = replace(value, custom_all=context.scope.interpolate(template), custom_all_template=template)
-    return Resolved(value, options, notice)
+    return ResolvedVariable(value, options, notice)
 
 
 def _plain(text: str) -> Value:
@@ -168,7 +168,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-async def resolve_kind(definition: Definition, context: KindContext) -> Resolved:
+async def resolve_kind(definition: Definition, context: KindContext) -> ResolvedVariable:
     """Return the value of a variable. One of an unknown kind keeps its saved value. Raises DashwrightErrors."""
     return await KINDS.get(definition.kind, _textbox)(definition, context)
 
