@@ -19,7 +19,7 @@ from dashwright.expressions.engine.values import Values
 from dashwright.expressions.engine.values_to_frames import frames_of, with_first_meta
 from dashwright.expressions.fetching import FetchedResults
 from dashwright.expressions.formats.response import Result, notices_of
-from dashwright.expressions.formats.transformed import Transformed
+from dashwright.expressions.formats.transformed import TransformationResult
 from dashwright.expressions.requests.request import Request
 
 
@@ -29,7 +29,7 @@ class Evaluation:
 
     results: dict[str, Result]  #: By refId, in request order, without hidden ones.
     explanation: dict[str, Any] | None = None  #: A description of the evaluation, if the client requested it.
-    transformed: Transformed | None = None  #: The frames after the panel's transformations, if the client requested them.
+    transformed: TransformationResult | None = None  #: The frames after the panel's transformations, if the client requested them.
 
 
 def evaluate_fetched(request: Request, fetched: FetchedResults, limits: Limits, *, explain: bool = False) -> Evaluation:

@@ -64,7 +64,7 @@ class Assignments(ApiModel):
     built_in_roles: bool = True
 
 
-class PermissionsDescribed(ApiModel):
+class PermissionsDescription(ApiModel):
     """The permissions that exist, and the types of holders that they can be granted to."""
 
     assignments: Assignments

@@ -18,7 +18,7 @@ from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.limit_checks import size_of as value_count_of
 from dashwright.expressions.formats.codec import FRAME_COST, Fragment, JsonFrameWriter
 from dashwright.expressions.formats.set_writer import cost_of, set_fragments
-from dashwright.expressions.formats.transformed import Transformed
+from dashwright.expressions.formats.transformed import TransformationResult
 
 #: Approximate bytes of a frame without its values, of a time and of a long number, as JSON.
 _FRAME_BYTES: Final = 300
@@ -48,7 +48,7 @@ class Result:
         return sum(FRAME_COST + frame.row_count * len(frame.fields) for frame in self.frames)
 
 
-def size_of(results: Mapping[str, Result], transformed: Transformed | None = None) -> int:
+def size_of(results: Mapping[str, Result], transformed: TransformationResult | None = None) -> int:
     """Return the approximate bytes of the results as JSON."""
     frames = [typed.frame for typed in transformed.frames] if transformed else []
     return sum(_size_of_frames(result.frames) for result in results.values()) + _size_of_frames(frames)
@@ -69,13 +69,13 @@ def _size_of_field(field: Field) -> int:
     return len(field) * (_TIME_BYTES if field.type is FieldType.TIME else _NUMBER_BYTES)
 
 
-def status_of(results: Mapping[str, Result], transformed: Transformed | None = None) -> int:
+def status_of(results: Mapping[str, Result], transformed: TransformationResult | None = None) -> int:
     """Return the HTTP status: 400 if any refId or the transformations have an error."""
     return 400 if any(result.error for result in results.values()) or (transformed and transformed.error) else 200
 
 
 def fragments(
-    results: Mapping[str, Result], explanation: Mapping[str, Any] | None = None, transformed: Transformed | None = None
+    results: Mapping[str, Result], explanation: Mapping[str, Any] | None = None, transformed: TransformationResult | None = None
 ) -> Iterator[Fragment]:
     """Yield the body in fragments, none of which is longer than a small frame or a part of a column."""
     yield b"{" + _message(results, transformed) + b'"results":{', 0
@@ -91,7 +91,7 @@ def fragments(
     yield (b"" if explanation is None else b',"meta":' + orjson.dumps({"explain": explanation})) + b"}", 0
 
 
-def _transformed(transformed: Transformed) -> Iterator[Fragment]:
+def _transformed(transformed: TransformationResult) -> Iterator[Fragment]:
     """Yield the member ``transformed``."""
     members: dict[str, Any] = {} if transformed.error is None else error_members(transformed.error)
     if transformed.unknown:
@@ -125,7 +125,7 @@ def error_body(error: DashwrightError) -> bytes:
     return orjson.dumps(body)
 
 
-def _message(results: Mapping[str, Result], transformed: Transformed | None) -> bytes:
+def _message(results: Mapping[str, Result], transformed: TransformationResult | None) -> bytes:
     errors = {ref_id: result.error for ref_id, result in sorted(results.items()) if result.error}
     if transformed and transformed.error:
         errors["transformations"] = transformed.error

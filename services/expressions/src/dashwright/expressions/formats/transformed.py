@@ -16,7 +16,7 @@ class TypedFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Transformed:
+class TransformationResult:
     """The result of the transformations of a panel."""
 
     frames: Sequence[TypedFrame] = ()

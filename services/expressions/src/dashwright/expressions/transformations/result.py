@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.frame import Frame
-from dashwright.expressions.formats.transformed import Transformed
+from dashwright.expressions.formats.transformed import TransformationResult
 from dashwright.expressions.transformations.context import MAX_FRAMES, Context, too_many
 from dashwright.expressions.transformations.conversion import FieldCells, from_frame, to_frame, to_typed_frame
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
@@ -12,13 +12,13 @@ from dashwright.expressions.transformations.names import DisplayNames
 from dashwright.expressions.transformations.pipeline import Step, apply_steps
 
 
-def transform(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> Transformed:
+def transform(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> TransformationResult:
     """Return the frames of all queries after the steps, or the error of a step that failed."""
     unknown = [step.id for step in steps if not step.is_known]
     try:
-        return Transformed([to_typed_frame(frame) for frame in _transformed(results, steps, context)], unknown=unknown)
+        return TransformationResult([to_typed_frame(frame) for frame in _transformed(results, steps, context)], unknown=unknown)
     except DashwrightError as error:
-        return Transformed(error=error, unknown=unknown)
+        return TransformationResult(error=error, unknown=unknown)
 
 
 def transformed_for_drawing(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> list[Frame]:

@@ -41,7 +41,7 @@ class KindContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedVariable:
     """The value of a variable."""
 
     value: Value
@@ -50,10 +50,10 @@ class Resolved:
     filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: Of queries, by the uid of the data source.
 
 
-Kind = Callable[[Definition, KindContext], Awaitable[Resolved]]
+Kind = Callable[[Definition, KindContext], Awaitable[ResolvedVariable]]
 
 
-async def _query(definition: Definition, context: KindContext) -> Resolved:
+async def _query(definition: Definition, context: KindContext) -> ResolvedVariable:
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")), "regex")
     candidates = await context.query_options(definition, context.scope)
     sort = definition.source.get("sort")
@@ -61,7 +61,7 @@ async def _query(definition: Definition, context: KindContext) -> Resolved:
     return _selected(definition, await asyncio.to_thread(queried_options, candidates, pattern, order), context)
 
 
-async def _datasource(definition: Definition, context: KindContext) -> Resolved:
+async def _datasource(definition: Definition, context: KindContext) -> ResolvedVariable:
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")))
     source_type = definition.query_text
     entries = context.catalog.of_type(source_type)
@@ -71,7 +71,7 @@ async def _datasource(definition: Definition, context: KindContext) -> Resolved:
     default = context.catalog.default(source_type)
     selected = context.from_url[0] if context.from_url else definition.current.get("value")
     if selected == _DEFAULT and default and not definition.is_multi:
-        return Resolved(Value((_DEFAULT,), (_DEFAULT,), source_uid=default.uid), options)
+        return ResolvedVariable(Value((_DEFAULT,), (_DEFAULT,), source_uid=default.uid), options)
     return _selected(definition, options, context)
 
 
@@ -80,11 +80,11 @@ def _matching(entries: Sequence[CatalogEntry], pattern: str) -> list[CatalogEntr
     return [entry for entry in entries if compiled.search(entry.name)]
 
 
-async def _custom(definition: Definition, context: KindContext) -> Resolved:
+async def _custom(definition: Definition, context: KindContext) -> ResolvedVariable:
     return _selected(definition, listed_options(context.scope.interpolate(definition.query_text)) or definition.saved_options, context)
 
 
-async def _interval(definition: Definition, context: KindContext) -> Resolved:
+async def _interval(definition: Definition, context: KindContext) -> ResolvedVariable:
     options = [option for option in listed_options(definition.query_text) if not option.value.startswith(_AUTO)]
     has_auto = definition.source.get("auto") is True
     automatic = Option(_AUTO, "auto")
@@ -97,52 +97,52 @@ async def _interval(definition: Definition, context: KindContext) -> Resolved:
     return replace(resolved, value=Value((interval,), ("auto",)))
 
 
-async def _textbox(definition: Definition, context: KindContext) -> Resolved:
+async def _textbox(definition: Definition, context: KindContext) -> ResolvedVariable:
     saved = definition.current.get("value")
     text = saved if isinstance(saved, str) and saved else context.scope.interpolate(definition.query_text)
-    return Resolved(_plain(context.from_url[0] if context.from_url else text))
+    return ResolvedVariable(_plain(context.from_url[0] if context.from_url else text))
 
 
-async def _constant(definition: Definition, context: KindContext) -> Resolved:
+async def _constant(definition: Definition, context: KindContext) -> ResolvedVariable:
     query, saved = definition.query_text, definition.current.get("value")
-    return Resolved(replace(_plain(context.scope.interpolate(query or string_of(saved))), in_url=False))
+    return ResolvedVariable(replace(_plain(context.scope.interpolate(query or string_of(saved))), in_url=False))
 
 
-async def _switch(definition: Definition, context: KindContext) -> Resolved:
+async def _switch(definition: Definition, context: KindContext) -> ResolvedVariable:
     saved = definition.current.get("value")
     value = str(saved).lower() if isinstance(saved, bool) else string_of(saved)
     default = string_of(definition.source.get("disabledValue")) or "false"
-    return Resolved(_plain(context.from_url[0] if context.from_url else value or default))
+    return ResolvedVariable(_plain(context.from_url[0] if context.from_url else value or default))
 
 
-async def _adhoc(definition: Definition, context: KindContext) -> Resolved:
+async def _adhoc(definition: Definition, context: KindContext) -> ResolvedVariable:
     """Return the filters, also as text. Only data sources of the type Prometheus add them to queries."""
     filters = read_filters(definition, context.from_url)
     text = description_of(filters)
     value = Value((text,), (text,), in_url=False)
     if not filters:
-        return Resolved(value)
+        return ResolvedVariable(value)
     source = resolve_reference(definition.datasource, context.catalog, context.scope)
     if isinstance(source, dict) and canonical_type(source["type"]) == PROMETHEUS.id:
         lost = description_of([one for one in filters if not one.matcher])
         notice = f"the filters {lost} of ${definition.name} are not applied: Prometheus has no such operators" if lost else ""
-        return Resolved(value, notice=notice, filters={source["uid"]: filters})
+        return ResolvedVariable(value, notice=notice, filters={source["uid"]: filters})
     reason = source if isinstance(source, str) else f"queries of the type {source['type']!r:.60} are not filtered"
-    return Resolved(value, notice=f"the filters of ${definition.name} are not applied: {reason}")
+    return ResolvedVariable(value, notice=f"the filters of ${definition.name} are not applied: {reason}")
 
 
-async def _group_by(definition: Definition, context: KindContext) -> Resolved:
+async def _group_by(definition: Definition, context: KindContext) -> ResolvedVariable:
     multi = replace(definition, source={**definition.source, "multi": True})
     if context.from_url is not None:
-        return Resolved(select(multi, (), context.from_url))
+        return ResolvedVariable(select(multi, (), context.from_url))
     saved = definition.current.get("value")
     values = [saved] if isinstance(saved, str) else saved if isinstance(saved, list) else []
-    return Resolved(select(multi, [], [text_of(value) for value in values]))
+    return ResolvedVariable(select(multi, [], [text_of(value) for value in values]))
 
 
 def _selected(
     definition: Definition, options: Sequence[Option], context: KindContext, aliases: Mapping[str, str] | None = None
-) -> Resolved:
+) -> ResolvedVariable:
     """Return the selection from the options, with the text that replaces *All*. ``aliases`` are other names of saved values."""
     notice = ""
     if len(options) > MAX_OPTIONS:
@@ -155,7 +155,7 @@ def _selected(
     if value.is_all and definition.all_value:
         template = definition.all_value
         value = replace(value, custom_all=context.scope.interpolate(template), custom_all_template=template)
-    return Resolved(value, options, notice)
+    return ResolvedVariable(value, options, notice)
 
 
 def _plain(text: str) -> Value:
@@ -179,7 +179,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-async def resolve_kind(definition: Definition, context: KindContext) -> Resolved:
+async def resolve_kind(definition: Definition, context: KindContext) -> ResolvedVariable:
     """Return the value of a variable. One of an unknown kind keeps its saved value. Raises DashwrightErrors."""
     return await KINDS.get(definition.kind, _textbox)(definition, context)
 

@@ -13,7 +13,7 @@ from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
 from dashwright.expressions.variables.definitions import Definition, read_definitions
 from dashwright.expressions.variables.inputs import input_values
-from dashwright.expressions.variables.kinds import KindContext, OptionQuery, Resolved, resolve_kind, saved_value
+from dashwright.expressions.variables.kinds import KindContext, OptionQuery, ResolvedVariable, resolve_kind, saved_value
 from dashwright.expressions.variables.order import order_of
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Option, Value
@@ -93,7 +93,7 @@ class _Resolver:
         self._end = end
         self._slots = asyncio.Semaphore(_CONCURRENT)
 
-    async def resolve(self, definition: Definition, scope: Scope) -> tuple[Resolved, str]:
+    async def resolve(self, definition: Definition, scope: Scope) -> tuple[ResolvedVariable, str]:
         """Return the value of a variable, and the problem if only its saved value is known."""
         from_url = self._context.from_url.get(definition.name)
         context = KindContext(scope, self._context.catalog, self._context.time_range, from_url, self._query_options)
@@ -102,10 +102,10 @@ class _Resolver:
         except TooManyRequests:
             raise
         except DashwrightError as error:
-            return Resolved(saved_value(definition, from_url)), f"${definition.name} has no options: {error.message}"
+            return ResolvedVariable(saved_value(definition, from_url)), f"${definition.name} has no options: {error.message}"
         except TimeoutError:
             problem = f"${definition.name} has no options: the queries of variables take longer than {self._context.seconds:g} s"
-            return Resolved(saved_value(definition, from_url)), problem
+            return ResolvedVariable(saved_value(definition, from_url)), problem
 
     async def _query_options(self, definition: Definition, scope: Scope) -> Sequence[Option]:
         async with asyncio.timeout(max(0.0, self._end - monotonic())), self._slots:

@@ -17,7 +17,7 @@ from dashwright.api.domain.urls import avatar_url, dashboard_url, folder_url, sl
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Handler, Operation, Permission, Route
-from dashwright.api.models.access_rules import Assignments, HeldPermission, LevelName, ObjectPermission, PermissionsDescribed
+from dashwright.api.models.access_rules import Assignments, HeldPermission, LevelName, ObjectPermission, PermissionsDescription
 from dashwright.api.models.response import Message
 from dashwright.api.stores.access import ProtectedObject
 from dashwright.common.errors import BadRequest
@@ -113,7 +113,7 @@ class _Handlers:
         return await self._set(call, Rule(Level.NONE, role=_role(call.parameters["role"])))
 
     async def describe(self, _: Call) -> Response:
-        return json_response(PermissionsDescribed(assignments=Assignments(), permissions=list(get_args(LevelName))))
+        return json_response(PermissionsDescription(assignments=Assignments(), permissions=list(get_args(LevelName))))
 
     async def _set(self, call: Call, rule: Rule) -> Response:
         body = await call.model_or_400(GivenPermission, message=_BAD_BODY)
@@ -184,7 +184,11 @@ def _access_control_routes(kind: Kind, permissions: Permissions) -> list[Route]:
     summary_template = f"set the permission of %s on a {kind.singular}"
     return [
         Route(
-            "GET", f"{root}/description", handlers.describe, read, describe("describe", "the permissions that exist", PermissionsDescribed)
+            "GET",
+            f"{root}/description",
+            handlers.describe,
+            read,
+            describe("describe", "the permissions that exist", PermissionsDescription),
         ),
         Route(
             "GET",
