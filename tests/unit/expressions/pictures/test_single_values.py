@@ -82,10 +82,10 @@ def test_cells_cover_the_panel(orientation: str, count: int, sizes: set[tuple[fl
 
 
 @pytest.mark.parametrize("orientation", ["horizontal", "vertical", "auto"])
-@pytest.mark.parametrize("size", [{}, {"width": 30, "height": 8}])
-def test_as_many_values_as_fit_are_shown(orientation: str, size: dict[str, float]) -> None:
+@pytest.mark.parametrize(("width", "height"), [(400, 200), (30, 8)])
+def test_as_many_values_as_fit_are_shown(orientation: str, width: float, height: float) -> None:
     """Cells have a least size; a panel that is smaller has one. The others are counted next to the title."""
-    props = replace(props_of(panel_of("stat", options={"orientation": orientation})), **size)
+    props = replace(props_of(panel_of("stat", options={"orientation": orientation})), width=width, height=height)
     shown = cells(props, 10_000, 2.0)
     assert 1 <= len(shown) < 10_000
     assert len(shown) == 1 or all(cell.width >= 12 and cell.height >= 10 for cell in shown)
