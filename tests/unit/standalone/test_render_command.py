@@ -117,6 +117,14 @@ def test_a_fault_is_reported(
     assert not (tmp_path / "x.png").exists()
 
 
+@pytest.mark.parametrize(("name", "content"), [("broken.json", "{"), ("broken.yaml", "a: [")])
+def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str) -> None:
+    file = tmp_path / name
+    file.write_text(content)
+    assert run(str(file), "-o", str(tmp_path / "x.png")) == 2
+    assert f"{file}: not valid " in capsys.readouterr().err
+
+
 def test_a_watched_file_is_drawn_after_each_change(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change without effect on a file's time and size is not one, and a file that cannot be read does not end the command."""
     file, output = write("d.json", DASHBOARD), tmp_path / "x.json"

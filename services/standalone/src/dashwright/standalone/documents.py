@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dashwright.common.errors import Invalid
 from dashwright.common.json_documents import read_json
 from dashwright.common.yaml import read_yaml
 
@@ -11,7 +12,10 @@ from dashwright.common.yaml import read_yaml
 def read_document(file: str) -> Any:
     """Return the document in a file, or in standard input if ``file`` is ``-``.
 
-    Raises OSError, UnicodeDecodeError, or a DashwrightError for a document that cannot be parsed.
+    Raises OSError, UnicodeDecodeError, or Invalid, with the name of the file, for a document that cannot be parsed.
     """
     source = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    return read_yaml(source) if file.endswith((".yaml", ".yml")) else read_json(source)
+    try:
+        return read_yaml(source) if file.endswith((".yaml", ".yml")) else read_json(source)
+    except Invalid as error:
+        raise Invalid(f"{'standard input' if file == '-' else file}: {error.message}") from error
