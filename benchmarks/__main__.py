@@ -30,6 +30,7 @@ from benchmarks import (
     watchers,
 )
 from benchmarks.jobs import backlog, batches, small
+from benchmarks.pictures import rows as pictures
 from benchmarks.row import Row
 from benchmarks.sources import load
 from benchmarks.sources import rows as sources
@@ -85,6 +86,9 @@ SERVED: dict[str, list[Served]] = {
     "M1": [whole.memory],
     "M2": [whole.at_rest],
     "T1": [starts.rows],
+    "V1": [pictures.few],
+    "V2": [pictures.many],
+    "V3": [pictures.page],
     "W": [watchers.crowd, watchers.namespace],
 }
 """What needs servers."""

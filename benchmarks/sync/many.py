@@ -35,7 +35,7 @@ _VISIBLE_SECONDS, _PLANNER_CORES, _MEMORY_GROWTH = 2, 0.1, 1.2
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Return the delay of changes, the processor time at rest, and the growth of the memory of worker and gateway."""
     async with AsyncExitStack() as opened:
-        unlimited: Any = {"QUOTAS_ENABLED": "false"}
+        unlimited: Any = {"QUOTAS_ENABLED": "false", "HOST_REQUESTS": "0"}
         stack = Stack(database_url, amqp_url, folder, DATA_DIR=str(folder), ALLOWED_HOSTS="127.0.0.0/8", SCHEDULING="true", **unlimited)
         opened.push_async_callback(stack.stop)
         host, contents = await served(opened, folder)

@@ -54,6 +54,12 @@ class Tab:
         await self.command("Page.navigate", url=address)
         return await self.status(address.rpartition("@")[2].removeprefix("http://"))
 
+    async def load(self, address: str) -> int:
+        """Load a page with all that it contains, and return the status of its response."""
+        status = await self.open(address)
+        await self._message(lambda message: message.get("method") == "Page.loadEventFired")
+        return status
+
     async def status(self, end: str) -> int:
         """Return the status of the first response, from now on, whose address ends so."""
 

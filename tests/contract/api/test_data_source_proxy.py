@@ -382,8 +382,8 @@ async def test_upgrades_are_not_forwarded(desk: Setup) -> None:
     assert all("Upgrade" not in headers and "TE" not in headers for _, _, headers, _ in desk.source.requests)
 
 
-async def test_one_organization_does_not_take_all_streams(desk: Setup) -> None:
-    """Beyond its share an organization receives 429, while another organization is served."""
+async def test_no_caller_or_organization_takes_all_streams(desk: Setup) -> None:
+    """Beyond its share, a caller and an organization receive 429, while other ones are served."""
     released = asyncio.Event()
     arrivals: asyncio.Queue[None] = asyncio.Queue()
 
@@ -396,14 +396,18 @@ async def test_one_organization_does_not_take_all_streams(desk: Setup) -> None:
         return response
 
     desk.source.handler = respond
+    colleague = await desk.api.person("carla", Role.ADMIN)
     other = await desk.api.organization("other")
     theirs = await desk.api.person("olga", Role.ADMIN, org_id=other)
     await desk.add("theirs", auth=theirs)
     async with asyncio.TaskGroup() as tasks:
-        streams = [tasks.create_task(desk.get(f"{PROXY}/prom/api/v1/query")) for _ in range(3)]
+        streams = [tasks.create_task(desk.get(f"{PROXY}/prom/api/v1/query")) for _ in range(2)]
         for _ in streams:
             await arrivals.get()
         assert (await desk.get(f"{PROXY}/prom/api/v1/query"))[0] == 429
+        streams.append(tasks.create_task(desk.get(f"{PROXY}/prom/api/v1/query", auth=colleague)))
+        await arrivals.get()
+        assert (await desk.get(f"{PROXY}/prom/api/v1/query", auth=colleague))[0] == 429
         streams.append(tasks.create_task(desk.get(f"{PROXY}/theirs/api/v1/query", auth=theirs)))
         await arrivals.get()
         released.set()

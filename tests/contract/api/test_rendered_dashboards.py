@@ -139,3 +139,17 @@ async def test_a_panel_is_drawn_at_the_address_of_grafana(drawing: Api) -> None:
     assert ">Walk<" not in text
     status, _, body, _ = await fetched(drawing, "/render/d-solo/pictured")
     assert (status, b"panelId is missing" in body) == (400, True)
+
+
+async def test_library_panels_are_drawn_if_the_caller_may_read_them(drawing: Api) -> None:
+    """A panel that only refers to a library panel is drawn as stored; a missing one is named, and the others are drawn."""
+    model = {"type": "stat", "title": "Shared", "targets": PANELS[0]["targets"]}
+    status, found = await drawing("POST", "/api/library-elements", {"name": "Shared value", "kind": 1, "uid": "shared", "model": model})
+    assert status == 200, found
+    references = [{"uid": "shared", "name": "Shared value"}, {"uid": "gone", "name": "Lost value"}]
+    panels = [{"id": index, "gridPos": PANELS[0]["gridPos"], "libraryPanel": reference} for index, reference in enumerate(references, 1)]
+    assert (await drawing("POST", "/api/dashboards/db", {"dashboard": {"uid": "sharing", "title": "S", "panels": panels}}))[0] == 200
+    _, _, body, _ = await fetched(drawing, "/render/d/sharing?format=json")
+    entries = json.loads(body)["panels"]
+    assert [(entry["title"], entry["state"]) for entry in entries] == [("Shared", "drawn"), ("Lost value", "error")]
+    assert entries[1]["message"] == "the library panel 'Lost value' does not exist in this organization, or you may not read it"

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import orjson
 import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.deliveries import create_hooked_repository, deliver
-from tests.oracles.git_host.packages import package
+from tests.servers.npm import packaged_file
 
 from dashwright.api.repositories.domain.deliveries import decide
 from dashwright.common.git_hosts.github import GITHUB
@@ -19,7 +20,7 @@ _INTEGRITY = "sha512-De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYC
 @pytest.fixture(scope="module")
 def deliveries() -> dict[str, list[Any]]:
     """Return the deliveries by event."""
-    collected = package("@octokit/webhooks-examples", "7.6.1", _INTEGRITY, "api.github.com/index.json")
+    collected = orjson.loads(packaged_file("@octokit/webhooks-examples", "7.6.1", _INTEGRITY, "api.github.com/index.json"))
     return {event["name"]: event["examples"] for event in collected}
 
 

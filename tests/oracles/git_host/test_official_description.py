@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
+import orjson
 import pytest
 from tests.integration.host.host_access import TOKEN, open_host_access
 from tests.oracles.git_host.description import USED, Description
-from tests.oracles.git_host.packages import package
+from tests.servers.npm import packaged_file
 
 from dashwright.jobs_worker.domain.hosting import CommitState, CommitStatus, HookSpec
 
@@ -21,7 +22,7 @@ _HOOK = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_req
 
 @pytest.fixture(scope="module")
 def description() -> Description:
-    return Description(package("@octokit/openapi", "23.0.2", _INTEGRITY, "generated/api.github.com.json"))
+    return Description(orjson.loads(packaged_file("@octokit/openapi", "23.0.2", _INTEGRITY, "generated/api.github.com.json")))
 
 
 async def test_every_call_is_as_described(tmp_path: Path, description: Description) -> None:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.oracles.git_host.packages import Missing
+from tests.servers.npm import Missing
 
 _FILES: Final = ("package.json", "package-lock.json")
 _INSTALL: Final = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")

@@ -7,10 +7,10 @@ from typing import Any, cast
 import pytest
 
 from dashwright.api.http.call import Call
+from dashwright.api.pictures.dashboard_pictures import DashboardPictures
 from dashwright.api.repositories.files import Files
 from dashwright.api.repositories.routes import preview
 from dashwright.api.resources.threads import THREAD_MIN_BYTES
-from dashwright.api.workers.picture_client import PictureClient
 from dashwright.common.identity import Identity, Role
 from dashwright.common.json_documents import write_json
 
@@ -36,7 +36,7 @@ async def test_a_large_dashboard_is_encoded_in_a_thread(length: int, in_thread: 
         return write_json(tree)
 
     monkeypatch.setattr(preview, "write_json", encode)
-    route, _ = preview.routes(cast("Files", OneFile(length)), PictureClient.__new__(PictureClient))
+    route, _ = preview.routes(cast("Files", OneFile(length)), DashboardPictures.__new__(DashboardPictures))
     # Without the permission to query data sources, no picture is drawn, so the client is never used.
     caller = Identity("user:1", "ann", 1, Role.ADMIN)
     call = SimpleNamespace(parameters={"repository": "team", "path": "a.json"}, path="/preview/team/a.json", query={}, identity=caller)

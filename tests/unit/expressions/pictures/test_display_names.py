@@ -33,6 +33,7 @@ def names(*frames: Frame) -> list[str]:
         ([Frame([column()])], ["Value"]),
         ([Frame([column("load"), column("load"), column("rate")])], ["load 1", "load 2", "rate"]),
         ([Frame([column("load")], meta={"timeCompare": {"isTimeShiftQuery": True}})], ["load (comparison)"]),
+        ([Frame([column(config={"displayName": "L"})], meta={"timeCompare": {"isTimeShiftQuery": True}})], ["L (comparison)"]),
     ],
 )
 def test_columns_are_named_by_what_distinguishes_them(frames: list[Frame], expected: list[str]) -> None:

@@ -10,6 +10,7 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.pictures.composition import compose
 from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
 from dashwright.expressions.pictures.layout import lay_out
+from dashwright.expressions.pictures.outcomes import PanelOutcome, State
 from dashwright.expressions.pictures.placement import MAX_PLACED, MAX_REPEATS
 from dashwright.expressions.pictures.sections import unique_ids
 from dashwright.expressions.pictures.theme import THEMES
@@ -54,7 +55,7 @@ def test_headings_have_a_sign_for_collapsed_rows() -> None:
     ]
     assert not any(found.is_collapsed for found in placed(panels, expanded=True))
     layout = lay_out([found for found in placed(panels) if found.type == "row"], 600, None, is_single_panel=False)
-    signs = re.findall('<polyline points="([^"]*)"', compose(layout, [""] * 3, [""] * 3, THEMES["dark"], "", RANGE))
+    signs = re.findall('<polyline points="([^"]*)"', compose(layout, [PanelOutcome("", State.DRAWN)] * 3, THEMES["dark"], "", RANGE))
     assert len({len(sign.split()) for sign in signs}) == 1
     moved = [[float(x) - float(sign.split(",")[0]) for x in re.findall("([0-9.]+),", sign)] for sign in signs]
     assert moved[0] == moved[2] != moved[1]

@@ -1,9 +1,13 @@
 """Series cut to the time range of a plot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from dashwright.expressions.engine.frame import Field, FieldType
 from dashwright.expressions.pictures.plots.range_cut import within_range
+from dashwright.expressions.pictures.series import milliseconds_of
 
 NAN = np.nan
 
@@ -30,3 +34,11 @@ def test_lines_end_at_the_edges(times: list[float], values: list[float], interpo
     found_times, found_values = within_range(np.array(times, dtype=float), np.array(values, dtype=float), 10, 20, interpolation)
     assert found_times.tolist() == list(expected)
     np.testing.assert_allclose(found_values, list(expected.values()))
+
+
+def test_whole_milliseconds_are_exact() -> None:
+    """The result of an instant query is at the very end of the range, and is drawn."""
+    milliseconds = np.arange(1_795_830_747_000, 1_795_830_748_000)
+    field = Field("Time", FieldType.TIME, milliseconds * 1_000_000 + 250_000)
+    assert milliseconds_of(replace(field, values=milliseconds * 1_000_000)).tolist() == milliseconds.tolist()
+    assert milliseconds_of(field).tolist() == (milliseconds + 0.25).tolist()

@@ -8,7 +8,7 @@ from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numb
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.display.items import DisplayItem
-from dashwright.expressions.pictures.panels.drawing import NothingToDraw
+from dashwright.expressions.pictures.panels import stat
 from dashwright.expressions.pictures.panels.item_cells import cells, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 
@@ -72,6 +72,25 @@ def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
     assert float(stacked[1]) - float(stacked[0]) > 15
 
 
+def test_names_beside_values_are_smaller_than_the_values_unless_there_is_a_chart() -> None:
+    def sizes(graph_mode: str) -> list[float]:
+        svg = svg_of(drawing("stat", PAIR[0], options={"textMode": "value_and_name", "graphMode": graph_mode}, width=240, height=70))
+        return [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
+
+    name, value = sizes("none")
+    assert name <= value * 0.7
+    name_over_chart, value_over_chart = sizes("area")
+    assert value_over_chart < value
+    assert name_over_chart > value_over_chart * 0.7
+
+
+@pytest.mark.parametrize(("theme", "colour"), [("dark", "#f7f8fa"), ("light", "#202226")])
+def test_text_on_a_transparent_background_suits_the_theme(theme: str, colour: str) -> None:
+    steps = {"mode": "absolute", "steps": [{"value": None, "color": "transparent"}]}
+    panel = panel_of("stat", options={"colorMode": "background"}, defaults={"thresholds": steps})
+    assert colour in re.findall(r"<text[^>]*>", svg_of(stat.draw(props_of(panel, PAIR[0], theme=theme))))[0]
+
+
 @pytest.mark.parametrize(
     ("orientation", "count", "sizes"),
     [("horizontal", 2, {(388, 93)}), ("vertical", 4, {(91, 194)}), ("auto", 3, {(190, 93), (388, 93)}), ("auto", 1, {(388, 194)})],
@@ -81,9 +100,25 @@ def test_cells_cover_the_panel(orientation: str, count: int, sizes: set[tuple[fl
     assert {(cell.width, cell.height) for cell in cells(props, count, 2.0)} == sizes
 
 
-def test_too_many_values_show_a_message() -> None:
-    with pytest.raises(NothingToDraw, match="too many"):
-        cells(props_of(panel_of("stat", options={"orientation": "horizontal"})), 100, 2.0)
+@pytest.mark.parametrize("kind", ["stat", "gauge"])
+@pytest.mark.parametrize(
+    ("orientation", "size", "shown_count", "notes"),
+    [
+        ("horizontal", (100, 50), 3, ["2 more values"]),
+        ("vertical", (55, 100), 3, ["2 more values"]),
+        ("auto", (32, 28), 4, ["1 more value"]),
+        ("auto", (100, 100), 5, []),
+        ("horizontal", (1, 1), 1, ["4 more values"]),
+    ],
+)
+def test_values_beyond_the_room_of_a_panel_are_noted(
+    kind: str, orientation: str, size: tuple[int, int], shown_count: int, notes: list[str]
+) -> None:
+    frames = [series(number, host=f"h{number}") for number in range(11, 16)]
+    drawn = drawing(kind, *frames, options={"orientation": orientation, "textMode": "value"}, width=size[0], height=size[1])
+    assert drawn.notes == notes
+    values = [text for text in visible_texts(drawn) if text.isdecimal()]
+    assert len(values) == shown_count
 
 
 def item_of(*values: float | None, **defaults: Any) -> DisplayItem:

@@ -137,6 +137,8 @@ def test_links_and_images_are_texts() -> None:
         ({"footer": {"show": True, "reducer": ["sum"]}}, [], ["Total", "110", "21"]),
         ({"footer": {"show": True, "reducer": ["max"], "fields": ["files"]}}, [], ["Max", "", "9"]),
         ({"footer": {"show": True, "reducer": ["count"], "countRows": True}}, [], ["Count: 3", "", ""]),
+        ({"footer": {"show": True, "reducer": ["distinctCount"], "countRows": True}}, [], ["2", "2", "3"]),
+        ({"footer": {"show": True, "reducer": ["diffperc"], "fields": ["files"]}}, [], ["Difference percent", "", "80%"]),
         ({}, [override("used", custom__footer={"reducers": ["min", "max"]})], ["", "Min 30, Max 80", ""]),
     ],
 )

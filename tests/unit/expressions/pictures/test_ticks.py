@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ from hypothesis import strategies as st
 
 from dashwright.expressions.pictures.plots.axes import tick_texts
 from dashwright.expressions.pictures.plots.scales import ValueScale
-from dashwright.expressions.pictures.plots.ticks import step_decimals, time_ticks, value_ticks
+from dashwright.expressions.pictures.plots.ticks import step_decimals, value_ticks
+from dashwright.expressions.pictures.plots.time_ticks import time_ticks
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.theme import THEMES
 
 START = datetime(2025, 3, 9, 10, 7, tzinfo=UTC).timestamp() * 1000
 SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
+ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia"])
 
 
 @pytest.mark.parametrize(
@@ -68,10 +71,28 @@ def test_times_have_the_format_of_their_step(length: float, first: str, last: st
     assert (labels[0], labels[-1]) == (first, last)
 
 
-@given(start=st.integers(-(10**13), 10**13), length=st.integers(1, 10**12), width=st.floats(1, 3_000))
-def test_labels_of_times_do_not_touch(start: int, length: int, width: float) -> None:
+@pytest.mark.parametrize(
+    ("zone", "start", "hours", "width", "expected"),
+    [
+        ("Europe/Berlin", "2024-10-27T00:00+02:00", 7, 480, "00:00 01:00 02:00 02:00 03:00 04:00 05:00 06:00"),
+        ("Europe/Berlin", "2024-03-31T00:00+01:00", 6, 480, "00:00 01:00 03:00 04:00 05:00 06:00 07:00"),
+        ("Europe/Berlin", "2024-03-31T00:00+01:00", 23, 300, "00:00 04:00 08:00 12:00 16:00 20:00 00:00"),
+        ("Asia/Kathmandu", "2024-03-31T00:10+05:45", 6, 480, "01:00 02:00 03:00 04:00 05:00 06:00"),
+        ("America/New_York", "2024-11-02T00:00-04:00", 73, 400, "11/02 00:00 11/03 00:00 11/04 00:00 11/05 00:00"),
+        ("Europe/Berlin", "2024-02-15T00:00+01:00", 2_400, 400, "02/17 03/03 03/18 04/02 04/17 05/02 05/17"),
+    ],
+)
+def test_ticks_follow_the_clocks_of_the_zone(zone: str, start: str, hours: int, width: int, expected: str) -> None:
+    """Ticks are round in the offset of their own instant: an hour that clocks repeat has two, one that they skip has no tick."""
+    first = datetime.fromisoformat(start).timestamp() * 1000
+    labels = time_ticks(first, first + hours * HOUR, width, lambda text: 6.0 * len(text), ZoneInfo(zone)).labels
+    assert " ".join(labels) == expected
+
+
+@given(start=st.integers(-(10**13), 10**13), length=st.integers(1, 10**12), width=st.floats(1, 3_000), zone=ZONES)
+def test_labels_of_times_do_not_touch(start: int, length: int, width: float, zone: str) -> None:
     """Ticks ascend within the range, further apart than their labels are wide."""
-    ticks = time_ticks(start, start + length, width, lambda text: 6.0 * len(text))
+    ticks = time_ticks(start, start + length, width, lambda text: 6.0 * len(text), ZoneInfo(zone))
     assert all(start <= time <= start + length for time in ticks.times)
     widest = max((6.0 * len(label) for label in ticks.labels), default=0)
     # Months have 28 days at least, which a step counts as 30.

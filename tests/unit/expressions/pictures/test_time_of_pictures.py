@@ -10,6 +10,7 @@ from dashwright.common.models.pictures import PictureOptions
 from dashwright.expressions.pictures.zones import PictureTime, picture_time
 
 NOW = datetime(2024, 1, 17, 12, tzinfo=UTC)
+SET_BACK = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
 
 
 def found(spec: dict[str, Any], **options: str) -> PictureTime:
@@ -51,3 +52,25 @@ def test_an_unknown_zone_is_an_error_only_in_the_url() -> None:
     with pytest.raises(BadRequest, match="'Mars', which is not a time zone"):
         found(BOARD, timezone="Mars")
     assert found({"timezone": "Mars"}).zone_name == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("month", "text", "expected"),
+    [
+        (3, "now/fy", ("2023-04-01T00:00:00+01:00", "2024-03-31T23:59:59+01:00")),
+        (3, "now/fQ", ("2024-01-01T00:00:00+00:00", "2024-03-31T23:59:59+01:00")),
+        (1, "now/fQ", ("2023-11-01T00:00:00+00:00", "2024-01-31T23:59:59+00:00")),
+        (11, "now-1fy/fy", ("2022-12-01T00:00:00+00:00", "2023-11-30T23:59:59+00:00")),
+        (12, "now/fy", ("2024-01-01T00:00:00+00:00", "2024-12-31T23:59:59+00:00")),
+    ],
+)
+def test_fiscal_years_begin_in_a_month_of_the_dashboard(month: int, text: str, expected: tuple[str, str]) -> None:
+    """The month counts from 0, as in Grafana; one that does not exist is January."""
+    spec = {"fiscalYearStartMonth": month, "timezone": "Europe/London"}
+    assert texts(found(spec, **{"from": text, "to": text})) == expected
+
+
+def test_rounded_hours_end_where_clocks_are_set_back() -> None:
+    """The first of two equal hours ends an hour before the second."""
+    time = picture_time({"timezone": "Europe/Berlin"}, PictureOptions.model_validate({"from": "now/h", "to": "now/h"}), SET_BACK)
+    assert texts(time) == ("2024-10-27T02:00:00+02:00", "2024-10-27T02:59:59+02:00")

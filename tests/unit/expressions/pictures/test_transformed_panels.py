@@ -86,3 +86,12 @@ def test_lines_connect_values_next_to_rows_that_a_join_added() -> None:
         {"id": "prepareTimeSeries"},
     )
     assert series_of([to_frame(spanned)])[0].values.tolist() == [1, 5]
+
+
+def test_a_matrix_with_gaps_has_columns_of_numbers() -> None:
+    """The empty texts of a matrix where it has no value do not keep bars from being drawn."""
+    matrix = {"id": "groupingToMatrix", "options": {"columnField": "host", "rowField": "load", "valueField": "load"}}
+    panel = {"id": 1, "type": "barchart", "targets": [TARGET], "transformations": [matrix]}
+    request = PictureRequest(spec={"panels": [{**panel, "options": {"xField": "load\\host"}}]}, format="json")
+    body = asyncio.run(draw(request, QueryContext(org_id=1), QuerySettings(), Plotter(), monotonic() + 30)).body
+    assert json.loads(body)["panels"][0]["state"] == "drawn"

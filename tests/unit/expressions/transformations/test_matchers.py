@@ -6,12 +6,12 @@ import pytest
 from tests.unit.expressions.transformations.tables import column, frame
 
 from dashwright.common.errors import BadRequest
+from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.matchers.cells import cell_matcher
 from dashwright.expressions.transformations.matchers.fields import FieldPlace, field_matcher
 from dashwright.expressions.transformations.matchers.frames import frame_matcher
 from dashwright.expressions.transformations.names import DisplayNames
-from dashwright.expressions.transformations.patterns import TextPattern
 
 TABLE = frame(
     "A", column("time", [1]), column("Value", [0], host="a"), column("text", ["x"], {"displayName": "Shown"}), column("n", [None])
@@ -24,6 +24,7 @@ TABLE = frame(
         ("byName", "text", ["text"]),
         ("byName", "Shown", ["text"]),
         ("byName", "a", ["Value"]),
+        ("byName", None, []),
         ("byNames", {"names": ["time", "a"]}, ["time", "Value"]),
         ("byNames", {"names": ["time"], "mode": "exclude"}, ["Value", "text", "n"]),
         ("byRegexp", "S.*", ["text"]),
@@ -35,10 +36,11 @@ TABLE = frame(
         ("byTypes", ["time", "string"], ["time", "text"]),
         ("byFrameRefID", "A", ["time", "Value", "text", "n"]),
         ("byFrameRefID", "B", []),
-        ("byValue", {"reducer": "max", "op": ">=", "value": 1}, ["time"]),
-        ("byValue", {"reducer": "last", "op": "!=", "value": None}, ["time", "Value", "text"]),
-        ("byValue", {"reducer": "allIsZero", "op": ">", "value": 9}, ["Value"]),
+        ("byValue", {"reducer": "max", "op": "gte", "value": 1}, ["time"]),
+        ("byValue", {"reducer": "last", "op": "neq", "value": None}, ["time", "Value", "text"]),
+        ("byValue", {"reducer": "allIsZero", "op": "gt", "value": 9}, ["Value"]),
         ("byValue", {"reducer": "allIsNull"}, ["text", "n"]),
+        ("byValue", {"reducer": "max", "op": ">=", "value": 1}, []),
         ("byValue", {}, []),
         ("numeric", None, ["Value", "n"]),
         ("time", None, ["time"]),

@@ -18,7 +18,13 @@ from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import Option
 
 END = datetime(2024, 1, 15, 12, tzinfo=UTC)
-CATALOG = Catalog([CatalogEntry("a", "Prom A", "prometheus"), CatalogEntry("b", "Prom B", "prometheus", is_default=True)])
+CATALOG = Catalog(
+    [
+        CatalogEntry("a", "Prom A", "prometheus"),
+        CatalogEntry("b", "Prom B", "prometheus", is_default=True),
+        CatalogEntry("c", "Tables", "postgres"),
+    ]
+)
 
 
 class Source:
@@ -168,10 +174,25 @@ async def test_slow_queries_end_with_the_budget() -> None:
     assert len(found.scope.problems) == 9
 
 
-def test_filters_are_said_not_to_apply() -> None:
-    definition = variable("adhoc", filters=[{"key": "job", "operator": "=", "value": "x"}])
-    found = asyncio.run(resolved(definition))
-    assert (found.scope.interpolate("$v"), list(found.notices)) == ('job="x"', ["the filters of $v are not applied"])
+@pytest.mark.parametrize(
+    ("source", "filters", "url", "text", "uids", "notice"),
+    [
+        (None, [{"key": "job", "operator": "=", "value": "x"}], None, 'job="x"', ["b"], ""),
+        ({"uid": "a"}, [{"key": "job", "operator": "=|", "values": ["x", "y"]}], None, 'job=|"x|y"', ["a"], ""),
+        ({"uid": "a"}, [], ["job|!=|z", "zone|=~|e__gfp__f"], 'job!="z",zone=~"e|f"', ["a"], ""),
+        ({"uid": "a"}, [{"key": "job", "operator": "<", "value": "1"}], None, 'job<"1"', ["a"], "no such operators"),
+        ({"uid": "c"}, [{"key": "job", "operator": "=", "value": "x"}], None, 'job="x"', [], "'postgres' are not filtered"),
+        ({"uid": "c"}, [{"value": "x"}, 3], None, "", [], ""),
+    ],
+)
+async def test_filters_apply_to_queries_of_their_data_source(
+    source: Any, filters: Any, url: Sequence[str] | None, text: str, uids: Sequence[str], notice: str
+) -> None:
+    """Filters of the URL replace the saved ones. Those that cannot be applied are named."""
+    definition = variable("adhoc", datasource=source, filters=filters)
+    found = await resolved(definition, url={"v": url} if url else None)
+    assert (found.scope.interpolate("$v"), list(found.scope.filters)) == (text, uids)
+    assert (notice in found.notices[0]) if notice else not found.notices
 
 
 async def test_inputs_of_shared_dashboards_are_filled_in() -> None:
@@ -215,5 +236,5 @@ def test_named_groups_give_value_and_text() -> None:
 
 
 def test_an_invalid_regular_expression_is_named() -> None:
-    with pytest.raises(BadRequest, match=r"'/\(/' is invalid"):
+    with pytest.raises(BadRequest, match=r"'\(' is invalid"):
         queried_options([], "/(/", 0)

@@ -1,4 +1,4 @@
-"""Fair sharing of slots between organizations. The backlog of one organization never makes another one wait."""
+"""Fair sharing of slots between organizations, or callers. The backlog of one never makes another one wait."""
 
 import asyncio
 import math
@@ -42,12 +42,13 @@ class FairLimiter:
         reserve: int | None = None,
         seconds: float = math.inf,
         subject: str = "requests like this",
+        owner: str = "of your organization",
         advice: str = "try again in a moment",
     ) -> None:
         """Create a limiter.
 
         ``reserve`` is by default a quarter of the slots, but at least one. It is always less than ``slots``. A request waits
-        at most ``seconds``. The error message contains ``subject``, a plural noun, and ``advice``.
+        at most ``seconds``. The error message contains ``subject``, a plural noun, whose requests they are (``owner``), and ``advice``.
         """
         requested_reserve = max(1, slots // 4) if reserve is None else reserve
         self.slots = slots
@@ -58,6 +59,7 @@ class FairLimiter:
         self._free_places = waiting
         self._seconds = seconds
         self._subject = subject
+        self._owner = owner
         self._advice = advice
         self._turn_counter = 0
         self._shares: dict[Hashable, _Share] = {}
@@ -81,9 +83,7 @@ class FairLimiter:
             self._occupy_slot(share)
             return
         if len(share.queue) >= self._free_places:
-            raise self._too_many_requests(
-                f"{share.slots_in_use + len(share.queue)} {self._subject} of your organization are in progress already"
-            )
+            raise self._too_many_requests(f"{share.slots_in_use + len(share.queue)} {self._subject} {self._owner} are in progress already")
         self._shares[organization] = share
         await self._wait(organization, share)
 
@@ -102,9 +102,7 @@ class FairLimiter:
                 self._free_places += 1
                 self._remove_if_idle(organization, share)
             if isinstance(error, TimeoutError):
-                raise self._too_many_requests(
-                    f"no slot became free for {self._subject} of your organization in {self._seconds:g} s"
-                ) from error
+                raise self._too_many_requests(f"no slot became free for {self._subject} {self._owner} in {self._seconds:g} s") from error
             raise
 
     def _release(self, organization: Hashable) -> None:

@@ -17,6 +17,7 @@ class ProxySettingsFields(BaseSettings):
     proxy_seconds: Seconds = setting(300, "maximum duration of a proxied request with its response, in seconds", "api")
     proxy_streams: Annotated[int, Field(gt=1, le=10_000)] = setting(
         128,
-        "maximum number of concurrent proxied requests of one gateway; a quarter is reserved for organizations without one",
+        "maximum number of concurrent proxied requests of one gateway; a quarter is reserved for organizations without one, "
+        "and one caller may have half",
         "api",
     )

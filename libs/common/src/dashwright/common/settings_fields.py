@@ -361,7 +361,8 @@ class SettingsFields(BaseSettings):
         600,
         "maximum number of requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
         "The last quarter is reserved for requests that a caller waits for. An organization for which *n* requests were sent in the last "
-        "minute leaves *n*/8 to others. A check of a branch counts as one request (over SSH as two), a fetch as three",
+        "minute leaves *n*/8 to others. A check of a branch counts as one request, or as two over SSH and for a host without protocol "
+        "version 2, and a fetch as three",
         "jobs-worker",
     )
     git_host_apis: Annotated[Mapping[str, str], NoDecode] = setting(

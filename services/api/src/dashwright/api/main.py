@@ -37,6 +37,7 @@ from dashwright.api.http.server import Limits, Server
 from dashwright.api.job_repositories import JobRepositories
 from dashwright.api.jobs import Jobs
 from dashwright.api.pictures import dashboard_page, render
+from dashwright.api.pictures.dashboard_pictures import DashboardPictures
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.repositories.configuration_reader import ConfigurationReader
 from dashwright.api.repositories.files import Files
@@ -172,7 +173,8 @@ class Gateway:
             broker, jobs, queue_batches, self.authentication.authenticator, allows_anonymous=settings.queue_identity
         )
         self._provisioning = create_rounds(settings, database, services.writer)
-        pictures, webhook_receiver = PictureClient(broker, self._rpc), Webhooks(database, jobs, self._cipher, clock, delivery_times)
+        pictures = DashboardPictures(PictureClient(broker, self._rpc), database, services.policy)
+        webhook_receiver = Webhooks(database, jobs, self._cipher, clock, delivery_times)
         repository_routes = _repository_routes(services, jobs_worker, health_client, TokenSealer(self._cipher), pictures, webhook_receiver)
         probes = Probes()
         self._proxy = proxy_client(settings)
@@ -260,7 +262,7 @@ def _routes(
     broker: Broker,
     rpc: RpcClient,
     cipher: SecretCipher,
-    pictures: PictureClient,
+    pictures: DashboardPictures,
     proxy: ProxyClient,
     repository_routes: list[Route],
     probes: Probes,
@@ -316,7 +318,7 @@ def _repository_routes(
     jobs_worker: RepositoryClient,
     health_client: RepositoryHealthClient,
     sealing: TokenSealer,
-    pictures: PictureClient,
+    pictures: DashboardPictures,
     webhook_receiver: Webhooks,
 ) -> list[Route]:
     database = services.database

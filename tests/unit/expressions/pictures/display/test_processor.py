@@ -8,7 +8,7 @@ import pytest
 from dashwright.expressions.pictures.display.colour_math import contrast, gradient_colour, mixed, text_colour_on
 from dashwright.expressions.pictures.display.palettes import classic_palette, readable_palette
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
-from dashwright.expressions.pictures.display.value_mappings import Value
+from dashwright.expressions.pictures.display.values import Value
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.value_formats.formatted import DateContext
 
@@ -166,4 +166,9 @@ def test_palette_has_64_colours_of_which_some_are_readable(theme: Any) -> None:
 def test_colours_are_mixed_in_proportion() -> None:
     assert mixed("#ff0000", "#0000ff", 0.25) == "#4000bf"
     assert gradient_colour(["#000000", "#ffffff"], 0.5) == "#808080"
-    assert (text_colour_on("#1f60c4"), text_colour_on("#fade2a")) == ("#ffffff", "#000000")
+
+
+@pytest.mark.parametrize("background", ["#1f60c4", "#73bf69", "#ff9830"])
+def test_text_is_light_unless_its_background_is_bright(background: str) -> None:
+    assert text_colour_on(background) == "#f7f8fa"
+    assert text_colour_on("#fade2a") == "#202226"

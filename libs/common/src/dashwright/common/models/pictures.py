@@ -24,7 +24,7 @@ class PictureOptions(ApiModel):
     is empty, that of the dashboard applies. ``panel`` is the id of the only panel to draw. ``scale`` is the device pixel
     ratio of a PNG: with 2, it has twice as many pixels in each direction. ``variables`` are values of the dashboard's variables
     by name, and ``uid`` is that of the dashboard. The format ``json`` is a report on what was drawn, and ``outline`` is a
-    DashboardOutline.
+    DashboardOutline. ``library_panels`` are the panels, by uid, that the dashboard refers to and the caller may read.
     """
 
     from_: str = Field("", alias="from")
@@ -40,6 +40,7 @@ class PictureOptions(ApiModel):
     timezone: str = ""
     rows: Rows = "stored"
     uid: str = ""
+    library_panels: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
 class PictureRequest(PictureOptions):

@@ -33,7 +33,7 @@ class ProxyLimits:
     response_bytes: int  #: Bytes of one response as the data source sends them.
     seconds: float  #: Duration of one request with its response.
     idle_seconds: float  #: Time that a data source may take until the next bytes.
-    streams: int  #: Concurrent requests of one gateway; the organizations share them.
+    streams: int  #: Concurrent requests of one gateway; organizations and callers share them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class ProxyRequest:
     query: Parameters
     body: bytes
     headers: Mapping[str, str]  #: The headers of the client, which are forwarded in part.
+    caller: str  #: Whose requests share a limit.
 
 
 class ProxiedBody:
@@ -98,6 +99,9 @@ class ProxyClient:
         self._limits = limits
         self._credentials_cache = CredentialsCache()
         self._slots = FairLimiter(limits.streams, subject="requests to data sources")
+        self._slots_of_callers = FairLimiter(
+            limits.streams, reserve=limits.streams // 2, subject="requests to data sources", owner="of yours"
+        )
         self._open_session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -109,13 +113,14 @@ class ProxyClient:
     async def send(self, record: SourceRecord, request: ProxyRequest) -> ProxiedResponse:
         """Send a request, and return the response, whose body the caller must close.
 
-        Raises TooManyRequests if the organization has too many requests in progress, BadRequest if the data source's settings are
-        invalid, its address is forbidden or it refuses its credentials, TooLarge for a response above the limit, DeadlineExceeded
-        if the data source takes too long, and SourceFailed for other failures.
+        Raises TooManyRequests if the caller or the organization has too many requests in progress, BadRequest if the settings of
+        the data source are invalid, its address is forbidden or it refuses its credentials, TooLarge for a response above the
+        limit, DeadlineExceeded if the data source takes too long, and SourceFailed for other failures.
         """
         credentials = self._credentials_cache.get(record)
         url = source_url(record, request.path).extend_query([*request.query])
         async with AsyncExitStack() as resources:
+            await resources.enter_async_context(self._slots_of_callers.slot(request.caller))
             await resources.enter_async_context(self._slots.slot(record.org_id))
             response = await self._respond(record, request, url, credentials)
             resources.callback(response.close)

@@ -26,6 +26,8 @@ input.parentElement.hidden = false;
 input.addEventListener("input", filter);
 filter();
 """
+# Keyboards can scroll it, which WCAG 2.1.1 requires.
+_FOCUSABLE: Final = 'tabindex="0"'
 _INDEX_INTRODUCTION: Final = """
 <p>For programs: <a href="openapi.json">OpenAPI 3.1</a>, <a href="openapi/v2">Swagger 2.0</a>,
 <a href="openapi/v3">OpenAPI 3.0 for Kubernetes clients</a>.
@@ -229,9 +231,11 @@ def _example_html(endpoint: _Endpoint, document: Mapping[str, Any]) -> str:
         for status, response in endpoint.operation["responses"].items()
         if status < "300" and JSON in response.get("content", {})
     ]
-    response_html = next((f"<pre>{escape(_json(response['example']))}</pre>" for response in responses if "example" in response), "")
+    response_html = next(
+        (f"<pre {_FOCUSABLE}>{escape(_json(response['example']))}</pre>" for response in responses if "example" in response), ""
+    )
     head = f"{_inline_html(endpoint.operation['summary'])}: {_method_and_path(endpoint)}"
-    return f"<details><summary>{head}</summary><pre>{escape(command_line)}</pre>{response_html}</details>"
+    return f"<details><summary>{head}</summary><pre {_FOCUSABLE}>{escape(command_line)}</pre>{response_html}</details>"
 
 
 def _json(value: Any) -> str:

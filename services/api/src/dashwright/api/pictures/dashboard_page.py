@@ -14,6 +14,7 @@ from dashwright.api.http import html
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.pictures.dashboard_pictures import DashboardPictures
 from dashwright.api.pictures.page_controls import (
     PageLink,
     kept_parameters,
@@ -22,9 +23,8 @@ from dashwright.api.pictures.page_controls import (
     picture_parameters,
 )
 from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of, panel_alone
-from dashwright.api.pictures.render import picture_options, query_context
+from dashwright.api.pictures.render import picture_options
 from dashwright.api.routes.readable_titles import ReadableTitles
-from dashwright.api.workers.picture_client import PictureClient
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, Unavailable
 from dashwright.common.identity import Identity
@@ -51,7 +51,7 @@ _MAX_TAGGED: Final = 50
 """Limit on the dashboards that one link to tags lists."""
 
 
-def routes(dashboards: Dashboards, picture_client: PictureClient, database: Database, policy: AccessPolicy) -> list[Route]:
+def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Database, policy: AccessPolicy) -> list[Route]:
     """Return the routes. A page requires permission to read the dashboard, and its pictures also to query data sources."""
     titles = ReadableTitles(database, policy)
 
@@ -67,7 +67,7 @@ def routes(dashboards: Dashboards, picture_client: PictureClient, database: Data
 
     async def show_dashboard(call: Call) -> Response:
         options, dashboard = picture_options(call), await read(call)
-        outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, picture_client)
+        outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, pictures)
         theme, kept = call.query.get("theme", ""), kept_parameters(call.query)
         grid = None
         if outline:
@@ -96,7 +96,7 @@ def routes(dashboards: Dashboards, picture_client: PictureClient, database: Data
         options, dashboard = picture_options(call), await read(call)
         if options.panel is None:
             raise BadRequest("the parameter panelId is missing: it is the id of the panel to show")
-        outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, picture_client)
+        outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, pictures)
         theme, address = call.query.get("theme", ""), PictureAddress(dashboard_path(dashboard.name), picture_parameters(call.query))
         panels = [panel for section in outline.sections for panel in section.panels] if outline else []
         panel = next((panel for panel in panels if panel.id == options.panel), None)
@@ -150,12 +150,12 @@ def routes(dashboards: Dashboards, picture_client: PictureClient, database: Data
 
 
 async def outline_or_reason(
-    caller: Identity, spec: str, options: PictureOptions, picture_client: PictureClient
+    caller: Identity, spec: str, options: PictureOptions, pictures: DashboardPictures
 ) -> tuple[DashboardOutline | None, DashwrightError | None]:
     """Return the outline of the dashboard whose JSON is ``spec``, or the reason why no picture of it can be drawn."""
     outline_options = options.model_copy(update={"format": "outline", "panel": None})
     try:
-        picture = await picture_client.render(spec, outline_options, query_context(caller))
+        picture = await pictures.render(caller, spec, outline_options)
         return DashboardOutline.model_validate_json(picture.body), None
     except ValidationError as error:
         raise Unavailable("the expressions worker is of another version; update it") from error

@@ -7,17 +7,14 @@ from pydantic import ValidationError
 
 from dashwright.api.classic.dashboards import Dashboards
 from dashwright.api.http.call import Call
-from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
-from dashwright.api.routes.query import QUERY_ACTION, queryable_uids, readable_uids
-from dashwright.api.workers.picture_client import Picture, PictureClient
+from dashwright.api.pictures.dashboard_pictures import DashboardPictures
+from dashwright.api.workers.picture_client import Picture
 from dashwright.common import media
 from dashwright.common.errors import BadRequest
-from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.pictures import PictureOptions
-from dashwright.common.models.query_context import QueryContext
 
 PICTURE_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -41,7 +38,7 @@ _VARIABLE_PREFIX: Final = "var-"
 _MAX_VARIABLES: Final = 100
 
 
-def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]:
+def routes(dashboards: Dashboards, pictures: DashboardPictures) -> list[Route]:
     """Return the routes of pictures.
 
     They require permission to read the dashboard and to query data sources. A panel shows an error if the caller may not query its
@@ -50,7 +47,7 @@ def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]
 
     async def respond(call: Call, options: PictureOptions) -> Response:
         dashboard = await dashboards.get(call.identity, call.parameters["uid"])
-        return picture_response(await picture_client.render(dashboard.spec, options, query_context(call.identity)))
+        return picture_response(await pictures.render(call.identity, dashboard.spec, options))
 
     async def draw(call: Call) -> Response:
         return await respond(call, picture_options(call))
@@ -94,13 +91,6 @@ def routes(dashboards: Dashboards, picture_client: PictureClient) -> list[Route]
         Route("GET", panel_path, draw_panel, permission, operation("renderPanel", panel)),
         Route("GET", f"{panel_path}/{{slug}}", draw_panel, permission, operation("renderPanelWithSlug", panel)),
     ]
-
-
-def query_context(caller: Identity) -> QueryContext:
-    """Return the organization and the data sources that a picture may query. Raises Forbidden if the caller may query none."""
-    if not caller.has_action(QUERY_ACTION):
-        raise permission_denied(QUERY_ACTION)
-    return QueryContext(org_id=caller.org_id, uids=queryable_uids(caller), readable=readable_uids(caller))
 
 
 def picture_response(picture: Picture) -> Response:

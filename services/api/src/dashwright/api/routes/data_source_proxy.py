@@ -55,7 +55,7 @@ class ProxyHandlers:
         body = await call.body() if call.method == "POST" else b""
         query = [*call.query.items()]
         check_parameters(record, query, body, call.headers.get("Content-Type", ""))
-        request = ProxyRequest(call.method, "/".join(segments), query, body, call.headers)
+        request = ProxyRequest(call.method, "/".join(segments), query, body, call.headers, call.actor.uid)
         return await self._respond(call, record, request)
 
     async def _respond(self, call: Call, record: SourceRecord, request: ProxyRequest) -> Response:

@@ -19,11 +19,15 @@ class Calculation:
     name: str  #: The title of columns and legends.
     reduce: Callable[[FieldValues], Any]
     empty_value: Any = UNDEFINED  #: The result of a field without values.
-    has_unit: bool = True  #: True if the result has the unit of the field; counts have none.
+    unit: str | None = None  #: The unit of the result; None for the unit of the field.
 
     def __call__(self, field: FieldValues) -> Any:
         """Return the result for a field."""
         return self.reduce(field) if len(field.values) else self.empty_value
+
+
+#: The unit of counts and of texts.
+_NO_UNIT: Final = "none"
 
 
 def _ordinal(number: int) -> str:
@@ -43,20 +47,20 @@ _ALL: Final = (
     Calculation("variance", "Variance", numbers.variance),
     Calculation("stdDev", "StdDev", numbers.standard_deviation),
     Calculation("sum", "Total", numbers.sum_of, empty_value=0),
-    Calculation("count", "Count", choices.count, empty_value=0, has_unit=False),
-    Calculation("countAll", "Count all", choices.count_all, empty_value=0, has_unit=False),
+    Calculation("count", "Count", choices.count, empty_value=0, unit=_NO_UNIT),
+    Calculation("countAll", "Count all", choices.count_all, empty_value=0, unit=_NO_UNIT),
     Calculation("range", "Range", numbers.value_range),
     Calculation("delta", "Delta", numbers.delta),
     Calculation("step", "Step", numbers.smallest_step),
     Calculation("diff", "Difference", numbers.difference_of_ends),
     Calculation("logmin", "Min (above zero)", numbers.lowest_positive),
     Calculation("allIsZero", "All Zeros", choices.all_are_zero, empty_value=False),
-    Calculation("allIsNull", "All Nulls", choices.all_are_null, empty_value=True, has_unit=False),
-    Calculation("changeCount", "Change Count", choices.change_count, has_unit=False),
-    Calculation("distinctCount", "Distinct Count", choices.distinct_count, has_unit=False),
-    Calculation("diffperc", "Difference percent", numbers.difference_percent, has_unit=False),
-    Calculation("allValues", "All values", choices.all_values, has_unit=False),
-    Calculation("uniqueValues", "All unique values", choices.unique_values, has_unit=False),
+    Calculation("allIsNull", "All Nulls", choices.all_are_null, empty_value=True, unit=_NO_UNIT),
+    Calculation("changeCount", "Change Count", choices.change_count, unit=_NO_UNIT),
+    Calculation("distinctCount", "Distinct Count", choices.distinct_count, unit=_NO_UNIT),
+    Calculation("diffperc", "Difference percent", numbers.difference_percent, unit="percent"),
+    Calculation("allValues", "All values", choices.all_values, unit=_NO_UNIT),
+    Calculation("uniqueValues", "All unique values", choices.unique_values, unit=_NO_UNIT),
     *(Calculation(f"p{percent}", f"{_ordinal(percent)} %", numbers.percentile(percent / 100)) for percent in range(1, 100)),
 )
 _BY_ID: Final = {calculation.id: calculation for calculation in _ALL}

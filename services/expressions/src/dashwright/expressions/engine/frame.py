@@ -82,3 +82,8 @@ class Frame:
     def row_count(self) -> int:
         """The number of rows."""
         return len(self.fields[0]) if self.fields else 0
+
+    @property
+    def time_field(self) -> Field | None:
+        """The first column of times."""
+        return next((field for field in self.fields if field.type is FieldType.TIME), None)

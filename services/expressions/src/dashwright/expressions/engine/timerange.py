@@ -1,8 +1,7 @@
 """Times as requests write them: epoch milliseconds, a duration before now, or date math.
 
 Date math, such as ``now-6h`` and ``2014-05-30||/w``, is Grafana's: ``now``, or an ISO 8601 date and ``||``, then any
-number of steps such as ``+2d``, ``-M`` and ``/w``. Fiscal years start in January. Dates without a zone are UTC; steps use the
-time zone of ``now``.
+number of steps such as ``+2d``, ``-M`` and ``/w``. Dates without a zone are UTC; steps use the time zone of ``now``.
 """
 
 import calendar
@@ -40,17 +39,27 @@ class TimeRange:
     end: datetime
 
 
-def parse_time_range(start: str, end: str, now: datetime, week_start: int = calendar.MONDAY) -> TimeRange:
+@dataclass(frozen=True, slots=True)
+class CalendarRules:
+    """The first day of weeks and the first month of fiscal years, on which rounded times depend."""
+
+    week_start: int = calendar.MONDAY
+    fiscal_year_start: int = 1  #: A month, 1 to 12.
+
+
+_DEFAULT_RULES = CalendarRules()
+
+
+def parse_time_range(start: str, end: str, now: datetime, rules: CalendarRules = _DEFAULT_RULES) -> TimeRange:
     """Return the range between two times in any notation. Rounding (``/d``) is down for ``start`` and up for ``end``.
 
-    Rounding up gives the last millisecond of the unit. ``week_start`` is the first day of a week. Raises BadRequest with a
-    cause for each invalid field, ``from`` or ``to``.
+    Rounding up gives the last millisecond of the unit. Raises BadRequest with a cause for each invalid field, ``from`` or ``to``.
     """
     causes = []
     times = []
     for name, value in (("from", start), ("to", end)):
         try:
-            times.append(_parse_time(value.strip(), now, round_up=name == "to", week_start=week_start))
+            times.append(_parse_time(value.strip(), now, rules, round_up=name == "to"))
         except (ValueError, OverflowError):
             advice = "give epoch milliseconds, a duration before now such as 5m, an ISO 8601 time, or date math such as now-6h"
             causes.append(Cause(name, "FieldValueInvalid", f"{name} {value[:80]!r} is not a time; {advice}"))
@@ -62,16 +71,24 @@ def parse_time_range(start: str, end: str, now: datetime, week_start: int = cale
     return TimeRange(times[0], times[1])
 
 
-def _parse_time(value: str, now: datetime, *, round_up: bool, week_start: int) -> datetime:
+def moved_by(instant: datetime, steps: str, rules: CalendarRules = _DEFAULT_RULES, *, round_up: bool = False) -> datetime:
+    """Return the instant after steps of date math such as ``-1d/d``, in its time zone. Raises BadRequest for other text."""
+    try:
+        return _apply_steps(instant, steps, rules, round_up=round_up)
+    except (ValueError, OverflowError) as error:
+        raise BadRequest(f"{steps[:80]!r} are not steps of date math such as -1d") from error
+
+
+def _parse_time(value: str, now: datetime, rules: CalendarRules, *, round_up: bool) -> datetime:
     # Four digits are a year: as milliseconds they would be one of the first ten seconds of 1970.
     if re.fullmatch(r"-?\d{1,18}", value, re.ASCII) and len(value) != 4:
         return _EPOCH + timedelta(milliseconds=int(value))
     if value.startswith("now"):
-        return _apply_steps(now, value[3:], round_up=round_up, week_start=week_start)
+        return _apply_steps(now, value[3:], rules, round_up=round_up)
     if durations := _consecutive_matches(_DURATION, value):
         return _before(now, durations)
     date, _, steps = value.partition("||")
-    return _apply_steps(_parse_date(date), steps, round_up=round_up, week_start=week_start)
+    return _apply_steps(_parse_date(date), steps, rules, round_up=round_up)
 
 
 def _consecutive_matches(pattern: re.Pattern[str], value: str) -> list[re.Match[str]]:
@@ -100,13 +117,13 @@ def _parse_date(value: str) -> datetime:
     return datetime.fromisoformat(f"{date}T{time}{zone or 'Z'}")
 
 
-def _apply_steps(instant: datetime, steps: str, *, round_up: bool, week_start: int) -> datetime:
+def _apply_steps(instant: datetime, steps: str, rules: CalendarRules, *, round_up: bool) -> datetime:
     matches = _consecutive_matches(_STEP, steps)
     if steps and not matches:
         raise ValueError("unknown steps")
     for sign, count, unit, rounding_unit in (match.groups() for match in matches):
         signed_count = int(f"{sign or ''}{count or 1}")
-        instant = _rounded(instant, rounding_unit, week_start, up=round_up) if rounding_unit else _moved(instant, signed_count, unit)
+        instant = _rounded(instant, rounding_unit, rules, up=round_up) if rounding_unit else _moved(instant, signed_count, unit)
     return instant
 
 
@@ -148,26 +165,22 @@ def _is_weekend(instant: datetime) -> bool:
     return instant.weekday() >= _WORKDAYS_PER_WEEK
 
 
-def _rounded(instant: datetime, unit: str, week_start: int, *, up: bool) -> datetime:
-    start = _start_of(instant, unit, week_start)
-    return _moved(start, 1, unit) - timedelta(milliseconds=1) if up else start
+def _rounded(instant: datetime, unit: str, rules: CalendarRules, *, up: bool) -> datetime:
+    start = _start_of(instant, unit, rules)
+    return _moved(_moved(start, 1, unit), -1, "ms") if up else start
 
 
-def _start_of(instant: datetime, unit: str, week_start: int) -> datetime:
+def _start_of(instant: datetime, unit: str, rules: CalendarRules) -> datetime:
     if unit == "s":
         return instant.replace(microsecond=0)
     if unit == "m":
         return instant.replace(second=0, microsecond=0)
     if unit in {"h", "H"}:
         return instant.replace(minute=0, second=0, microsecond=0)
-    day = instant.replace(hour=0, minute=0, second=0, microsecond=0)
-    match unit:
-        case "w":
-            return day - timedelta(days=(day.weekday() - week_start) % 7)
-        case "M":
-            return day.replace(day=1)
-        case "Q" | "fQ":
-            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
-        case "y" | "fy":
-            return day.replace(month=1, day=1)
+    day = instant.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    if unit == "w":
+        return day - timedelta(days=(day.weekday() - rules.week_start) % 7)
+    if unit in _MONTHS_OF_UNIT:
+        first_month = rules.fiscal_year_start if unit.startswith("f") else 1
+        return _moved(day.replace(day=1), -((day.month - first_month) % _MONTHS_OF_UNIT[unit]), "M")
     return day

@@ -9,12 +9,16 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.pictures.elements import elements_sections
+from dashwright.expressions.pictures.library_panels import missing_library_panel, with_library_panels
 from dashwright.expressions.pictures.migrations.registry import migrated
 from dashwright.expressions.pictures.panel_targets import PanelTargets, read_targets
+from dashwright.expressions.pictures.panel_time import PanelTime, panel_time
 from dashwright.expressions.pictures.placement import PlacedPanel, place
 from dashwright.expressions.pictures.sections import GridPosition, Section, classic_sections, number_of
+from dashwright.expressions.pictures.zones import PictureTime
 from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.transformations.pipeline import Step, read_steps
+from dashwright.expressions.variables.builtin import end_values
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import text_of
@@ -44,6 +48,14 @@ class Panel:
     max_data_points: int | None = None
     transformations: Sequence[Step] = ()  #: The transformations that are not disabled.
     is_collapsed: bool = False  #: True for the heading of a row whose panels are not shown.
+    is_transparent: bool = False  #: True if the panel has no background and no border.
+    time: PanelTime | None = None  #: None if the range of the picture applies.
+
+    @property
+    def no_value(self) -> str:
+        """The text that the panel shows if its queries have no data; empty for the usual text."""
+        text = self.defaults.get("noValue")
+        return "" if text is None else text_of(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +67,10 @@ class Dashboard:
     notices: Sequence[str] = ()  #: What is limited or not obeyed.
 
 
-def read_sections(spec: Mapping[str, Any]) -> list[Section]:
-    """Return the sections of a spec."""
-    return elements_sections(spec) if isinstance(spec.get("elements"), dict) else classic_sections(spec)
-
-
-def time_settings(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings with the time range, ``from`` and ``to``, that a dashboard stores."""
-    return object_of(spec.get("timeSettings" if isinstance(spec.get("elements"), dict) else "time"))
+def read_sections(spec: Mapping[str, Any], library_panels: Mapping[str, Mapping[str, Any]] | None = None) -> Sequence[Section]:
+    """Return the sections of a spec. ``library_panels`` are the stored ones by uid."""
+    sections = elements_sections(spec) if isinstance(spec.get("elements"), dict) else classic_sections(spec)
+    return with_library_panels(sections, spec, library_panels or {})
 
 
 def used_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]:
@@ -79,7 +87,7 @@ def used_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]
 
 _INTERPOLATED_MEMBERS: Final = (
     *("title", "datasource", "targets", "options", "content", "interval"),
-    *("fieldConfig", "transformations"),
+    *("fieldConfig", "transformations", "timeFrom", "timeShift"),
 )
 #: The settings of columns in which Grafana replaces variables.
 _INTERPOLATED_SETTINGS: Final = frozenset({"displayName", "custom.axisLabel"})
@@ -89,7 +97,9 @@ def read_dashboard(
     spec: Mapping[str, Any],
     resolution: Resolution | None = None,
     catalog: Catalog | None = None,
+    time: PictureTime | None = None,
     *,
+    sections: Sequence[Section] | None = None,
     panel_id: int | None = None,
     expanded: bool = False,
 ) -> Dashboard:
@@ -99,13 +109,13 @@ def read_dashboard(
     """
     resolution = resolution or Resolution(Scope())
     catalog = catalog or Catalog()
-    sections = read_sections(spec)
+    sections = read_sections(spec) if sections is None else sections
     placement = place(sections, resolution.scope, expanded=expanded or panel_id is not None)
     placed = sorted(placement.panels, key=lambda panel: (panel.position.y, panel.position.x))
     if panel_id is not None:
         placed = [panel for panel in placed if id_of(panel) == panel_id and panel.source.get("type") != "row"][:1]
     sources = {text_of(panel.source.get("id")): panel.source for section in sections for panel in section.panels}
-    panels = [_panel(panel, sources, catalog, is_complete=index < MAX_PANELS) for index, panel in enumerate(placed)]
+    panels = [_panel(panel, sources, catalog, time, is_complete=index < MAX_PANELS) for index, panel in enumerate(placed)]
     title = resolution.scope.interpolate(string_of(spec.get("title")), _TITLE_FORMAT)
     return Dashboard(title, panels, [*resolution.notices, *placement.notices])
 
@@ -116,7 +126,9 @@ def id_of(panel: PlacedPanel) -> int:
     return int(number) if abs(number) < _MAX_ID else 0
 
 
-def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalog: Catalog, *, is_complete: bool) -> Panel:
+def _panel(
+    placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalog: Catalog, time: PictureTime | None, *, is_complete: bool
+) -> Panel:
     panel, scope = migrated(placed.source), placed.scope
     current_type = string_of(panel.get("type"))
     title = scope.interpolate(string_of(panel.get("title")), _TITLE_FORMAT)
@@ -125,6 +137,9 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
         title = f"{title} ({placed.hidden_count} {'panel' if placed.hidden_count == 1 else 'panels'})"
     if not is_complete:
         return Panel(id_of(placed), current_type, title, placed.position, is_collapsed=is_collapsed)
+    own_time = panel_time(panel, scope, time) if time and (panel.get("timeFrom") or panel.get("timeShift")) else None
+    if own_time:
+        scope = scope.with_values(end_values(own_time.range))
     field_config = object_of(panel.get("fieldConfig"))
     points = number_of(panel.get("maxDataPoints"))
     found = PanelTargets() if current_type in ("row", "text") else read_targets(panel, sources, catalog, scope)
@@ -137,12 +152,14 @@ def _panel(placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalo
         defaults=_defaults(object_of(field_config.get("defaults")), scope),
         overrides=[_override(rule, scope) for rule in objects_of(field_config.get("overrides"))],
         targets=found.targets,
-        problem=found.problem,
+        problem=missing_library_panel(panel) or found.problem,
         hint=_hint(panel, scope),
         interval=scope.interpolate(string_of(panel.get("interval"))),
         max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,
         transformations=read_steps(scope.interpolate_tree(panel.get("transformations"))),
         is_collapsed=is_collapsed,
+        is_transparent=panel.get("transparent") is True,
+        time=own_time,
     )
 
 

@@ -12,6 +12,8 @@ _MAX_DEPTH: Final = 8
 #: The panels in each row of an automatic grid, and their height in grid rows.
 _AUTO_COLUMNS: Final = 3
 _AUTO_HEIGHT: Final = 8
+#: The members of a panel that are options of its queries.
+_QUERY_OPTIONS: Final = ("interval", "maxDataPoints", "timeFrom", "timeShift", "hideTimeOverride")
 
 
 def elements_sections(spec: Mapping[str, Any]) -> list[Section]:
@@ -56,6 +58,8 @@ def _panels(kind: Any, spec: Mapping[str, Any], elements: Mapping[str, Mapping[s
 
 def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
     """Return an element's panel in the classic schema."""
+    if isinstance(element.get("libraryPanel"), dict):
+        return {name: element[name] for name in ("id", "title", "libraryPanel") if name in element}
     viz_config = object_of(element.get("vizConfig"))
     viz_spec = object_of(viz_config.get("spec"))
     data_spec = object_of(object_of(element.get("data")).get("spec"))
@@ -64,12 +68,13 @@ def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": element.get("id"),
         "title": element.get("title"),
+        "transparent": element.get("transparent"),
         "type": viz_config.get("group") or viz_config.get("kind"),
         "options": viz_spec.get("options"),
         "fieldConfig": viz_spec.get("fieldConfig"),
         "datasource": MIXED,
         "transformations": [{"id": item.get("group") or item.get("kind"), **object_of(item.get("spec"))} for item in transformations],
-        **{name: query_options[name] for name in ("interval", "maxDataPoints") if name in query_options},
+        **{name: query_options[name] for name in _QUERY_OPTIONS if name in query_options},
         "targets": [_as_target(object_of(query.get("spec"))) for query in queries],
     }
 

@@ -1,34 +1,32 @@
-"""Field configurations of columns: defaults of a panel, and the override rules that match a column, as Grafana applies them.
-
-A matcher is a function that returns whether a rule applies to a column; ``MATCHERS`` at the end has a constructor for each id.
-"""
+"""Field configurations of columns: defaults of a panel, and the override rules that match a column, as Grafana applies them."""
 
 import math
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
-from dashwright.expressions.calculations.table import CALCULATIONS
+from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.expressions.calculations.table import Calculation
+from dashwright.expressions.calculations.values import FieldValues, NullMode
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name, label_list
+from dashwright.expressions.pictures.display.values import values_of
+from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name
 from dashwright.expressions.pictures.sections import number_of
-from dashwright.expressions.pictures.series import calculated
-from dashwright.expressions.variables.patterns import Pattern
+from dashwright.expressions.transformations.matchers.fields import FieldMatcher, MatchedField, field_matcher
+from dashwright.expressions.transformations.names import label_list
 
 #: Further rules of a panel are ignored.
 _MAX_RULES: Final = 1_000
-#: Levels of matchers in matchers. Deeper ones match nothing.
-_MAX_DEPTH: Final = 8
 #: A reference to the column or its frame, such as ``${__field.labels.instance}``.
 _REFERENCE: Final = re.compile(r"\$\{__(field|series)\.([^}:]+)(?::[^}]*)?\}")
 _PROPERTIES_OF_NUMBERS: Final = frozenset({"decimals", "min", "max", "fieldMinMax"})
 _NANOS_PER_MILLISECOND: Final = 1e6
+#: Grafana's names of the types of the columns with which calculations compute.
+_COMPUTABLE_TYPES: Final = frozenset({"number", "time", "boolean", "enum"})
 
 
 class PanelColumn:
@@ -40,6 +38,11 @@ class PanelColumn:
         self.config: dict[str, Any] = {name: value for name, value in (field.config or {}).items() if value is not None}
         self._names = names
         self._name: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in the frame."""
+        return self.field.name
 
     @property
     def display_name(self) -> str:
@@ -54,6 +57,21 @@ class PanelColumn:
         return _TYPE_NAMES.get(self.field.type, "number" if self.field.type.is_numeric else "other")
 
     @property
+    def ref_id(self) -> str:
+        """The refId of the frame."""
+        return self.frame.ref_id
+
+    @property
+    def is_first(self) -> bool:
+        """True for the first column of the frame."""
+        return self.field is self.frame.fields[0]
+
+    @property
+    def is_first_time(self) -> bool:
+        """True for the first column of times of the frame."""
+        return self.field is self.frame.time_field
+
+    @property
     def numbers(self) -> NDArray[np.float64]:
         """The values as numbers, times in milliseconds; NaN where there is none, as in columns of text."""
         if self.field.values.dtype == np.object_:
@@ -62,6 +80,11 @@ class PanelColumn:
         if self.field.type is FieldType.TIME:
             numbers = numbers / _NANOS_PER_MILLISECOND
         return numbers if self.field.nulls is None else np.where(self.field.nulls, math.nan, numbers)
+
+    def reduced(self, calculation: Calculation) -> Any:
+        """Return the result of a calculation on the values."""
+        nulls = NullMode.of(self.config.get("nullValueMode"))
+        return calculation(FieldValues(values_of(self.field), self.type in _COMPUTABLE_TYPES, nulls))
 
     def set_property(self, name: str, value: Any) -> None:
         """Set a property of the configuration, or remove it if there is no value. Some apply only to columns of numbers."""
@@ -83,17 +106,12 @@ class PanelColumn:
     def _replacement(self, subject: str, path: str) -> str:
         if subject == "series":
             return frame_display_name(self.frame) if path == "name" else ""
-        labels = self.field.labels
+        labels = dict(self.field.labels.pairs) if self.field.labels else {}
         if path.startswith("labels."):
-            pairs = labels.pairs if labels else ()
             name = path.removeprefix("labels.")
-            return ", ".join(value for _, value in pairs) if name == "__values" else dict(pairs).get(name, "")
+            return ", ".join(labels.values()) if name == "__values" else labels.get(name, "")
         known = {"name": lambda: self.field.name, "displayName": lambda: self.display_name, "labels": lambda: label_list(labels)}
         return known[path]() if path in known else ""
-
-
-#: A function that returns whether a rule applies to a column.
-Matcher = Callable[[PanelColumn], bool]
 
 
 class FieldConfigs:
@@ -116,13 +134,20 @@ class FieldConfigs:
         return _completed(column.config)
 
 
-def matcher_of(matcher: Any, depth: int = 0) -> Matcher:
-    """Return the matcher that a rule describes; one that matches nothing if it is unknown or invalid."""
-    description = object_of(matcher)
-    create = MATCHERS.get(string_of(description.get("id")))
-    if create is None or depth > _MAX_DEPTH:
-        return _nothing
-    return create(description.get("options"), depth)
+def matcher_of(matcher: Any) -> FieldMatcher:
+    """Return the matcher that a rule describes. It matches nothing if it is unknown or invalid, or if it takes too long."""
+    try:
+        matches = field_matcher(object_of(matcher))
+    except BadRequest:
+        return lambda _column: False
+
+    def is_matched(column: MatchedField) -> bool:
+        try:
+            return matches(column)
+        except BadRequest:
+            return False
+
+    return is_matched
 
 
 def _completed(config: dict[str, Any]) -> Mapping[str, Any]:
@@ -140,135 +165,9 @@ def _with(settings: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
     return {key: item for key, item in {**settings, name: value}.items() if item is not None or key != name}
 
 
-def _nothing(_column: PanelColumn) -> bool:
-    return False
-
-
-def _by_name(options: Any, _depth: int) -> Matcher:
-    return lambda column: options in (column.field.name, column.display_name)
-
-
-def _by_names(options: Any, _depth: int) -> Matcher:
-    names = {name for name in list_of(object_of(options).get("names")) if isinstance(name, str)}
-    is_excluding = object_of(options).get("mode") == "exclude"
-    return lambda column: (column.display_name in names or column.field.name in names) != is_excluding
-
-
-def _by_regexp(options: Any, _depth: int) -> Matcher:
-    source = string_of(options)
-    if source.startswith("/") and source.rindex("/") == 0:
-        return _nothing
-    try:
-        pattern = Pattern(source if source.startswith("/") else f"/^{source}$/")
-    except BadRequest:
-        return _nothing
-
-    def matches(column: PanelColumn) -> bool:
-        try:
-            return bool(pattern.matches(column.display_name))
-        except BadRequest:
-            return False
-
-    return matches
-
-
-def _by_regexp_or_names(options: Any, depth: int) -> Matcher:
-    settings = object_of(options)
-    by_pattern = _by_regexp(settings.get("pattern"), depth) if settings.get("pattern") else _nothing
-    by_names = _by_names(settings, depth) if settings.get("names") else _nothing
-    return lambda column: by_pattern(column) or by_names(column)
-
-
-def _by_type(options: Any, _depth: int) -> Matcher:
-    return lambda column: column.type == options
-
-
-def _by_types(options: Any, _depth: int) -> Matcher:
-    return lambda column: column.type in list_of(options)
-
-
-def _by_ref_id(options: Any, _depth: int) -> Matcher:
-    return lambda column: column.frame.ref_id == options
-
-
-def _of_type(name: str) -> Callable[[Any, int], Matcher]:
-    return lambda _options, _depth: lambda column: column.type == name
-
-
-def _first(_options: Any, _depth: int) -> Matcher:
-    return lambda column: column.frame.fields[:1] == [column.field]
-
-
-def _first_time(_options: Any, _depth: int) -> Matcher:
-    def matches(column: PanelColumn) -> bool:
-        return column.field is next((field for field in column.frame.fields if field.type is FieldType.TIME), None)
-
-    return matches
-
-
-def _by_value(options: Any, _depth: int) -> Matcher:
-    """Return a matcher by a calculation on the values, such as their maximum, which is compared with a number."""
-    settings = object_of(options)
-    calculation = CALCULATIONS.get(string_of(settings.get("reducer")))
-    compare = _COMPARISONS.get(string_of(settings.get("op")))
-    limit = number_of(settings.get("value"))
-    if calculation is None:
-        return _nothing
-
-    def matches(column: PanelColumn) -> bool:
-        result = calculated(column.numbers, calculation)
-        if isinstance(result, bool):
-            return result
-        return compare is not None and limit is not None and isinstance(result, int | float) and bool(compare(result, limit))
-
-    return matches
-
-
-def _inverted(options: Any, depth: int) -> Matcher:
-    inner = matcher_of(options, depth + 1)
-    return lambda column: not inner(column)
-
-
-def _combined(combine: Callable[[Any], bool]) -> Callable[[Any, int], Matcher]:
-    def create(options: Any, depth: int) -> Matcher:
-        matchers = [matcher_of(option, depth + 1) for option in list_of(options)]
-        return lambda column: combine(matches(column) for matches in matchers)
-
-    return create
-
-
-_COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
-    "eq": operator.eq,
-    "neq": operator.ne,
-    "lt": operator.lt,
-    "lte": operator.le,
-    "gt": operator.gt,
-    "gte": operator.ge,
-}
 _TYPE_NAMES: Final = {
     FieldType.TIME: "time",
     FieldType.STRING: "string",
     FieldType.BOOL: "boolean",
     FieldType.ENUM: "enum",
-}
-
-#: The constructor of each matcher, by its id in override rules. It takes the options of the matcher and its depth in others.
-MATCHERS: Final[Mapping[str, Callable[[Any, int], Matcher]]] = {
-    "byName": _by_name,
-    "byNames": _by_names,
-    "byRegexp": _by_regexp,
-    "byRegexpOrNames": _by_regexp_or_names,
-    "byType": _by_type,
-    "byTypes": _by_types,
-    "byFrameRefID": _by_ref_id,
-    "byValue": _by_value,
-    "numeric": _of_type("number"),
-    "time": _of_type("time"),
-    "first": _first,
-    "firstTimeField": _first_time,
-    "allMatch": _combined(all),
-    "anyMatch": _combined(any),
-    "invertMatch": _inverted,
-    "alwaysMatch": lambda _options, _depth: lambda _column: True,
-    "neverMatch": lambda _options, _depth: _nothing,
 }

@@ -1,15 +1,16 @@
 """Outcomes of panels: what was drawn, and what was left out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import orjson
 
+from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import object_of
 from dashwright.expressions.pictures.dashboard import Panel
-from dashwright.expressions.pictures.field_overrides import MATCHERS
+from dashwright.expressions.transformations.matchers.fields import field_matcher
 
 
 class State(StrEnum):
@@ -30,22 +31,33 @@ class PanelOutcome:
     state: State
     message: str = ""
     is_message: bool = False  #: True if the message is drawn as the content.
+    time_note: str = ""  #: About a time range of the panel's own.
+    is_contained: bool = False  #: True if the content cannot exceed the panel.
 
     @property
     def note(self) -> str:
-        """The message that the heading of the panel shows."""
-        return "" if self.is_message else self.message
+        """The text that the heading of the panel shows next to its title."""
+        return "; ".join(part for part in (self.time_note, "" if self.is_message else self.message) if part)
 
 
 def left_out(panel: Panel) -> list[str]:
     """Return what the settings of a panel demand and its drawing lacks."""
-    matchers = {str(object_of(override.get("matcher")).get("id")) for override in panel.overrides if override.get("properties")}
+    matchers = [object_of(override.get("matcher")) for override in panel.overrides if override.get("properties")]
     problems = []
     if unknown_steps := [step.id for step in panel.transformations if not step.is_known]:
         problems.append(f"without transformations ({_listed(unknown_steps)})")
-    if unknown := sorted(matchers - MATCHERS.keys()):
+    if unknown := sorted({str(matcher.get("id")) for matcher in matchers if not _is_known(matcher)}):
         problems.append(f"without overrides {_listed(unknown)}")
     return problems
+
+
+def _is_known(matcher: Mapping[str, Any]) -> bool:
+    """Return whether the columns are known that an override applies to."""
+    try:
+        field_matcher(matcher)
+    except BadRequest:
+        return False
+    return True
 
 
 def report(panels: Sequence[Panel], outcomes: Sequence[PanelOutcome], notices: Sequence[str]) -> bytes:
@@ -56,7 +68,8 @@ def report(panels: Sequence[Panel], outcomes: Sequence[PanelOutcome], notices: S
 
 def _entry(panel: Panel, outcome: PanelOutcome) -> dict[str, Any]:
     entry = {"id": panel.id, "title": panel.title, "type": panel.type, "state": outcome.state.value}
-    return entry | ({"message": outcome.message} if outcome.message else {})
+    further = {"message": outcome.message, "timeInfo": outcome.time_note}
+    return entry | {name: text for name, text in further.items() if text}
 
 
 def _listed(names: Sequence[str]) -> str:

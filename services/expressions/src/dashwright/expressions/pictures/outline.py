@@ -12,11 +12,11 @@ from dashwright.common.models.dashboard_outline import (
     OutlineSection,
     OutlineVariable,
 )
-from dashwright.expressions.pictures.dashboard import id_of, time_settings
+from dashwright.expressions.pictures.dashboard import id_of
 from dashwright.expressions.pictures.layout import compacted_rows
 from dashwright.expressions.pictures.placement import PlacedPanel, place
 from dashwright.expressions.pictures.sections import Section
-from dashwright.expressions.pictures.zones import PictureTime
+from dashwright.expressions.pictures.zones import PictureTime, time_settings
 from dashwright.expressions.variables.definitions import Definition, read_definitions
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope, names_in

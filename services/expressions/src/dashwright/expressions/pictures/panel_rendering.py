@@ -14,16 +14,17 @@ from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import queries
 from dashwright.expressions.engine.deadline import Deadline
-from dashwright.expressions.engine.frame import FieldType, Frame
+from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.memory import Reservation
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.response import client_message
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.layout import Box
 from dashwright.expressions.pictures.outcomes import PanelOutcome, State, left_out
-from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITHOUT_QUERIES, text
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS, WITH_NO_VALUE, WITHOUT_QUERIES, text
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.placeholders import sentence_of
+from dashwright.expressions.pictures.prometheus_tables import with_tables
 from dashwright.expressions.pictures.series import MAX_POINTS
 from dashwright.expressions.pictures.theme import Theme
 from dashwright.expressions.sources.catalog import Catalog
@@ -64,9 +65,6 @@ class PanelRenderer:
     def __init__(self, context: RenderContext) -> None:
         self._context = context
         self._slots = asyncio.Semaphore(_CONCURRENT_PANELS)
-        # Axes show UTC, so times are moved by the offset of the zone.
-        offset = context.time_range.end.astimezone(context.zone).utcoffset()
-        self._offset_ms = int(offset.total_seconds() * 1000) if offset else 0
 
     async def render_all(self, boxes: Sequence[Box]) -> list[PanelOutcome]:
         """Return the outcome of each panel, in the order of ``boxes``."""
@@ -76,14 +74,18 @@ class PanelRenderer:
 
     async def _render(self, box: Box) -> PanelOutcome:
         """Return the SVG of a panel's content, or of a message."""
-        time_range = self._context.time_range
-        start, end = (milliseconds(time) + self._offset_ms for time in (time_range.start, time_range.end))
+        time_range = self._range_of(box.panel)
+        start, end = milliseconds(time_range.start), milliseconds(time_range.end)
         props = PanelProps(box.panel, (), *box.content_size, self._context.theme, start, end, self._context.zone)
         try:
             async with self._slots, asyncio.timeout(self._context.deadline - _COMPOSITION_SECONDS - monotonic()):
                 drawing, problems = await self._draw(props)
             problems = [*problems, *drawing.notes, *left_out(box.panel)]
-            return PanelOutcome("".join(drawing.elements), State.PARTIAL if problems else State.DRAWN, "; ".join(problems))
+            state = State.PARTIAL if problems else State.DRAWN
+            message = "; ".join(problems)
+            return PanelOutcome(
+                "".join(drawing.elements), state, message, time_note=_time_note(box.panel), is_contained=drawing.is_contained
+            )
         except NothingToDraw as reason:
             return self._message(props, reason.message, State.ERROR if reason.is_error else State.NO_DATA)
         except (TimeoutError, DeadlineExceeded):
@@ -93,18 +95,20 @@ class PanelRenderer:
         if state is State.NO_DATA and props.panel.type not in DRAW_FUNCTIONS:
             state = State.UNSUPPORTED
         colour = _ERROR_COLOUR if state is State.ERROR else self._context.theme.muted
-        return PanelOutcome("".join(text.message(props, message, colour).elements), state, message, is_message=True)
+        return PanelOutcome(
+            "".join(text.message(props, message, colour).elements), state, message, is_message=True, time_note=_time_note(props.panel)
+        )
 
     async def _draw(self, props: PanelProps) -> tuple[PanelDrawing, list[str]]:
         """Return the drawing of a panel, and the errors of queries that failed. Raises NothingToDraw."""
         panel = props.panel
+        if panel.problem:
+            raise NothingToDraw(panel.problem, is_error=True)
         draw_panel = DRAW_FUNCTIONS.get(panel.type)
         if draw_panel is None:
             raise NothingToDraw("" if panel.type == "row" else sentence_of(panel.type))
         if panel.type in WITHOUT_QUERIES:
             return draw_panel(props), []
-        if panel.problem:
-            raise NothingToDraw(panel.problem, is_error=True)
         with self._context.settings.memory.reservation(self._context.query.org_id) as memory:
             frames, errors = await self._frames(panel, int(props.width), memory)
             props = replace(props, frames=frames)
@@ -118,7 +122,7 @@ class PanelRenderer:
         if not panel.targets:
             raise NothingToDraw(_NO_DATA)
         points = min(max(panel.max_data_points or width, _MIN_REQUESTED_POINTS), MAX_POINTS)
-        time_range = self._context.time_range
+        time_range = self._range_of(panel)
         body = {
             "from": str(milliseconds(time_range.start)),
             "to": str(milliseconds(time_range.end)),
@@ -128,7 +132,8 @@ class PanelRenderer:
             document = orjson.dumps(body)
         except orjson.JSONEncodeError as error:
             raise NothingToDraw(f"the queries cannot be read: {error}", is_error=True) from error
-        context = replace(self._context.query, panel_id=panel.id)
+        # Grafana ignores members of saved queries that it does not know.
+        context = replace(self._context.query, panel_id=panel.id, lenient=True)
         try:
             evaluation = await queries.evaluate(document, context, self._context.settings, memory)
         except DashwrightError as error:
@@ -137,18 +142,22 @@ class PanelRenderer:
         errors = [client_message(result.error) for result in evaluation.results.values() if result.error]
         if errors and not frames:
             raise NothingToDraw(errors[0], is_error=True)
-        if panel.transformations:
-            frames = await asyncio.to_thread(self._transformed, frames, panel, memory)
-        if not any(frame.row_count for frame in frames):
-            raise NothingToDraw(f"{_NO_DATA} ({panel.hint})" if panel.hint else _NO_DATA)
-        return [self._in_zone(frame) for frame in frames], errors
+        frames = await asyncio.to_thread(self._transformed, frames, panel, memory)
+        if not any(frame.row_count for frame in frames) and not (panel.no_value and panel.type in WITH_NO_VALUE):
+            raise NothingToDraw(panel.no_value or (f"{_NO_DATA} ({panel.hint})" if panel.hint else _NO_DATA))
+        return frames, errors
 
     def _transformed(self, frames: Sequence[Frame], panel: Panel, memory: Reservation) -> list[Frame]:
-        """Return the frames after the transformations of the panel. Raises NothingToDraw with the error of one that failed."""
+        """Return the frames in the format of their targets, and after the transformations of the panel.
+
+        Raises NothingToDraw with the error of a step that failed.
+        """
         deadline = Deadline(self._context.deadline - _COMPOSITION_SECONDS - monotonic())
         limits = replace(self._context.settings.limits, memory=memory, deadline=deadline)
+        context = Context(limits, self._context.zone)
         try:
-            return transformed_for_drawing([frames], panel.transformations, Context(limits, self._context.zone))
+            tables = with_tables(frames, panel.targets, context)
+            return transformed_for_drawing([tables], panel.transformations, context) if panel.transformations else tables
         except DeadlineExceeded:
             raise
         except DashwrightError as error:
@@ -156,7 +165,8 @@ class PanelRenderer:
 
     def _query(self, target: Any, panel: Panel, points: int) -> dict[str, Any]:
         """Return the query of a target, by default with an interval and a number of points that fit the panel."""
-        length = milliseconds(self._context.time_range.end) - milliseconds(self._context.time_range.start)
+        time_range = self._range_of(panel)
+        length = milliseconds(time_range.end) - milliseconds(time_range.start)
         minimum = minimum_of(panel.interval, self._scrape_interval(target))
         interval_ms = interval_of(length * _NANOS_PER_MILLISECOND, points, minimum) // _NANOS_PER_MILLISECOND
         return {"intervalMs": max(_MIN_INTERVAL_MS, interval_ms), "maxDataPoints": points, **target}
@@ -167,10 +177,9 @@ class PanelRenderer:
         entry = self._context.catalog.find(str(datasource.get("uid"))) if isinstance(datasource, dict) else None
         return (entry.scrape_interval or _DEFAULT_SCRAPE_INTERVAL) if entry and entry.type == PROMETHEUS.id else ""
 
-    def _in_zone(self, frame: Frame) -> Frame:
-        """Return the frame with its times moved to the time zone of the picture."""
-        if not self._offset_ms:
-            return frame
-        offset = self._offset_ms * _NANOS_PER_MILLISECOND
-        fields = [replace(field, values=field.values + offset) if field.type is FieldType.TIME else field for field in frame.fields]
-        return Frame(fields, frame.name, frame.ref_id, frame.meta)
+    def _range_of(self, panel: Panel) -> TimeRange:
+        return panel.time.range if panel.time else self._context.time_range
+
+
+def _time_note(panel: Panel) -> str:
+    return panel.time.note if panel.time else ""

@@ -7,6 +7,7 @@ from typing import Any, Final
 from dashwright.common.json_shapes import object_of, objects_of
 from dashwright.common.models.values import EXPRESSION_UIDS
 from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.sources.prometheus.label_filters import with_filters
 from dashwright.expressions.variables.formats import DEFAULT
 from dashwright.expressions.variables.references import DASHBOARD, MIXED, parts_of, query_format, query_member, resolve_reference
 from dashwright.expressions.variables.scope import Scope, names_in
@@ -60,6 +61,8 @@ def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalo
     """
     uid = parts_of(source, scope)[0]
     uses_own, shared = uid in (MIXED, ""), None if uid == MIXED else source
+    # An expression may read hidden targets.
+    has_expression = any(map(_is_expression, targets))
     for target in targets:
         if _is_expression(target):
             yield scope.interpolate_tree(target)
@@ -68,17 +71,18 @@ def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalo
         reference = resolve_reference(own if uses_own and own else shared, catalog, scope)
         if isinstance(reference, dict):
             yield _interpolated(target, reference, scope)
-        elif target.get("hide") is not True:
+        elif has_expression or target.get("hide") is not True:
             yield reference
 
 
 def _interpolated(target: Mapping[str, Any], reference: Mapping[str, str], scope: Scope) -> Mapping[str, Any]:
     """Return the target with values of variables: in its query in the format of the data source, elsewhere in the default."""
     member, query_style = query_member(reference["type"]), query_format(reference["type"])
-    return {
-        **{name: scope.interpolate_tree(item, query_style if name == member else DEFAULT) for name, item in target.items()},
-        "datasource": dict(reference),
-    }
+    members = {name: scope.interpolate_tree(item, query_style if name == member else DEFAULT) for name, item in target.items()}
+    filters = scope.filters.get(reference["uid"])
+    if filters and isinstance(members.get(member), str):
+        members[member] = with_filters(members[member], filters)
+    return {**members, "datasource": dict(reference)}
 
 
 def _is_expression(target: Mapping[str, Any]) -> bool:

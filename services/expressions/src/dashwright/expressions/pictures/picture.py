@@ -47,13 +47,20 @@ async def draw(
     """
     time = picture_time(request.spec, request, settings.clock.now())
     catalog = await settings.sources.catalog(context)
-    sections = await asyncio.to_thread(read_sections, request.spec)
+    sections = await asyncio.to_thread(read_sections, request.spec, request.library_panels)
     names = outline_names if request.format == "outline" else used_names
     resolution = await _resolve(request, await asyncio.to_thread(names, request.spec, sections), context, settings, catalog, time)
     if request.format == "outline":
         return Picture((await asyncio.to_thread(outline_of, request.spec, sections, resolution, time)).to_json(), media.JSON)
     dashboard = await asyncio.to_thread(
-        read_dashboard, request.spec, resolution, catalog, panel_id=request.panel, expanded=request.rows == "expanded"
+        read_dashboard,
+        request.spec,
+        resolution,
+        catalog,
+        time,
+        sections=sections,
+        panel_id=request.panel,
+        expanded=request.rows == "expanded",
     )
     if request.panel is not None and not dashboard.panels:
         raise NotFound(f"the dashboard has no panel {request.panel}")
@@ -66,8 +73,7 @@ async def draw(
     outcomes = await renderer.render_all(layout.boxes)
     if request.format == "json":
         return Picture(report([box.panel for box in layout.boxes], outcomes, layout.notices), media.JSON)
-    contents, notes = [outcome.content for outcome in outcomes], [outcome.note for outcome in outcomes]
-    svg_document = compose(layout, contents, notes, theme, request.title or dashboard.title, time.range)
+    svg_document = compose(layout, outcomes, theme, request.title or dashboard.title, time.range)
     if request.format == "svg":
         return Picture(svg_document.encode(), media.SVG)
     return Picture(await plotter.png(svg_document, request.scale, deadline), media.PNG)

@@ -108,8 +108,8 @@ def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] 
 
     If the frame has a time column and string columns, a column of numbers becomes several: one for each group of rows with equal strings.
     """
-    time_field = next((field for field in frame.fields if field.type is FieldType.TIME), None)
-    times = None if time_field is None else time_field.values.astype(np.float64) / 1e6
+    time_field = frame.time_field
+    times = None if time_field is None else milliseconds_of(time_field)
     string_fields = [field for field in frame.fields if field.type is FieldType.STRING] if times is not None else []
     row_groups = _rows_by_name(string_fields) if string_fields else [("", slice(None))]
     for field in frame.fields:
@@ -130,6 +130,12 @@ def _rows_by_name(fields: Sequence[Field]) -> list[tuple[str, Any]]:
         name = " ".join("" if value is None else str(value) for value in values)
         rows_by_name.setdefault(name, []).append(row)
     return list(rows_by_name.items())[:MAX_SERIES]
+
+
+def milliseconds_of(field: Field) -> NDArray[np.float64]:
+    """Return a column of times in milliseconds since 1970. Whole milliseconds are exact, so that they can be compared with a range."""
+    whole, nanoseconds = np.divmod(field.values, 1_000_000)
+    return whole.astype(np.float64) + nanoseconds / 1e6
 
 
 def float_values(field: Field) -> NDArray[np.float64]:

@@ -10,18 +10,16 @@ from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.display.defaults import completed_defaults
-from dashwright.expressions.pictures.display.palettes import palette_colour
 from dashwright.expressions.pictures.display.processor import DisplayProcessor
-from dashwright.expressions.pictures.display.thresholds import TRANSPARENT, thresholds_of
+from dashwright.expressions.pictures.display.thresholds import thresholds_of
 from dashwright.expressions.pictures.display_names import ColumnNames
 from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import PlotSeries
-from dashwright.expressions.pictures.theme import Theme, colour_of
+from dashwright.expressions.pictures.theme import Theme
 
 _MAX_TEXT_LENGTH: Final = 200
 _MAX_DECIMALS: Final = 10
-__all__ = ["TRANSPARENT", "Style", "ThresholdStep", "display_name", "series_colours", "style_of", "styles_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +72,6 @@ class Style:
         """Return the value as text: the text of a value mapping if one matches, else the value with its unit."""
         return str(self.processor.display(value))[:_MAX_TEXT_LENGTH] or ("No data" if value is None else "")
 
-    def colour(self, value: float | None) -> str:
-        """Return the colour of a value: that of a value mapping if one matches, else that of the colour mode."""
-        return self.processor.display(value).colour
-
-    @property
-    def colour_mode(self) -> str:
-        """The colour mode, such as ``thresholds``; empty if it is missing."""
-        return string_of(object_of(self.config.get("color")).get("mode"))
-
-    @property
-    def fixed_colour(self) -> str | None:
-        """The fixed colour, or None."""
-        colour_config = object_of(self.config.get("color"))
-        return colour_of(colour_config.get("fixedColor"), self.theme) if colour_config.get("mode") in ("fixed", "shades") else None
-
     def thresholds(self, *, minimum: float, maximum: float) -> list[ThresholdStep]:
         """Return the steps by ascending value. Percentages are relative to the range from ``minimum`` to ``maximum``."""
         thresholds = thresholds_of(self.config, self.theme)
@@ -96,11 +79,9 @@ class Style:
         return [ThresholdStep(None if math.isinf(start) else start, step.colour) for start, step in starts]
 
 
-def style_of(panel: Panel, theme: Theme, series: PlotSeries | None = None) -> Style:
-    """Return the style of the panel, or of one of its series."""
-    if series is None:
-        return Style(completed_defaults(panel.type, panel.defaults), theme)
-    return styles_of(panel, theme, [series])[0]
+def style_of(panel: Panel, theme: Theme) -> Style:
+    """Return the style of a panel without its overrides."""
+    return Style(completed_defaults(panel.type, panel.defaults), theme)
 
 
 def styles_of(panel: Panel, theme: Theme, all_series: Sequence[PlotSeries]) -> list[Style]:
@@ -119,8 +100,3 @@ def _column(series: PlotSeries) -> PanelColumn:
         return PanelColumn(source.field, source.frame, source.names)
     field = Field(series.name, FieldType.FLOAT64, series.values)
     return PanelColumn(field, Frame([field], ref_id=series.ref_id), ColumnNames(()))
-
-
-def series_colours(styles: Sequence[Style]) -> list[str]:
-    """Return a colour for each style: its fixed colour, else the next one of the palette."""
-    return [style.fixed_colour or palette_colour(index, style.theme) for index, style in enumerate(styles)]

@@ -4,6 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dashwright.expressions.pictures.css_colours import CSS_COLOURS
+from dashwright.expressions.pictures.display.colour_math import hexadecimal, mixed
+
 #: The first font is part of the drawing library, so that text is drawn on machines without fonts.
 FONT: Final = "Liberation Sans, Arial, sans-serif"
 CODE_FONT: Final = "Liberation Mono, Liberation Sans, monospace"
@@ -38,49 +41,21 @@ _HUES: Final = {
     "blue": ("#c0d8ff", "#8ab8ff", "#5794f2", "#3274d9", "#1f60c4", "#1250b0"),
     "purple": ("#deb6f2", "#ca95e5", "#b877d9", "#a352cc", "#8f3bb8", "#7c2ea3"),
 }
-#: Names of colours in CSS that dashboards use, which are equal in both themes.
-_CSS_COLOURS: Final = {
-    "white": "#ffffff",
-    "black": "#000000",
-    "gray": "#808080",
-    "grey": "#808080",
-    "silver": "#c0c0c0",
-    "lightgray": "#d3d3d3",
-    "lightgrey": "#d3d3d3",
-    "darkgray": "#a9a9a9",
-    "darkgrey": "#a9a9a9",
-    "maroon": "#800000",
-    "olive": "#808000",
-    "lime": "#00ff00",
-    "aqua": "#00ffff",
-    "cyan": "#00ffff",
-    "teal": "#008080",
-    "navy": "#000080",
-    "fuchsia": "#ff00ff",
-    "magenta": "#ff00ff",
-    "pink": "#ffc0cb",
-    "brown": "#a52a2a",
-    "gold": "#ffd700",
-    "violet": "#ee82ee",
-    "indigo": "#4b0082",
-    "lightblue": "#add8e6",
-    "lightgreen": "#90ee90",
-    "darkblue": "#00008b",
-    "darkgreen": "#006400",
-    "darkred": "#8b0000",
-    "darkorange": "#ff8c00",
-}
 _NAMED_COLOURS: Final = tuple(
-    _CSS_COLOURS | {f"{shade}{hue}": codes[index + is_light] for hue, codes in _HUES.items() for index, shade in enumerate(_SHADES)}
+    {**CSS_COLOURS} | {f"{shade}{hue}": codes[index + is_light] for hue, codes in _HUES.items() for index, shade in enumerate(_SHADES)}
     for is_light in (0, 1)
 )
-_HEX: Final = re.compile(r"#[0-9a-fA-F]{6}(?:[0-9a-fA-F]{2})?")
-_SHORT_HEX: Final = re.compile(r"#[0-9a-fA-F]{3,4}")
-_RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*(?:,\s*[\d.]{1,8}\s*)?\)")
+#: The most digits of the notation with one digit for each component.
+_SHORT_LENGTH: Final = 4
+_HEX: Final = re.compile(r"#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
+_RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*(?:,\s*(\d{0,3}\.?\d{1,8})\s*)?\)")
 
 
 def colour_of(value: Any, theme: Theme) -> str | None:
-    """Return the ``#rrggbb`` of a colour in a dashboard, or None if it is unknown or transparent."""
+    """Return the ``#rrggbb`` of a colour in a dashboard, or None if it is unknown.
+
+    A translucent colour becomes the one that is visible on the background of panels.
+    """
     if not isinstance(value, str):
         return None
     if value == "text":
@@ -88,9 +63,11 @@ def colour_of(value: Any, theme: Theme) -> str | None:
     if value == "panel-bg":
         return theme.panel
     if _HEX.fullmatch(value):
-        return value[:7].lower()
-    if _SHORT_HEX.fullmatch(value):
-        return "#" + "".join(digit * 2 for digit in value[1:4].lower())
+        digits = value[1:].lower()
+        if len(digits) <= _SHORT_LENGTH:
+            digits = "".join(digit * 2 for digit in digits)
+        return mixed(f"#{digits[:6]}", theme.panel, int(digits[6:] or "ff", 16) / 255)
     if match := _RGB.fullmatch(value):
-        return "#" + "".join(f"{min(int(component), 255):02x}" for component in match.groups())
+        *components, opacity = match.groups()
+        return mixed(hexadecimal([int(component) for component in components]), theme.panel, min(float(opacity or 1), 1))
     return _NAMED_COLOURS[theme.is_light].get(value)

@@ -9,15 +9,15 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import string_of
+from dashwright.common.json_shapes import object_of, string_of
 from dashwright.common.models.pictures import PictureOptions
-from dashwright.expressions.engine.timerange import TimeRange, parse_time_range
-from dashwright.expressions.pictures.dashboard import time_settings
+from dashwright.expressions.engine.timerange import CalendarRules, TimeRange, parse_time_range
 
 _DEFAULT_RANGE: Final = ("now-6h", "now")
 #: Names of the zone of the server, which is UTC.
 _SERVER_ZONES: Final = frozenset({"", "default", "browser", "utc"})
 _WEEK_STARTS: Final = {"monday": calendar.MONDAY, "saturday": calendar.SATURDAY, "sunday": calendar.SUNDAY}
+_MONTHS: Final = 12
 #: Dates in URLs of Grafana, such as ``20240115`` and ``20240115T100000``.
 _COMPACT_DATE: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d))?", re.ASCII)
 
@@ -30,6 +30,18 @@ class PictureTime:
     notation: tuple[str, str]
     zone: tzinfo
     zone_name: str
+    rules: CalendarRules
+    now: datetime  #: To which relative times refer, in the zone.
+
+    @property
+    def is_relative(self) -> bool:
+        """True if an end of the range is relative to now."""
+        return any("now" in text for text in self.notation)
+
+
+def time_settings(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings with the time range, ``from`` and ``to``, that a dashboard stores."""
+    return object_of(spec.get("timeSettings" if isinstance(spec.get("elements"), dict) else "time"))
 
 
 def picture_time(spec: Mapping[str, Any], options: PictureOptions, now: datetime) -> PictureTime:
@@ -37,11 +49,20 @@ def picture_time(spec: Mapping[str, Any], options: PictureOptions, now: datetime
     settings = time_settings(spec)
     holder = settings if "elements" in spec else spec
     zone, zone_name = _zone(options.timezone, string_of(holder.get("timezone")))
-    week_start = _WEEK_STARTS.get(string_of(holder.get("weekStart")).lower(), calendar.SUNDAY)
+    rules = _calendar_rules(holder)
     stored = (string_of(settings.get("from")) or _DEFAULT_RANGE[0], string_of(settings.get("to")) or _DEFAULT_RANGE[1])
     start, end = (_expanded(given) or default for given, default in zip((options.from_, options.to), stored, strict=True))
-    found = parse_time_range(start, end, now.astimezone(zone), week_start)
-    return PictureTime(TimeRange(found.start.astimezone(zone), found.end.astimezone(zone)), (start, end), zone, zone_name)
+    found = parse_time_range(start, end, now.astimezone(zone), rules)
+    return PictureTime(
+        TimeRange(found.start.astimezone(zone), found.end.astimezone(zone)), (start, end), zone, zone_name, rules, now.astimezone(zone)
+    )
+
+
+def _calendar_rules(settings: Mapping[str, Any]) -> CalendarRules:
+    """Return the rules in the settings of a dashboard, whose fiscal years begin in a month from 0 to 11."""
+    week_start = _WEEK_STARTS.get(string_of(settings.get("weekStart")).lower(), calendar.SUNDAY)
+    month = settings.get("fiscalYearStartMonth")
+    return CalendarRules(week_start, month + 1 if isinstance(month, int) and 0 <= month < _MONTHS else 1)
 
 
 def _zone(given: str, stored: str) -> tuple[tzinfo, str]:

@@ -8,7 +8,7 @@ import orjson
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import string_of
-from dashwright.expressions.transformations.patterns import TextPattern
+from dashwright.expressions.javascript.patterns import TextPattern
 
 #: Returns the value that text contains; None without one. Raises ValueError if the text cannot be read.
 Extractor = Callable[[str], Any]

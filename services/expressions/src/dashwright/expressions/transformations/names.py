@@ -1,6 +1,6 @@
 """Display names: the names by which users and options of transformations refer to columns, as Grafana computes them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dashwright.expressions.javascript.values import is_true, text_of
@@ -43,33 +43,14 @@ class DisplayNames:
             self.of_frame(frame)
 
     def _compute(self, column: Column, frame: DataFrame) -> str:
-        suffix = " (comparison)" if _is_comparison(frame) else ""
-        for setting in ("displayName", "displayNameFromDS"):
-            if (configured := column.config.get(setting)) and isinstance(configured, str):
-                return configured + suffix
+        suffix = comparison_suffix(frame.meta)
+        if configured := configured_name(column.config):
+            return configured + suffix
         if column.type is CellType.TIME and column.labels is None:
             return column.name
-        parts = [frame.name] if self._names_differ and frame.name else []
-        has_frame_name = bool(parts)
-        if column.name and column.name != VALUE_NAME:
-            parts.append(column.name)
-        label_text = self._label_text(column, frame)
-        if label_text:
-            parts.append(label_text)
-        elif column.name == VALUE_NAME and frame.name and not has_frame_name:
-            parts.append(frame.name)
-        name = " ".join(parts) or column.name or VALUE_NAME
+        single_label = self._single_label if self._are_related else _single_label([frame])
+        name = composed_name(column.name, column.labels, frame.name, names_differ=self._names_differ, single_label=single_label)
         return (self.unique_name(column, frame) if name == column.name else name) + suffix
-
-    def _label_text(self, column: Column, frame: DataFrame) -> str:
-        if column.labels is None:
-            return ""
-        single = self._single_label if self._are_related else _single_label([frame])
-        if single is None:
-            pairs = ", ".join(f'{key}="{text_of(column.labels[key])}"' for key in sorted(column.labels))
-            return f"{{{pairs}}}" if pairs else ""
-        value: Any = column.labels.get(single)
-        return text_of(value) if is_true(value) else ""
 
     def unique_name(self, column: Column, frame: DataFrame) -> str:
         """Return the name of a column, with its number among the columns of the frame that have the same name."""
@@ -105,9 +86,42 @@ def bare_display_name(column: Column) -> str:
     return _remember(column, name, has_siblings=False)
 
 
-def _is_comparison(frame: DataFrame) -> bool:
-    comparison = (frame.meta or {}).get("timeCompare")
-    return isinstance(comparison, dict) and bool(comparison.get("isTimeShiftQuery"))
+def configured_name(config: Mapping[str, Any]) -> str:
+    """Return the display name that the user or the data source has configured for a column; empty without one."""
+    names = (config.get(setting) for setting in ("displayName", "displayNameFromDS"))
+    return next((name for name in names if isinstance(name, str) and name), "")
+
+
+def composed_name(name: str, labels: Mapping[str, Any] | None, frame_name: str, *, names_differ: bool, single_label: str | None) -> str:
+    """Return the display name of a column without a configured one: the names of its frame and of its own, and its labels.
+
+    ``names_differ`` is True if the names of the frames differ. ``single_label`` is the key of all labels if they have only one.
+    """
+    has_frame_name = names_differ and bool(frame_name)
+    parts = [frame_name if has_frame_name else "", "" if name == VALUE_NAME else name]
+    if label_text := _label_text(labels, single_label) if labels is not None else "":
+        parts.append(label_text)
+    elif name == VALUE_NAME and not has_frame_name:
+        parts.append(frame_name)
+    return " ".join(part for part in parts if part) or name or VALUE_NAME
+
+
+def label_list(labels: Mapping[str, Any]) -> str:
+    """Return labels as ``key="value"``, joined by commas."""
+    return ", ".join(f'{key}="{text_of(labels[key])}"' for key in sorted(labels))
+
+
+def comparison_suffix(meta: Mapping[str, Any] | None) -> str:
+    """Return what the names of the columns of a frame end with, by which Grafana marks those of another time range."""
+    comparison = (meta or {}).get("timeCompare")
+    return " (comparison)" if isinstance(comparison, dict) and comparison.get("isTimeShiftQuery") else ""
+
+
+def _label_text(labels: Mapping[str, Any], single_label: str | None) -> str:
+    if single_label is None:
+        return f"{{{listed}}}" if (listed := label_list(labels)) else ""
+    value: Any = labels.get(single_label)
+    return text_of(value) if is_true(value) else ""
 
 
 def _single_label(frames: Sequence[DataFrame]) -> str | None:

@@ -12,7 +12,7 @@ from dashwright.expressions.transformations.matchers.frames import frame_matcher
 from dashwright.expressions.transformations.registry import TRANSFORMATIONS
 
 #: The maximum number of transformations of a panel.
-MAX_TRANSFORMATIONS: Final = 100
+MAX_TRANSFORMATIONS: Final = 500
 #: The topic of transformations that change annotations instead of series.
 _ANNOTATIONS: Final = "annotations"
 

@@ -24,7 +24,7 @@ def reduce(frames: Frames, options: Mapping[str, Any], context: Context) -> Fram
         return frames
     reduces_fields = options.get("mode") == "reduceFields"
     calculations = known_calculations(reducers)
-    matches: FieldMatcher = lambda place: place.column.type is not CellType.TIME  # noqa: E731
+    matches = field_matcher({"id": "invertMatch", "options": {"id": "time"}})
     if options.get("fields"):
         matches = field_matcher(object_of(options["fields"]))
     elif options.get("includeTimeField") and reduces_fields:

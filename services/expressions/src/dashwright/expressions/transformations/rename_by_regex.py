@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashwright.common.json_shapes import string_of
+from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import Column, DataFrame, Frames
 from dashwright.expressions.transformations.names import DisplayNames
-from dashwright.expressions.transformations.patterns import TextPattern
 
 
 def rename_by_regex(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:

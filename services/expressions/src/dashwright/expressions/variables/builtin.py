@@ -12,16 +12,19 @@ def builtin_values(
     time_range: TimeRange, address_range: tuple[str, str], zone_name: str, dashboard: Mapping[str, Any], org_id: int
 ) -> dict[str, Value]:
     """Return the values by name. ``address_range`` is the time range as a URL has it, and ``dashboard`` has ``uid`` and ``title``."""
-    start, end = str(milliseconds(time_range.start)), str(milliseconds(time_range.end))
     return {
-        "__from": _value(start),
-        "__to": _value(end),
+        **end_values(time_range),
         "__timezone": _value(zone_name),
         "timezone": _value(zone_name),
         "__dashboard": _value(dashboard.get("title", ""), {"uid": dashboard.get("uid", ""), "name": dashboard.get("title", "")}),
         "__org": _value(str(org_id), {"id": org_id}),
         "__url_time_range": _value(f"from={address_range[0]}&to={address_range[1]}"),
     }
+
+
+def end_values(time_range: TimeRange) -> dict[str, Value]:
+    """Return the values of ``$__from`` and ``$__to``."""
+    return {"__from": _value(str(milliseconds(time_range.start))), "__to": _value(str(milliseconds(time_range.end)))}
 
 
 def range_values(time_range: TimeRange, interval: str) -> dict[str, Value]:

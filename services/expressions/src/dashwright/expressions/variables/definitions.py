@@ -83,6 +83,9 @@ def _definition(item: Mapping[str, Any]) -> Definition:
         uid = object_of(query.get("datasource")).get("name")
         datasource = datasource or {"type": query.get("group") or query.get("kind"), **({"uid": uid} if uid else {})}
         query = query["spec"]
+    if kind == "adhoc" and not datasource:
+        name = object_of(item.get("datasource")).get("name")
+        datasource = {"type": item.get("group"), **({"uid": name} if name else {})}
     if kind == "datasource":
         query = source.get("pluginId")
     return Definition(string_of(source.get("name")), _KINDS.get(kind, kind), source, query, datasource)

@@ -2,17 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dashwright.common.conversion import choices
-from dashwright.common.json_shapes import objects_of, string_of
+from dashwright.common.json_shapes import string_of
+from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
+from dashwright.expressions.javascript.patterns import TextPattern
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry, canonical_type
+from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
+from dashwright.expressions.variables.ad_hoc import description_of, read_filters
 from dashwright.expressions.variables.definitions import Definition
 from dashwright.expressions.variables.intervals import automatic_interval
 from dashwright.expressions.variables.options import MAX_OPTIONS, listed_options, queried_options
-from dashwright.expressions.variables.patterns import Pattern
+from dashwright.expressions.variables.references import resolve_reference
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.selection import select
 from dashwright.expressions.variables.values import Option, Value, text_of
@@ -20,7 +24,6 @@ from dashwright.expressions.variables.values import Option, Value, text_of
 _AUTO: Final = "$__auto"
 #: The value of a data source variable that means the default of its type.
 _DEFAULT: Final = "default"
-_FILTER_LABELS: Final = ("key", "operator", "value")
 
 #: A function that returns the options that a data source has for a query variable. Its errors are DashwrightErrors.
 OptionQuery = Callable[[Definition, Scope], Awaitable[Sequence[Option]]]
@@ -44,6 +47,7 @@ class ResolvedVariable:
     value: Value
     options: Sequence[Option] = ()
     notice: str = ""  #: What is limited or not obeyed.
+    filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: The filters of queries, by the uid of the data source.
 
 
 Kind = Callable[[Definition, KindContext], Awaitable[ResolvedVariable]]
@@ -72,8 +76,8 @@ async def _datasource(definition: Definition, context: KindContext) -> ResolvedV
 
 
 def _matching(entries: Sequence[CatalogEntry], pattern: str) -> list[CatalogEntry]:
-    compiled = Pattern(pattern)
-    return [entry for entry in entries if compiled.matches(entry.name)]
+    compiled = TextPattern.of(pattern)
+    return [entry for entry in entries if compiled.search(entry.name)]
 
 
 async def _custom(definition: Definition, context: KindContext) -> ResolvedVariable:
@@ -112,12 +116,19 @@ async def _switch(definition: Definition, context: KindContext) -> ResolvedVaria
 
 
 async def _adhoc(definition: Definition, context: KindContext) -> ResolvedVariable:
-    """Return the filters as text. Data sources do not add them to queries."""
-    filters = [tuple(string_of(item.get(name)) for name in _FILTER_LABELS) for item in objects_of(definition.source.get("filters"))]
-    texts = tuple("".join((key, operator, f'"{value}"')) for key, operator, value in filters if key)
-    given = tuple(context.from_url or ()) or texts
-    notice = f"the filters of ${definition.name} are not applied" if any(given) else ""
-    return ResolvedVariable(Value((",".join(given),), (",".join(given),), in_url=False), notice=notice)
+    """Return the filters, also as text. Only data sources of the type Prometheus add them to queries."""
+    filters = read_filters(definition, context.from_url)
+    text = description_of(filters)
+    value = Value((text,), (text,), in_url=False)
+    if not filters:
+        return ResolvedVariable(value)
+    source = resolve_reference(definition.datasource, context.catalog, context.scope)
+    if isinstance(source, dict) and canonical_type(source["type"]) == PROMETHEUS.id:
+        lost = description_of([one for one in filters if not one.matcher])
+        notice = f"the filters {lost} of ${definition.name} are not applied: Prometheus has no such operators" if lost else ""
+        return ResolvedVariable(value, notice=notice, filters={source["uid"]: filters})
+    reason = source if isinstance(source, str) else f"queries of the type {source['type']!r:.60} are not filtered"
+    return ResolvedVariable(value, notice=f"the filters of ${definition.name} are not applied: {reason}")
 
 
 async def _group_by(definition: Definition, context: KindContext) -> ResolvedVariable:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+import orjson
+
 from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext
@@ -36,7 +38,10 @@ def option_query(sources: SourceResolver, context: QueryContext, catalog: Catalo
         interval = automatic_interval(time_range, None, None)
         text = scope.with_values(range_values(time_range, interval)).interpolate(definition.query_text, query_format(data_source.type))
         if not text.strip():
-            raise BadRequest("its query is empty")
+            if not isinstance(definition.query, dict) or not definition.query:
+                raise BadRequest("its query is empty")
+            # The data source knows the members of its own queries.
+            text = orjson.dumps(scope.interpolate_tree(definition.query)).decode()
         try:
             found = await data_source.source.variable_options(text, time_range, limits)
         except DashwrightError as error:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from dashwright.expressions.variables.patterns import Pattern
+from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.variables.values import Option
 
 #: The maximum number of options of a variable, and the number of values that are read to choose them from.
@@ -33,7 +33,7 @@ def queried_options(candidates: Sequence[Option], pattern: str, sort: int) -> li
     """
     options = list(candidates[:MAX_CANDIDATES])
     if pattern:
-        compiled = Pattern(pattern)
+        compiled = TextPattern.of(pattern)
         options = [option for candidate in options for option in _matched(candidate, compiled)]
     distinct: dict[str, Option] = {}
     for option in options:
@@ -48,7 +48,7 @@ def sorted_options(options: Sequence[Option], sort: int) -> list[Option]:
     return ordered[::-1] if key and sort % 2 == 0 else ordered
 
 
-def _matched(candidate: Option, pattern: Pattern) -> list[Option]:
+def _matched(candidate: Option, pattern: TextPattern) -> list[Option]:
     """Return the options in a value: of named groups, of the first group, or the value itself."""
     matches = pattern.matches(candidate.text)
     if not matches:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from dashwright.common.errors import DashwrightError, TooManyRequests
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
 from dashwright.expressions.variables.definitions import Definition, read_definitions
 from dashwright.expressions.variables.inputs import input_values
 from dashwright.expressions.variables.kinds import KindContext, OptionQuery, ResolvedVariable, resolve_kind, saved_value
@@ -52,13 +53,15 @@ async def resolve(spec: Mapping[str, Any], used: Iterable[str], context: Resolut
     A variable that fails keeps the value of the URL, or its saved one, and has a problem in the scope.
     """
     definitions = read_definitions(spec)
-    order = order_of(definitions, used)
+    # No text refers to ad hoc filters, which are added to queries.
+    order = order_of(definitions, {*used, *(name for name, definition in definitions.items() if definition.kind == "adhoc")})
     scope = Scope({**input_values(spec, context.catalog), **context.builtin}, zone=context.zone)
     scope = scope.with_values({name: saved_value(definitions[name], context.from_url.get(name)) for name in order.circular})
     resolver = _Resolver(context, monotonic() + context.seconds)
     options: dict[str, Sequence[Option]] = {}
     problems: dict[str, str] = {}
     notices: list[str] = []
+    filters: dict[str, list[LabelFilter]] = {}
     if order.circular:
         names = ", ".join(f"${name}" for name in order.circular[:5])
         notices.append(f"{names} refer to each other in a circle, so each has its saved value")
@@ -71,13 +74,15 @@ async def resolve(spec: Mapping[str, Any], used: Iterable[str], context: Resolut
                 problem = f"the values of ${name} have {length} characters, more than {_MAX_CHARACTERS}; select fewer"
             if problem:
                 problems[name] = problem
+            for uid, added in resolved.filters.items():
+                filters.setdefault(uid, []).extend(added)
             if resolved.notice:
                 notices.append(resolved.notice)
         scope = scope.with_values({name: resolved.value for name, (resolved, _) in zip(group, outcomes, strict=True)})
     # Variables that only a URL sets have no definition.
     undefined = {name: Value.of(list(values) if len(values) > 1 else values[0]) for name, values in context.from_url.items() if values}
     scope = scope.with_values({name: value for name, value in undefined.items() if name not in definitions and name not in scope.values})
-    return Resolution(replace(scope, problems=problems), options, notices)
+    return Resolution(replace(scope, problems=problems, filters=filters), options, notices)
 
 
 class _Resolver:

@@ -1,11 +1,12 @@
 """Interpolation: references to variables, such as ``$name``, in text are replaced by their values."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any, Final
 
+from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
 from dashwright.expressions.variables.formats import DEFAULT, format_value
 from dashwright.expressions.variables.values import Value
 
@@ -26,6 +27,7 @@ class Scope:
     values: Mapping[str, Value] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)  #: Why a variable has no certain value, by name.
     zone: tzinfo = UTC
+    filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: Of queries, by the uid of their data source.
 
     def with_values(self, values: Mapping[str, Value]) -> "Scope":
         """Return the scope with further values, which hide those with the same names."""

@@ -12,13 +12,13 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.pictures.dashboard_page import PAGE_CONTENT, PAGE_PARAMETERS, SCRIPTS, outline_or_reason
+from dashwright.api.pictures.dashboard_pictures import DashboardPictures
 from dashwright.api.pictures.page_controls import page_controls, picture_parameters
 from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of
-from dashwright.api.pictures.render import PICTURE_CONTENT, PICTURE_PARAMETERS, picture_options, picture_response, query_context
+from dashwright.api.pictures.render import PICTURE_CONTENT, PICTURE_PARAMETERS, picture_options, picture_response
 from dashwright.api.repositories.files import Files
 from dashwright.api.repositories.preview_changes import Side, shown_changes
 from dashwright.api.resources.threads import run_in_thread_if_large
-from dashwright.api.workers.picture_client import PictureClient
 from dashwright.common.dashboard_comparison import compare
 from dashwright.common.errors import BadRequest, DashwrightError, NotFound
 from dashwright.common.jobs import paths
@@ -66,7 +66,7 @@ class _PreviewedFile:
         return string_of(self.wrapper.get("ref")) or self.ref
 
 
-def routes(files: Files, picture_client: PictureClient) -> list[Route]:
+def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
     """Return the routes. They require permissions on the objects in the file, and pictures also permission to query data sources."""
 
     async def read(call: Call) -> _PreviewedFile:
@@ -83,7 +83,7 @@ def routes(files: Files, picture_client: PictureClient) -> list[Route]:
         options, file = picture_options(call), await read(call)
         if not file.spec:
             raise NotFound(f"the file contains no dashboard to draw: {file.path!r}")
-        return picture_response(await picture_client.render(await _body_of(file.spec, file.size), options, query_context(call.identity)))
+        return picture_response(await pictures.render(call.identity, await _body_of(file.spec, file.size), options))
 
     async def show_preview(call: Call) -> Response:
         options, file = picture_options(call), await read(call)
@@ -93,7 +93,7 @@ def routes(files: Files, picture_client: PictureClient) -> list[Route]:
         async def outline(spec: Mapping[str, Any]) -> tuple[DashboardOutline | None, DashwrightError | None]:
             if not spec:
                 return None, None
-            return await outline_or_reason(call.identity, await _body_of(spec, file.size), options, picture_client)
+            return await outline_or_reason(call.identity, await _body_of(spec, file.size), options, pictures)
 
         (stored, _), (changed, problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
         address = PictureAddress(

@@ -5,8 +5,10 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-_WHITE: Final = "#ffffff"
-_BLACK: Final = "#000000"
+_LIGHT_TEXT: Final = "#f7f8fa"
+_DARK_TEXT: Final = "#202226"
+#: The brightness, from 0 to 255, above which Grafana draws dark text.
+_BRIGHT: Final = 180
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
@@ -55,12 +57,10 @@ def contrast(first: str, second: str) -> float:
 
 
 def text_colour_on(background: str) -> str:
-    """Return white or black, whichever is readable on a background; white if both are, as in Grafana."""
-    return _WHITE if contrast(_WHITE, background) >= _READABLE_CONTRAST else _BLACK
-
-
-#: The contrast from which Grafana draws white text.
-_READABLE_CONTRAST: Final = 3.0
+    """Return a light or a dark colour of text, depending on the brightness of the background, as in Grafana."""
+    red, green, blue = rgb(background)
+    brightness = 0.299 * red + 0.587 * green + 0.114 * blue
+    return _DARK_TEXT if brightness > _BRIGHT else _LIGHT_TEXT
 
 
 def gradient_colour(colours: Sequence[str], share: float) -> str:

@@ -7,18 +7,16 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 import numpy as np
-import orjson
 
-from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.frame import Field, Frame
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
-from dashwright.expressions.pictures.display.value_mappings import Value
+from dashwright.expressions.pictures.display.values import Value, values_of
 from dashwright.expressions.pictures.display_names import ColumnNames
 from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.theme import Theme
 from dashwright.expressions.value_formats.formatted import DateContext
 
-_NANOS_PER_MILLISECOND: Final = 1e6
 #: Times are shown with milliseconds if the column covers less than this, in milliseconds.
 _MAX_DETAILED_SPAN: Final = 60_000
 #: Further columns of a panel are ignored.
@@ -70,8 +68,7 @@ class FieldSettings:
     defaults: Mapping[str, Any]
     overrides: Sequence[Mapping[str, Any]]
     theme: Theme
-    zone: tzinfo = UTC  #: The time zone of numbers that are shown as dates.
-    are_times_moved: bool = False  #: True if the times of frames are those of the zone as if they were UTC.
+    zone: tzinfo = UTC  #: The time zone of times, and of numbers that are shown as dates.
 
 
 def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[DisplayColumn]]:
@@ -99,28 +96,6 @@ def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[Di
     return result
 
 
-def values_of(field: Field, limit: int | None = None) -> list[Value]:
-    """Return the values of a column, or the first ones: times in milliseconds since 1970, and JSON as text."""
-    values = field.values[:limit]
-    if field.type is FieldType.TIME:
-        listed: list[Value] = (values / _NANOS_PER_MILLISECOND).tolist()
-    elif field.type.is_numeric or field.type is FieldType.ENUM:
-        listed = values.astype(np.float64).tolist()
-    else:
-        listed = [_scalar(value) for value in values.tolist()]
-    if field.nulls is not None:
-        listed = [None if is_null else value for value, is_null in zip(listed, field.nulls[:limit].tolist(), strict=True)]
-    return listed
-
-
-def _scalar(value: Any) -> Value:
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return orjson.dumps(value, default=str).decode()
-
-
 def _range_of(columns: Sequence[PanelColumn]) -> tuple[float | None, float | None]:
     """Return the least and the greatest number of the columns of numbers; None if they have no numbers."""
     parts = [column.numbers for column in columns if column.type == "number" and len(column.field)]
@@ -137,6 +112,4 @@ def _dates(source: PanelColumn, settings: FieldSettings) -> DateContext:
     numbers = source.numbers
     span = float(numbers[-1] - numbers[0]) if len(numbers) else math.inf
     is_detailed = 0 < span < _MAX_DETAILED_SPAN
-    if settings.are_times_moved:
-        return DateContext(UTC, now.replace(tzinfo=UTC), with_milliseconds=is_detailed)
     return DateContext(settings.zone, now, with_milliseconds=is_detailed)

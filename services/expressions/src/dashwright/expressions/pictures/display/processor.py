@@ -10,7 +10,8 @@ from dashwright.common.json_shapes import list_of, member_at, string_of
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.colour_modes import ColourContext, colouring_of, scheme_colours
-from dashwright.expressions.pictures.display.value_mappings import Value, mappings_of, text_of
+from dashwright.expressions.pictures.display.value_mappings import mappings_of
+from dashwright.expressions.pictures.display.values import Value, text_of
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 from dashwright.expressions.value_formats.formatted import DateContext
@@ -67,6 +68,10 @@ class DisplayProcessor:
         self._mapping_result = mappings_of(config)
         self._colouring = colouring_of(ColourContext(config, theme, self.traits.series_index, self.traits.name))
         self.range = self._effective_range()
+
+    def with_unit(self, unit: str) -> "DisplayProcessor":
+        """Return the display of values in another unit."""
+        return DisplayProcessor({**self.config, "unit": unit}, self._theme, self.traits)
 
     def display(self, value: Value) -> DisplayValue:
         """Return the display of a value."""

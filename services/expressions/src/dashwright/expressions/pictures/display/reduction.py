@@ -1,22 +1,16 @@
 """Calculations that reduce the values of a column to one value."""
 
 import math
-from typing import Final
-
-import numpy as np
 
 from dashwright.expressions.calculations.table import CALCULATIONS
-from dashwright.expressions.calculations.values import FieldValues, NullMode
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.display.columns import DisplayColumn
-from dashwright.expressions.pictures.display.value_mappings import Value
-
-_NUMERIC_TYPES: Final = frozenset({"number", "time", "boolean", "enum"})
+from dashwright.expressions.pictures.display.values import Value
 
 
 def reduced(column: DisplayColumn, calculation: str) -> Value:
     """Return the result of a calculation on a column; the last value that is not null for an unknown calculation."""
-    result = CALCULATIONS.get(calculation, CALCULATIONS["lastNotNull"])(_field_values(column))
+    result = column.source.reduced(CALCULATIONS.get(calculation, CALCULATIONS["lastNotNull"]))
     if javascript.is_missing(result):
         return None
     if isinstance(result, bool | str):
@@ -28,14 +22,5 @@ def percent_change(column: DisplayColumn) -> float:
     """Return the change from the first to the last number of a column in percent of the first; 0 if it is not known."""
     if column.type not in ("number", "time"):
         return 0.0
-    numbers = column.source.numbers
-    numbers = numbers[~np.isnan(numbers)]
-    if not len(numbers) or not numbers[0]:
-        return 0.0
-    first, last = float(numbers[0]), float(numbers[-1])
-    change = (last - first) / first * 100
-    return change if math.isfinite(change) else 0.0
-
-
-def _field_values(column: DisplayColumn) -> FieldValues:
-    return FieldValues(column.values(), column.type in _NUMERIC_TYPES, NullMode.of(column.config.get("nullValueMode")))
+    change = column.source.reduced(CALCULATIONS["diffperc"])
+    return change if isinstance(change, int | float) and math.isfinite(change) else 0.0

@@ -3,24 +3,19 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
-
-import regex
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.javascript import values as javascript
+from dashwright.expressions.javascript.patterns import TextPattern
+from dashwright.expressions.pictures.display.values import Value, text_of
 from dashwright.expressions.pictures.sections import number_of
-from dashwright.expressions.variables.patterns import Pattern
 
-#: A value of a column: null, a number (times in milliseconds), a boolean or text. NaN is a number.
-Value = float | bool | str | None
 #: Further mappings of a column are ignored.
 _MAX_MAPPINGS: Final = 500
 #: Regular expressions of a column. Further ones are ignored, because each may take a second.
 _MAX_PATTERNS: Final = 20
-_GROUP: Final = regex.compile(r"\$(\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +41,6 @@ def mappings_of(config: Mapping[str, Any]) -> Callable[[Value], MappingResult | 
         if create and (kind != "regex" or pattern_count <= _MAX_PATTERNS):
             mappings.append(create(options))
     return lambda value: _first_result(mappings, value)
-
-
-def text_of(value: Value) -> str:
-    """Return a value as JavaScript converts it to text; empty for null."""
-    return "" if value is None else javascript.text_of(value)
 
 
 def _first_result(mappings: Sequence[_Mapping], value: Value) -> MappingResult | None:
@@ -84,9 +74,9 @@ def _by_range(options: Mapping[str, Any]) -> _Mapping:
 def _by_pattern(options: Mapping[str, Any]) -> _Mapping:
     result = _result(options.get("result"))
     source = string_of(options.get("pattern"))
-    pattern: Pattern | None
+    pattern: TextPattern | None
     try:
-        pattern = Pattern(source if source.startswith("/") else f"/^{source}$/")
+        pattern = TextPattern.of(source)
     except BadRequest:
         return lambda _value: None
 
@@ -95,30 +85,15 @@ def _by_pattern(options: Mapping[str, Any]) -> _Mapping:
         if not isinstance(value, str) or pattern is None:
             return None
         try:
-            matches = pattern.matches(value)
+            if pattern.search(value) is None:
+                return None
+            return result if result.text is None else MappingResult(pattern.replaced(value, result.text), result.colour)
         except BadRequest:
-            # It would take a second for each further value.
+            # Each further value would take some time.
             pattern = None
             return None
-        if not matches:
-            return None
-        return result if result.text is None else MappingResult(_replaced(value, matches, result.text), result.colour)
 
     return map_text
-
-
-def _replaced(text: str, matches: Sequence["regex.Match[str]"], template: str) -> str:
-    """Return the text with each match replaced by the template, in which ``$1`` is the first group."""
-    parts, end = [], 0
-    for match in matches:
-        parts += [text[end : match.start()], _GROUP.sub(partial(_group_text, match), template)]
-        end = match.end()
-    return "".join([*parts, text[end:]])
-
-
-def _group_text(match: "regex.Match[str]", reference: "regex.Match[str]") -> str:
-    number = int(reference[1])
-    return (match[number] or "") if 0 < number <= len(match.groups()) else reference[0]
 
 
 def _by_special(options: Mapping[str, Any]) -> _Mapping:

@@ -42,3 +42,6 @@ DRAW_FUNCTIONS: Final[Mapping[str, Callable[[PanelProps], PanelDrawing]]] = {
 
 #: Types of panels whose queries are not run.
 WITHOUT_QUERIES: Final = frozenset({"text", "row"})
+
+#: Types of panels that show their text ``noValue`` as a value if the queries have no data.
+WITH_NO_VALUE: Final = frozenset({"stat", "gauge", "bargauge"})

@@ -1,8 +1,9 @@
-"""Axes of charts that are drawn as our own SVG: the ticks of times and numbers, and their labels and grid lines."""
+"""Axes of charts: the ticks of times and numbers, and their labels and grid lines."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from dashwright.expressions.pictures.panels.drawing import Cell
 from dashwright.expressions.pictures.plots import ticks as plot_ticks
 from dashwright.expressions.pictures.plots.axes import tick_texts
 from dashwright.expressions.pictures.plots.scales import ValueScale
+from dashwright.expressions.pictures.plots.time_ticks import time_ticks
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import path, text_element, text_width
 from dashwright.expressions.pictures.theme import Theme
@@ -64,9 +66,9 @@ def padded_range(low: float, high: float) -> tuple[float, float]:
     return (low - room if low < 0 else 0.0), (high + room if high > 0 else 0.0)
 
 
-def time_axis(area: Cell, start: float, end: float, theme: Theme, *, has_grid: bool = False) -> list[str]:
-    """Return the labels of times below an area, and vertical lines at the labels if wanted."""
-    ticks = plot_ticks.time_ticks(start, end, area.width, lambda label: text_width(label, LABEL_SIZE))
+def time_axis(area: Cell, start: float, end: float, zone: tzinfo, theme: Theme, *, has_grid: bool = False) -> list[str]:
+    """Return the labels of times in a zone below an area, and vertical lines at the labels if wanted."""
+    ticks = time_ticks(start, end, area.width, lambda label: text_width(label, LABEL_SIZE), zone)
     scale = PixelScale(start, end, area.x, area.x + area.width)
     labelled = [(scale.position(time), label) for time, label in zip(ticks.times, ticks.labels, strict=True)]
     return bottom_axis(area, labelled, theme, has_grid=has_grid)

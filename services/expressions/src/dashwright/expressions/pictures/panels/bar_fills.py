@@ -88,12 +88,12 @@ def lcd_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
 def _stops(bar: GaugeBar, props: PanelProps) -> list[Stop]:
     config = bar.item.processor.config
     if colours := scheme_colours(config, props.theme):
-        return [(index / (len(colours) - 1), colour) for index, colour in enumerate(colours)]
+        return [Stop(index / (len(colours) - 1), colour) for index, colour in enumerate(colours)]
     if mode_of(config) != "thresholds":
         return []
     thresholds = thresholds_of(config, props.theme)
     starts = [bar.scale.share(start) for start in thresholds.starts(bar.scale.low, bar.scale.high)]
-    return [(share, step.colour) for share, step in zip(starts, thresholds.steps, strict=True) if step.colour != TRANSPARENT]
+    return [Stop(share, step.colour) for share, step in zip(starts, thresholds.steps, strict=True) if step.colour != TRANSPARENT]
 
 
 def _colour(bar: GaugeBar) -> str:

@@ -1,9 +1,7 @@
 """Data of bar charts: categories, and a value and a colour for each category and series."""
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +11,7 @@ from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.display.columns import columns_of
 from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
+from dashwright.expressions.pictures.plots.time_ticks import local_time
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
 from dashwright.expressions.pictures.style import Style
 
@@ -21,9 +20,9 @@ MIN_CATEGORY_SIZE: Final = 3.0
 #: Categories of a column that are read; further ones are counted if they are those of one frame.
 _MAX_CATEGORIES: Final = 4_000
 _MAX_LENGTH: Final = 100
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS: Final = 86_400_000
 _MINUTE_NS: Final = 60_000_000_000
+_MILLISECOND_NS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +104,9 @@ def _labels(props: PanelProps, field: Field) -> list[str]:
     if field.type is FieldType.TIME:
         times = field.values[:limit]
         time_format = "%m/%d %H:%M" if props.end - props.start > _DAY_MS else "%H:%M:%S" if (times % _MINUTE_NS).any() else "%H:%M"
-        return [_time_text(time, time_format) for time in times.tolist()]
+        return [f"{local_time(time / _MILLISECOND_NS, props.zone):{time_format}}" for time in times.tolist()]
     ((column,),) = columns_of([Frame([field])], props.field_settings)
     return [str(column.processor.display(value))[:_MAX_LENGTH] for value in column.values(limit)]
-
-
-def _time_text(nanoseconds: int, time_format: str) -> str:
-    with contextlib.suppress(OverflowError):
-        return (_EPOCH + timedelta(microseconds=nanoseconds // 1000)).strftime(time_format)
-    return ""
 
 
 def _row_colours(props: PanelProps, joined: Sequence[tuple[Frame, Field]], count: int) -> list[str]:

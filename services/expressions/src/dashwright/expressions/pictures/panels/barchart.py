@@ -23,7 +23,7 @@ from dashwright.expressions.pictures.panels.bar_layers import STACKED, bar_ends,
 from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, bar_cell, bar_elements, is_drawn, value_elements
 from dashwright.expressions.pictures.panels.bar_table import MIN_CATEGORY_SIZE, BarTable, bar_table
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
+from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import rotated, text_element, text_width, truncated

@@ -9,7 +9,15 @@ from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.bar_fills import FILLS, GaugeBar, gradient_fill
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import GAP, LINE_HEIGHT, content_area, font_size, longest, panel_items
+from dashwright.expressions.pictures.panels.item_cells import (
+    GAP,
+    LINE_HEIGHT,
+    content_area,
+    font_size,
+    longest,
+    omitted_values,
+    panel_items,
+)
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
@@ -64,8 +72,7 @@ def draw(props: PanelProps) -> PanelDrawing:
             elements += _row(item, title, cell, look)
         else:
             elements += _row_with_title(item, title, cell, look)
-    notes = [f"{len(items) - len(shown)} more values"] if len(shown) < len(items) else []
-    return PanelDrawing(elements, notes=notes)
+    return PanelDrawing(elements, notes=omitted_values(len(items) - len(shown)))
 
 
 def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:

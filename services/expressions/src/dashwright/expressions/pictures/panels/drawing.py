@@ -22,13 +22,13 @@ class PanelProps:
     theme: Theme
     start: float  #: In milliseconds since 1970.
     end: float  #: In milliseconds since 1970.
-    zone: tzinfo = UTC  #: The time zone of the times of frames, and of numbers that are shown as dates.
+    zone: tzinfo = UTC  #: The time zone of times, and of numbers that are shown as dates.
 
     @property
     def field_settings(self) -> FieldSettings:
         """The field configuration of the panel, completed by that of its type."""
         defaults = completed_defaults(self.panel.type, self.panel.defaults)
-        return FieldSettings(defaults, self.panel.overrides, self.theme, self.zone, are_times_moved=True)
+        return FieldSettings(defaults, self.panel.overrides, self.theme, self.zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class PanelDrawing:
 
     elements: Sequence[str] = ()  #: The elements of the SVG. An id is derived from the content that it names, so it is unique.
     notes: Sequence[str] = ()  #: What the drawing leaves out, such as rows that do not fit.
+    is_contained: bool = False  #: True if no element can exceed the panel, so that it is drawn without clipping.
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dashwright.expressions.pictures.display.colour_modes import mode_of
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT, thresholds_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, panel_items
+from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, omitted_values, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import Scale, scale_of
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import path, text_element, text_width, truncated
@@ -28,12 +28,13 @@ _MAX_LABELS: Final = 20
 
 
 def draw(props: PanelProps) -> PanelDrawing:
-    """Return an arc for each value. Raises NothingToDraw if there are too many values for the panel."""
+    """Return an arc for each value that fits."""
     items = panel_items(props)
+    areas = cells(props, len(items), 1.0)
     elements: list[str] = []
-    for item, cell in zip(items, cells(props, len(items), 1.0), strict=True):
+    for item, cell in zip(items, areas, strict=False):
         elements += _gauge(props, item, cell, is_named=len(items) > 1)
-    return PanelDrawing(elements)
+    return PanelDrawing(elements, notes=omitted_values(len(items) - len(areas)))
 
 
 @dataclass(frozen=True, slots=True)

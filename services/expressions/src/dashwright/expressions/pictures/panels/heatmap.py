@@ -63,7 +63,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     if not is_hidden:
         positions = [(area.y + area.height * (share if is_reversed else 1 - share), label) for share, label in labelled_rows]
         elements += left_labels(area, [pair for pair in positions if area.y - 1 <= pair[0] <= area.y + area.height + 1], props.theme)
-    elements += time_axis(area, props.start, props.end, props.theme)
+    elements += time_axis(area, props.start, props.end, props.zone, props.theme)
     if has_legend:
         elements += _legend(props, palette, (low, high), area)
     # Further series are not read; the last row then is one of many.

@@ -24,7 +24,7 @@ from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, 
 from dashwright.expressions.pictures.panels.bucket_sizes import round_size
 from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
+from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
 from dashwright.expressions.pictures.style import Style

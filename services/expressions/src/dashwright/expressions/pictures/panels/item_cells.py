@@ -6,7 +6,7 @@ from typing import Final
 
 from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.pictures.display.items import DisplayItem, items_of
-from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelProps
+from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.svg import text_width
 
 #: The calculation of panels that configure none.
@@ -39,22 +39,23 @@ def content_area(props: PanelProps) -> Cell:
 
 
 def cells(props: PanelProps, count: int, aspect: float) -> list[Cell]:
-    """Return ``count`` cells that cover the panel, in an automatic grid about ``aspect`` times as wide as high.
+    """Return the cells of ``count`` values, or of the first ones that fit, at least one. Together they cover the panel.
 
-    Raises NothingToDraw if they would be too small.
+    An automatic grid has cells about ``aspect`` times as wide as high.
     """
     area = content_area(props)
+    fitting_columns, fitting_rows = _fitting(area.width, _MIN_WIDTH), _fitting(area.height, _MIN_HEIGHT)
     orientation = string_of(props.panel.options.get("orientation"))
     if orientation == "horizontal":
+        count = min(count, fitting_rows)
         columns = 1
     elif orientation == "vertical":
-        columns = count
+        count = columns = min(count, fitting_columns)
     else:
+        count = min(count, fitting_columns * fitting_rows)
         columns = _automatic_columns(area, count, aspect)
     rows = -(-count // columns)
     height = (area.height - (rows - 1) * GAP) / rows
-    if height < _MIN_HEIGHT or (area.width - (columns - 1) * GAP) / columns < _MIN_WIDTH:
-        raise NothingToDraw(f"{count} values, too many to show here")
     found = []
     for row in range(rows):
         # The cells of the last row share the width.
@@ -62,6 +63,16 @@ def cells(props: PanelProps, count: int, aspect: float) -> list[Cell]:
         width = (area.width - (in_row - 1) * GAP) / in_row
         found += [Cell(area.x + index * (width + GAP), area.y + row * (height + GAP), width, height) for index in range(in_row)]
     return found
+
+
+def omitted_values(count: int) -> list[str]:
+    """Return the note of a drawing without some of the values of the panel; an empty list if none is left out."""
+    return [f"{count} more value{'s' if count > 1 else ''}"] if count else []
+
+
+def _fitting(length: float, minimum: float) -> int:
+    """Return how many cells of a minimum length, with gaps between them, fit into a length in pixels; at least one."""
+    return max(1, int((length + GAP) // (minimum + GAP)))
 
 
 def _automatic_columns(area: Cell, count: int, aspect: float) -> int:

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import tzinfo
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from dashwright.common.json_shapes import object_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.plots.time_ticks import local_time
 from dashwright.expressions.pictures.svg import TextRun, rectangle, rich_text_element
 
 _SIZE: Final = 12.0
@@ -49,7 +50,7 @@ _TERMINAL_CODE: Final = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _ISO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 #: What is removed from lines before they are compared, by strategy.
 _IGNORED: Final = {"exact": _ISO_TIME, "numbers": re.compile(r"\d"), "signature": re.compile(r"\w")}
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND_NS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     y, shown_count = 4.0, 0
     for line in _deduplicated(lines, str(options.get("dedupStrategy"))):
         text = _pretty(line.text) if options.get("prettifyLogMessage") is True else line.text
-        prefix = f"{_time_text(line.nanoseconds)} " if has_times else ""
+        prefix = f"{_time_text(line.nanoseconds, props.zone)} " if has_times else ""
         count = f"{line.count}x " if line.count > 1 else ""
         labels = f"{line.labels} " if has_labels and line.labels else ""
         room = max(column_count - len(prefix + count), 8)
@@ -111,7 +112,7 @@ def log_lines(frames: Sequence[Frame], *, is_ascending: bool) -> list[LogLine]:
 
 
 def _lines_of(frame: Frame, *, is_ascending: bool) -> Iterator[LogLine]:
-    time_field = next((field for field in frame.fields if field.type is FieldType.TIME), None)
+    time_field = frame.time_field
     text_fields = [field for field in frame.fields if field.type is FieldType.STRING]
     named = {field.name: field for field in text_fields}
     body = next((named[name] for name in _BODY_NAMES if name in named), text_fields[0] if text_fields else None)
@@ -188,8 +189,6 @@ def _cut(text: str, column_count: int) -> str:
     return text if len(text) <= column_count else text[: column_count - 1] + "…"
 
 
-def _time_text(nanoseconds: int) -> str:
-    with contextlib.suppress(OverflowError):
-        moment = _EPOCH + timedelta(microseconds=nanoseconds // 1000)
-        return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
-    return ""
+def _time_text(nanoseconds: int, zone: tzinfo) -> str:
+    moment = local_time(nanoseconds / _MILLISECOND_NS, zone)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"

@@ -11,7 +11,7 @@ from dashwright.expressions.pictures.display.columns import DisplayColumn
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import panel_items
-from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
+from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import path, text_element, truncated
 

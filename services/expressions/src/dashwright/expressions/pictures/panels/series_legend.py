@@ -1,20 +1,19 @@
-"""Entries of the legend of a time series panel: names with calculated values, sorted as its options demand."""
+"""Entries of the legend of a time series panel: names with calculated values, in the configured order."""
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 from dashwright.common.json_shapes import list_of, object_of, string_of
 from dashwright.expressions.calculations.table import Calculation, known_calculations
-from dashwright.expressions.pictures.panels.swatches import LegendEntry
+from dashwright.expressions.javascript.sorting import collation_key
+from dashwright.expressions.pictures.panels.legend import LegendEntry
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
 from dashwright.expressions.pictures.series import calculated
 from dashwright.expressions.pictures.style import Style
 
 _MAX_CALCULATIONS: Final = 12
 _NAME_COLUMN: Final = "Name"
-_PERCENT_CHANGE: Final = "diffperc"
 #: The maximum number of results that are shown for a calculation with several results.
 _MAX_LISTED: Final = 20
 
@@ -47,12 +46,12 @@ def legend_entries(plotted: Sequence[PlottedSeries], options: Any, right_scales:
 
 
 def result_text(style: Style, calculation: Calculation, result: Any) -> str:
-    """Return the result of a calculation as text, in the unit of the values unless it is a count or a share."""
+    """Return the result of a calculation as text, in the unit of the values unless the calculation has one of its own."""
     if isinstance(result, list):
         return ", ".join(result_text(style, calculation, value) for value in result[:_MAX_LISTED])
-    if not calculation.has_unit:
-        settings = {"unit": "percent"} if calculation.id == _PERCENT_CHANGE else {"unit": "none", "decimals": None}
-        style = Style({**style.config, **settings}, style.theme)
+    if calculation.unit is not None:
+        config = {**style.config, "unit": calculation.unit}
+        style = Style(config if calculation.unit == "percent" else {**config, "decimals": None}, style.theme)
     return str(style.processor.display(result if isinstance(result, int | float) else None))
 
 
@@ -61,5 +60,4 @@ def _sort_key(name: str, results: Sequence[Any], position: int | None) -> tuple[
     if position is not None:
         result = results[position]
         return (result if isinstance(result, int | float) and not math.isnan(result) else -math.inf,)
-    parts = re.split(r"(\d+)", name.casefold())
-    return tuple((0, int(part[:18]), "") if part.isdecimal() else (1, 0, part) for part in parts if part)
+    return tuple(collation_key(name, is_numeric=True))

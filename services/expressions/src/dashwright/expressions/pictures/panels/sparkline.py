@@ -5,11 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from dashwright.expressions.engine.frame import FieldType
 from dashwright.expressions.pictures.display.columns import DisplayColumn
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.panels.scale_of_item import Scale
-from dashwright.expressions.pictures.series import PlotSeries, downsampled
+from dashwright.expressions.pictures.series import PlotSeries, downsampled, milliseconds_of
 from dashwright.expressions.pictures.svg import path
 
 _FILL_OPACITY: Final = 0.2
@@ -39,14 +38,14 @@ def sparkline(props: PanelProps, column: DisplayColumn | None, cell: Cell, colou
 
 def series_of_column(column: DisplayColumn) -> PlotSeries | None:
     """Return the values of a column with the times of its frame, or None without times or with less than two values."""
-    times = next((field for field in column.frame.fields if field.type is FieldType.TIME), None)
+    times = column.frame.time_field
     if times is None or column.type not in ("number", "boolean"):
         return None
     values = np.where(np.isfinite(column.source.numbers), column.source.numbers, np.nan)
     if np.count_nonzero(~np.isnan(values)) < _MIN_POINTS:
         return None
     order = np.argsort(times.values, kind="stable")
-    return PlotSeries(column.name, times.values[order].astype(np.float64) / 1e6, values[order], column.frame.ref_id)
+    return PlotSeries(column.name, milliseconds_of(times)[order], values[order], column.frame.ref_id)
 
 
 def _scale(series: PlotSeries) -> Scale:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dashwright.common.json_shapes import object_of, string_of
-from dashwright.expressions.pictures.display.colour_math import darkened, mixed, spun
+from dashwright.expressions.pictures.display.colour_math import darkened, mixed, spun, text_colour_on
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, longest, panel_items
+from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, longest, omitted_values, panel_items
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, truncated
-from dashwright.expressions.pictures.svg_gradients import linear_gradient
+from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
 #: The width of a cell in heights that an automatic grid aims for.
@@ -27,6 +27,8 @@ _MIN_HEIGHT_OF_WIDE_CHART: Final = 50.0
 _MIN_HEIGHT_OF_CHART: Final = 100.0
 _TITLE_SHARE: Final = 0.15
 _WIDE_VALUE_SHARE: Final = 0.3
+_WIDE_VALUE_SHARE_OVER_CHART: Final = 0.4
+_WIDE_TITLE_SHARE: Final = 0.6
 _CHART_SHARE: Final = 0.5
 _TITLE_TO_VALUE: Final = 0.7
 _CHANGE_TO_VALUE: Final = 0.35
@@ -77,15 +79,16 @@ class _Texts:
 
 
 def draw(props: PanelProps) -> PanelDrawing:
-    """Return a drawing with each value in its own cell. Raises NothingToDraw if there are too many values for the panel."""
+    """Return a drawing with each value that fits in its own cell."""
     options = props.panel.options
     items = panel_items(props)
-    texts = [_texts(item, options, props.theme, is_single=len(items) == 1) for item in items]
+    areas = cells(props, len(items), _ASPECT)
+    texts = [_texts(item, options, props.theme, is_single=len(items) == 1) for item in items[: len(areas)]]
     look = _Look(options, props.theme, longest([text.title for text in texts]), longest([text.value for text in texts]))
     elements: list[str] = []
-    for item, text, cell in zip(items, texts, cells(props, len(items), _ASPECT), strict=True):
+    for item, text, cell in zip(items, texts, areas, strict=False):
         elements += _draw_item(props, item, text, cell, look)
-    return PanelDrawing(elements)
+    return PanelDrawing(elements, notes=omitted_values(len(items) - len(areas)))
 
 
 def _texts(item: DisplayItem, options: Mapping[str, Any], theme: Theme, *, is_single: bool) -> _Texts:
@@ -156,9 +159,11 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
     """Return the texts in one line, the name to the left and the value to the right, and the height of the chart below."""
     chart_height = cell.height * _CHART_SHARE if has_chart else 0.0
     height = max(inner.height - chart_height, inner.height * 0.3) if has_chart else inner.height
-    value_width = inner.width * (_WIDE_VALUE_SHARE if look.longest_title else 1.0)
+    share = _WIDE_VALUE_SHARE_OVER_CHART if has_chart else _WIDE_VALUE_SHARE
+    value_width = inner.width * (share if look.longest_title else 1.0)
     value_size = look.text_size("valueSize", font_size(look.longest_value, value_width, height, _MAX_VALUE_SIZE))
-    title_size = look.text_size("titleSize", font_size(look.longest_title, inner.width - value_width, height, _MAX_TITLE_SIZE))
+    title_size = font_size(look.longest_title, inner.width * _WIDE_TITLE_SHARE, height, _MAX_TITLE_SIZE)
+    title_size = look.text_size("titleSize", title_size if has_chart else min(title_size, value_size * _TITLE_TO_VALUE))
     middle = inner.y + height / 2
     if not texts.title:
         is_centred = string_of(look.options.get("justifyMode")) != "start"
@@ -210,14 +215,14 @@ def _background(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
         return [rectangle(cell.x, cell.y, cell.width, cell.height, colour, radius=2)]
     factor = _LIGHT_FACTOR if look.theme.is_light else 1.0
     start, end = spun(darkened(colour, 15 * factor), 8), spun(darkened(colour, 5 * factor), -8)
-    gradient, fill = linear_gradient([(0.0, start), (1.0, end)], *_GRADIENT, is_in_pixels=False)
+    gradient, fill = linear_gradient([Stop(0, start), Stop(1, end)], *_GRADIENT, is_in_pixels=False)
     return [gradient, rectangle(cell.x, cell.y, cell.width, cell.height, fill, radius=2)]
 
 
 def _drawn_text(text: _PlacedText, item: DisplayItem, look: _Look) -> str:
     is_value = text.role == "value"
     if look.is_filled:
-        colour = item.display.contrast
+        colour = item.display.contrast if item.display.colour.startswith("#") else text_colour_on(look.theme.panel)
     elif is_value and look.colour_mode == "value" and item.display.colour.startswith("#"):
         colour = item.display.colour
     else:

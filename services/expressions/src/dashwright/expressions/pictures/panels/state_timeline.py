@@ -7,8 +7,8 @@ from dashwright.common.json_shapes import string_of
 from dashwright.expressions.pictures.display.colour_math import mixed, text_colour_on
 from dashwright.expressions.pictures.panels.axes import AXIS_HEIGHT, LABEL_SIZE, labels_width, time_axis
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
 from dashwright.expressions.pictures.panels.states import Sample, StateColumn, StateRow, legend_states, merged, state_columns, state_rows
-from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import cells_path, text_element, truncated
@@ -40,7 +40,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         bar = Cell(area.x, area.y + slot * index + (slot - height) / 2, area.width, height)
         samples = merged(row.samples) if merges else row.samples
         elements += _states(props, row.style, placed(samples, props, area), bar)
-    axis = time_axis(area, props.start, props.end, props.theme)
+    axis = time_axis(area, props.start, props.end, props.zone, props.theme)
     return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows(columns, rows))
 
 

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import object_of, objects_of
 from dashwright.expressions.engine.frame import FieldType, Frame
-from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of, values_of
-from dashwright.expressions.pictures.display.value_mappings import Value
+from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
+from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
+from dashwright.expressions.pictures.display.values import Value, values_of
 from dashwright.expressions.pictures.panels.columns import is_hidden
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
-from dashwright.expressions.pictures.style import TRANSPARENT, Style
+from dashwright.expressions.pictures.style import Style
 
 
 @dataclass(frozen=True, slots=True)

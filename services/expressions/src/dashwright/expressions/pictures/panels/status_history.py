@@ -10,6 +10,7 @@ from dashwright.common.json_shapes import string_of
 from dashwright.expressions.pictures.display.colour_math import mixed, text_colour_on
 from dashwright.expressions.pictures.panels.axes import time_axis
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.legend import with_legend
 from dashwright.expressions.pictures.panels.state_timeline import (
     lay_out_rows,
     legend_entries,
@@ -19,7 +20,6 @@ from dashwright.expressions.pictures.panels.state_timeline import (
     visible_columns,
 )
 from dashwright.expressions.pictures.panels.states import Sample, StateRow, state_columns, state_rows
-from dashwright.expressions.pictures.panels.swatches import with_legend
 from dashwright.expressions.pictures.svg import cells_path, text_element, text_width
 
 _TEXT_SIZE: Final = 12.0
@@ -44,7 +44,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         height = slot * row_share(options.get("rowHeight"))
         bar = Cell(area.x, area.y + slot * index + (slot - height) / 2, area.width, height)
         elements += _boxes(props, row, bar, step, row_share(options.get("colWidth")))
-    axis = time_axis(area, props.start, props.end, props.theme)
+    axis = time_axis(area, props.start, props.end, props.zone, props.theme)
     return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows(columns, rows))
 
 

@@ -13,7 +13,7 @@ from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 from dashwright.expressions.pictures.panels.table_columns import Align, TableColumn
 from dashwright.expressions.pictures.svg import rectangle, text_element, truncated
-from dashwright.expressions.pictures.svg_gradients import linear_gradient
+from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 
 # In pixels.
 FONT_SIZE: Final = 13.0
@@ -105,7 +105,7 @@ def _coloured_background(cell: TableCell) -> list[str]:
         return _plain(cell)
     area, elements, fill = cell.area, [], colour
     if cell.options.get("mode") != "basic":
-        gradient, fill = linear_gradient([(0.0, spun(darkened(colour, 10), 5)), (1.0, colour)], *_GRADIENT, is_in_pixels=False)
+        gradient, fill = linear_gradient([Stop(0, spun(darkened(colour, 10), 5)), Stop(1, colour)], *_GRADIENT, is_in_pixels=False)
         elements.append(gradient)
     elements.append(rectangle(area.x, area.y, area.width, area.height, fill))
     return [*elements, text_in(str(cell.shown), area, cell.column.align, cell.shown.contrast)]

@@ -9,8 +9,8 @@ import numpy as np
 
 from dashwright.common.json_shapes import list_of, member_at, object_of, objects_of, string_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of, values_of
-from dashwright.expressions.pictures.display.value_mappings import Value
+from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
+from dashwright.expressions.pictures.display.values import Value, values_of
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import text_width

@@ -21,7 +21,7 @@ from dashwright.expressions.pictures.panels.axes import (
 )
 from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.swatches import LegendEntry, with_legend
+from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES, PlotSeries, downsampled, float_values, points_per_series
 from dashwright.expressions.pictures.style import Style
@@ -115,7 +115,7 @@ def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: st
     x_scale = PixelScale(x_low, x_high, area.x, area.x + area.width)
     elements = value_axis(area, y_scale, y_ticks, props.theme)
     if all_series[0].x.type == "time":
-        elements += time_axis(area, x_low, x_high, props.theme, has_grid=True)
+        elements += time_axis(area, x_low, x_high, props.zone, props.theme, has_grid=True)
     else:
         x_ticks = value_ticks(x_low, x_high, area.width, x_style, is_horizontal=True)
         elements += bottom_axis(area, [(x_scale.position(tick), label) for tick, label in x_ticks], props.theme, has_grid=True)

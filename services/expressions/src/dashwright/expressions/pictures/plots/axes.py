@@ -13,7 +13,8 @@ from dashwright.expressions.pictures.plots.marks import Plot
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries, is_boolean
 from dashwright.expressions.pictures.plots.ranges import value_range
 from dashwright.expressions.pictures.plots.scales import ScaleKey, ValueScale, distribution_of, range_settings, scale_of
-from dashwright.expressions.pictures.plots.ticks import step_decimals, time_ticks, value_ticks
+from dashwright.expressions.pictures.plots.ticks import step_decimals, value_ticks
+from dashwright.expressions.pictures.plots.time_ticks import time_ticks
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import text_element, text_width, truncated
 from dashwright.expressions.pictures.theme import Theme
@@ -145,7 +146,7 @@ def time_axis_elements(plot: Plot, left: float, top: float, limits: tuple[float,
 
 
 def _time_ticks(plot: Plot) -> tuple[Sequence[float], Sequence[str]]:
-    ticks = time_ticks(plot.start, plot.end, plot.width, lambda text: text_width(text, FONT_SIZE))
+    ticks = time_ticks(plot.start, plot.end, plot.width, lambda text: text_width(text, FONT_SIZE), plot.zone)
     return ticks.times, ticks.labels
 
 

@@ -1,15 +1,15 @@
 """Marks of series in a plot: areas, lines, bars and points, as elements of SVG."""
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.expressions.pictures.plots import paths
-from dashwright.expressions.pictures.plots.gradients import gradient_element
+from dashwright.expressions.pictures.plots.gradients import series_gradient
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
 from dashwright.expressions.pictures.plots.scales import ValueScale
 
@@ -24,6 +24,7 @@ class Plot:
     height: float
     start: float  #: The time at the left edge, in milliseconds since 1970.
     end: float  #: The time at the right edge.
+    zone: tzinfo = UTC  #: Of the labels of the time axis.
 
     def xs(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the horizontal positions of times."""
@@ -55,6 +56,13 @@ def exceed_plot(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueS
             if not inside.all():
                 return True
     return False
+
+
+def stay_near_plot(plotted: Sequence[PlottedSeries], distance: float) -> bool:
+    """Return whether the marks of a clipped plot, or of one that need not be clipped, exceed it by at most some pixels."""
+    looks = [each.look for each in plotted]
+    # The values of the other series, down to which an area is filled, may be far outside.
+    return not any(look.fills_to or max(look.line_width, look.point_size) / 2 > distance for look in looks)
 
 
 class _SeriesDrawing:
@@ -150,22 +158,14 @@ class _SeriesDrawing:
 
     def _fill(self) -> tuple[str, str, float]:
         """Return the definition of a gradient, the paint that refers to it, and the opacity of the area."""
-        opacity = self._look.fill_opacity
-        gradient = gradient_element(self._plotted, self._scale) if self._look.gradient != "none" else None
-        if gradient is None:
-            return "", self._plotted.colour, opacity
-        return *_defined(gradient), opacity
+        gradient = series_gradient(self._plotted, self._scale) if self._look.gradient != "none" else None
+        definition, paint = gradient or ("", self._plotted.colour)
+        return definition, paint, self._look.fill_opacity
 
     def _stroke(self) -> tuple[str, str]:
-        gradient = gradient_element(self._plotted, self._scale) if self._look.gradient == "scheme" else None
-        return _defined(gradient) if gradient else ("", self._plotted.colour)
-
-
-def _defined(gradient: str) -> tuple[str, str]:
-    """Return the definition of a gradient, and the paint that refers to it."""
-    # An id made from the content is unique in a picture: equal gradients may share it.
-    name = f"gradient-{zlib.crc32(gradient.encode()):08x}"
-    return f"<defs>{gradient.format(id=name)}</defs>", f"url(#{name})"
+        """Return the definition of a gradient, and the paint of the line that refers to it."""
+        gradient = series_gradient(self._plotted, self._scale) if self._look.gradient == "scheme" else None
+        return gradient or ("", self._plotted.colour)
 
 
 def _bar_slot(visible: Sequence[PlottedSeries], plot: Plot) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.json_shapes import object_of
-from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.plots.colours import SeriesColours, colours_of
 from dashwright.expressions.pictures.plots.looks import Look
@@ -91,14 +91,13 @@ def _insertion_distances(all_series: Sequence[PlotSeries], styles: Sequence[Styl
         if series.source:
             frame = series.source.frame
             settings.setdefault(id(frame), []).append(style.custom.get("insertNulls"))
-            intervals[id(frame)] = _interval(frame.fields)
+            intervals[id(frame)] = _interval(frame)
     return {frame: insertion_distance(settings[frame], intervals[frame]) for frame in settings}
 
 
-def _interval(fields: Sequence[Field]) -> Any:
+def _interval(frame: Frame) -> Any:
     """Return the distance of the times of a frame in milliseconds, if its data source gave it."""
-    time_field = next((field for field in fields if field.type is FieldType.TIME), None)
-    return object_of(time_field.config if time_field else None).get("interval")
+    return object_of(frame.time_field.config if frame.time_field else None).get("interval")
 
 
 def _values_in_graph(

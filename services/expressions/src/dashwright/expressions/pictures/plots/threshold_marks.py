@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.plots.marks import Plot
 from dashwright.expressions.pictures.plots.scales import ValueScale
-from dashwright.expressions.pictures.style import TRANSPARENT, Style, ThresholdStep
+from dashwright.expressions.pictures.style import Style, ThresholdStep
 from dashwright.expressions.pictures.svg import rectangle
 
 _AREA_OPACITY: Final = 0.15

@@ -1,29 +1,12 @@
-"""Ticks of axes: round values at a distance in pixels, and round times with the formats that Grafana shows them in."""
+"""Ticks of value axes: round values at a distance in pixels."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import Final
 
 from dashwright.expressions.pictures.plots.scales import ValueScale
 
-_SECOND: Final = 1_000
-_MINUTE: Final = 60 * _SECOND
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
-_MONTH: Final = 30 * _DAY
-_YEAR: Final = 365 * _DAY
-#: The distances of ticks on a time axis in milliseconds. From a month on, ticks are at the starts of months and years.
-_TIME_STEPS: Final = (
-    *(1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500),
-    *(_SECOND * count for count in (1, 5, 10, 15, 30)),
-    *(_MINUTE * count for count in (1, 5, 10, 15, 30)),
-    *(_HOUR * count for count in (1, 2, 3, 4, 6, 8, 12)),
-    *(_DAY * count for count in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15)),
-    *(_MONTH * count for count in (1, 2, 3, 4, 6)),
-    *(_YEAR * count for count in (1, 2, 5, 10, 25, 50, 100, 200, 500)),
-)
 _MULTIPLES: Final = (1, 2, 2.5, 5)
 #: Units whose ticks are multiples of powers of two.
 _BINARY_UNITS: Final = frozenset(
@@ -31,12 +14,9 @@ _BINARY_UNITS: Final = frozenset(
     + [f"{prefix}{unit}" for prefix in ("Ki", "Mi", "Gi", "Ti", "Pi") for unit in ("Bs", "bits")]
     + ["binbps", "binBps"]
 )
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 #: The distance between two ticks in pixels on a high and on a low axis, and the greatest height of a low one.
 _SPACE, _SMALL_SPACE, _LOW_HEIGHT = 30.0, 15.0, 150.0
 _MAX_TICKS: Final = 200
-_TIME_SPACE: Final = 40.0
-_TIME_GAP: Final = 18.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +25,6 @@ class ValueTicks:
 
     values: Sequence[float]
     step: float | None = None  #: The distance between two ticks, if it is the same everywhere.
-
-
-@dataclass(frozen=True, slots=True)
-class TimeTicks:
-    """The ticks of a time axis."""
-
-    times: Sequence[float]  #: In milliseconds since 1970.
-    labels: Sequence[str]
 
 
 def value_ticks(scale: ValueScale, unit_id: str, *, has_integers: bool) -> ValueTicks:
@@ -77,19 +49,6 @@ def step_decimals(step: float) -> int:
     """Return the number of decimals of a distance between ticks."""
     text = f"{step:.6f}".rstrip("0")
     return len(text.partition(".")[2])
-
-
-def time_ticks(start: float, end: float, width: float, text_width: Callable[[str], float]) -> TimeTicks:
-    """Return the ticks of a time axis between two times in milliseconds, on a width in pixels."""
-    length = end - start
-    if not length > 0 or not width > 0:
-        return TimeTicks([], [])
-    sample = _time_format(length, length * _TIME_SPACE / width)(_datetime(start))
-    min_step = length * (text_width(sample) + _TIME_GAP) / width
-    step = next((step for step in _TIME_STEPS if step >= min_step), _TIME_STEPS[-1])
-    times = list(_calendar_times(start, end, step) if step >= _MONTH else _even_times(start, end, step))
-    show = _time_format(length, step)
-    return TimeTicks(times, [show(_datetime(time)) for time in times])
 
 
 def _decimal_step(min_step: float) -> float:
@@ -127,47 +86,3 @@ def _thinned(values: Sequence[float], scale: ValueScale, space: float) -> list[f
                 kept.append(value)
                 last = position
     return sorted(kept)
-
-
-def _even_times(start: float, end: float, step: float) -> Iterator[float]:
-    time = math.ceil(start / step) * step
-    while time <= end:
-        yield time
-        time += step
-
-
-def _calendar_times(start: float, end: float, step: float) -> Iterator[float]:
-    """Yield the starts of months or years, of which ``step`` has the number."""
-    months = round(step / _YEAR) * 12 or round(step / _MONTH)
-    first = _datetime(start)
-    index = math.ceil((first.year * 12 + first.month - 1) / months) * months
-    while index // 12 < MAXYEAR:
-        time = (datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC) - _EPOCH).total_seconds() * _SECOND
-        if time > end:
-            return
-        if time >= start:
-            yield time
-        index += months
-
-
-def _datetime(time: float) -> datetime:
-    # Times outside of the calendar are those of its ends.
-    try:
-        return _EPOCH + timedelta(milliseconds=time)
-    except OverflowError:
-        return datetime.max.replace(tzinfo=UTC) if time > 0 else datetime.min.replace(tzinfo=UTC)
-
-
-def _time_format(length: float, step: float) -> Callable[[datetime], str]:
-    """Return the format of times on an axis of a length with ticks at a distance, in milliseconds, as Grafana chooses it."""
-    if step < _SECOND:
-        return lambda time: f"{time:%H:%M:%S}.{time.microsecond // 1000:03d}"
-    if step <= _MINUTE:
-        return lambda time: f"{time:%H:%M:%S}"
-    if length <= _DAY:
-        return lambda time: f"{time:%H:%M}"
-    if step <= _DAY:
-        return lambda time: f"{time:%m/%d %H:%M}"
-    if length < _YEAR:
-        return lambda time: f"{time:%m/%d}"
-    return lambda time: f"{time:%Y-%m}" if step < _YEAR else f"{time:%Y}"

@@ -7,8 +7,8 @@ from typing import Any, Final
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.javascript.comparisons import are_equal, compare
+from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.javascript.values import UNDEFINED, is_missing, is_number, leading_integer, number_of, text_of
-from dashwright.expressions.transformations.patterns import TextPattern
 
 #: Returns whether a value matches.
 CellMatcher = Callable[[Any], bool]

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import string_of
+from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.transformations.data import DataFrame
-from dashwright.expressions.transformations.patterns import TextPattern
 
 #: Returns whether a frame matches.
 FrameMatcher = Callable[[DataFrame], bool]

@@ -1,4 +1,4 @@
-"""Regular expressions of transformations: in JavaScript's notation, with a limit of time for all matches of one pattern."""
+"""Regular expressions that users write, in JavaScript's notation, with a limit of time for all matches of one pattern."""
 
 from functools import partial
 from itertools import islice
@@ -10,7 +10,7 @@ import regex
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.javascript.values import UNDEFINED, Undefined
 
-#: Seconds that one pattern may take for all texts of a transformation.
+#: Seconds that one pattern may take for all texts.
 _SECONDS: Final = 1.0
 _MIN_SECONDS: Final = 1e-3
 _MAX_LENGTH: Final = 1_000
@@ -57,6 +57,12 @@ class TextPattern:
     def search(self, text: str) -> "regex.Match[str] | None":
         """Return the first match in a text. Raises BadRequest if the matches of this pattern take too long."""
         return next(iter(self._matches(text, 1)), None)
+
+    def matches(self, text: str) -> "list[regex.Match[str]]":
+        """Return the first match, or with the flag ``g`` all that are not empty. Raises BadRequest if they take too long."""
+        if self._is_global:
+            return [match for match in self._matches(text, _MAX_MATCHES) if match[0]]
+        return self._matches(text, 1)
 
     def named_groups(self, text: str) -> "dict[str, str | Undefined] | None":
         """Return the named groups of the first match, undefined for those that did not match; None without any.

@@ -1,4 +1,4 @@
-"""Legends of charts that are drawn as our own SVG: names with their colours, as a list or as a table with values."""
+"""Legends of charts: names with their colours, as a list or as a table with values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -6,18 +6,15 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 
 class Missing(Exception):
     """A package that is not available; the message says what is needed."""
 
 
-def package(name: str, version: str, integrity: str, member: str) -> Any:
-    """Return the JSON of one file of a package, which is downloaded once. Raises Missing."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dashwright" / "oracles"
+def packaged_file(name: str, version: str, integrity: str, member: str) -> bytes:
+    """Return one file of a package, which is downloaded once. Raises Missing."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dashwright" / "npm"
     folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
     if not archive.exists():
@@ -29,7 +26,7 @@ def package(name: str, version: str, integrity: str, member: str) -> Any:
     with tarfile.open(archive) as files:
         content = files.extractfile(f"package/{member}")
         assert content is not None
-        return orjson.loads(content.read())
+        return content.read()
 
 
 def _download(wanted: str, folder: Path) -> None:

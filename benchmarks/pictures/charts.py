@@ -1,0 +1,123 @@
+"""The charts of V1 to V3: as a dashboard, as frames, and as Vega-Lite specs.
+
+``python -m benchmarks.pictures.charts COUNT`` prints the seconds that the first conversion of the specs takes in a process.
+"""
+
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+import vl_convert
+
+from benchmarks.sources.work import COMPACT, PROMETHEUS, START, STEP
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.pictures.composition import compose
+from dashwright.expressions.pictures.dashboard import read_dashboard
+from dashwright.expressions.pictures.layout import PictureLayout, lay_out
+from dashwright.expressions.pictures.outcomes import PanelOutcome, State
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
+from dashwright.expressions.pictures.panels.drawing import PanelProps
+from dashwright.expressions.pictures.theme import THEMES
+
+POINTS: Final = 1_200
+WIDTH: Final = 1_000
+#: Of the time range, in seconds since 1970.
+END: Final = START + STEP * (POINTS - 1)
+_THEME: Final = THEMES["dark"]
+#: Pixels that axes and titles take of the size of a panel.
+_AXES: Final = 50
+
+
+def dashboard(count: int) -> dict[str, Any]:
+    """Return a dashboard of so many time series panels, three in a row, whose queries contain the value of the variable ``run``."""
+    source = {"type": "prometheus", "uid": PROMETHEUS}
+    panels = [
+        {
+            "id": number + 1,
+            "type": "timeseries",
+            "title": f"Load of node {number}",
+            "gridPos": {"x": number % 3 * 8, "y": number // 3 * 8, "w": 8, "h": 8},
+            "datasource": source,
+            "maxDataPoints": POINTS,
+            "interval": f"{STEP}s",
+            "targets": [{"refId": "A", "datasource": source, "expr": f"{COMPACT}_1 > -$run.{number + 100}", "range": True}],
+        }
+        for number in range(count)
+    ]
+    variable = {"name": "run", "type": "textbox", "query": "1", "current": {"text": "1", "value": "1"}}
+    return {
+        "uid": f"charts-{count}",
+        "title": f"{count} charts",
+        "schemaVersion": 41,
+        "time": {"from": _iso(START), "to": _iso(END)},
+        "panels": panels,
+        "templating": {"list": [variable]},
+    }
+
+
+def layout(count: int) -> PictureLayout:
+    """Return the layout of the dashboard."""
+    return lay_out(read_dashboard(dashboard(count)).panels, WIDTH, None, is_single_panel=False)
+
+
+def drawn(placed: PictureLayout) -> str:
+    """Return the SVG of the dashboard with a layout: the work of the worker between the queries and the PNG."""
+    times = np.arange(START, END + 1, STEP, dtype=np.int64) * 1_000_000_000
+    outcomes = []
+    for number, box in enumerate(placed.boxes):
+        frame = Frame([Field("Time", FieldType.TIME, times), Field("Value", FieldType.FLOAT64, _values(number))], ref_id="A")
+        drawing = DRAW_FUNCTIONS[box.panel.type](
+            PanelProps(box.panel, [frame], *box.content_size, _THEME, START * 1000, END * 1000),
+        )
+        outcomes.append(PanelOutcome("".join(drawing.elements), State.DRAWN, is_contained=drawing.is_contained))
+    span = TimeRange(datetime.fromtimestamp(START, UTC), datetime.fromtimestamp(END, UTC))
+    return compose(placed, outcomes, _THEME, f"{len(outcomes)} charts", span)
+
+
+def specs(placed: PictureLayout) -> list[str]:
+    """Return a Vega-Lite spec with its data for each panel of a layout."""
+    return [json.dumps(_spec(number, *box.content_size)) for number, box in enumerate(placed.boxes)]
+
+
+def convert(charts: list[str]) -> None:
+    """Convert each spec to a PNG."""
+    for chart in charts:
+        vl_convert.vegalite_to_png(chart)
+
+
+def _spec(number: int, width: float, height: float) -> dict[str, Any]:
+    times = range(START * 1000, END * 1000 + 1, STEP * 1000)
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": width - _AXES,
+        "height": height - _AXES,
+        "title": f"Load of node {number}",
+        "data": {"values": [{"time": time, "value": value} for time, value in zip(times, _values(number).tolist(), strict=True)]},
+        "mark": "line",
+        "encoding": {"x": {"field": "time", "type": "temporal"}, "y": {"field": "value", "type": "quantitative"}},
+    }
+
+
+def _values(number: int) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """Return values between 0 and 100, as those of the stub."""
+    return np.random.default_rng(number).uniform(0, 100, POINTS)
+
+
+def _iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def main() -> None:
+    """Print the seconds of the first conversion."""
+    charts = specs(layout(int(sys.argv[1])))
+    started = time.perf_counter()
+    convert(charts)
+    print(time.perf_counter() - started)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Single values of columns, as displays, mappings and calculations read them."""
+
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from dashwright.expressions.engine.frame import Field, FieldType
+from dashwright.expressions.javascript import values as javascript
+
+#: A value of a column: null, a number (times in milliseconds), a boolean or text. NaN is a number.
+Value = float | bool | str | None
+_NANOS_PER_MILLISECOND: Final = 1e6
+
+
+def text_of(value: Value) -> str:
+    """Return a value as JavaScript converts it to text; empty for null."""
+    return "" if value is None else javascript.text_of(value)
+
+
+def values_of(field: Field, limit: int | None = None) -> list[Value]:
+    """Return the values of a column, or the first ones: times in milliseconds since 1970, and JSON as text."""
+    values = field.values[:limit]
+    if field.type is FieldType.TIME:
+        listed: list[Value] = (values / _NANOS_PER_MILLISECOND).tolist()
+    elif field.type.is_numeric or field.type is FieldType.ENUM:
+        listed = values.astype(np.float64).tolist()
+    else:
+        listed = [_scalar(value) for value in values.tolist()]
+    if field.nulls is not None:
+        listed = [None if is_null else value for value, is_null in zip(listed, field.nulls[:limit].tolist(), strict=True)]
+    return listed
+
+
+def _scalar(value: Any) -> Value:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return orjson.dumps(value, default=str).decode()

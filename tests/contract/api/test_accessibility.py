@@ -1,0 +1,105 @@
+"""Accessibility of every HTML page, which axe-core checks in a real browser."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.repositories import FakeJobsWorker, make_local_repository, touch
+from tests.servers.chromium import Tab, browsing
+from tests.servers.npm import packaged_file
+from tests.signer import SIGNER
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import RpcServer
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+
+pytestmark = pytest.mark.faults
+
+_INTEGRITY: Final = "sha512-Xm7bpRXnDSX2YE2YFfBk2FnF0ep6tmG7xPh8iHee8MIcrgq762Nkce856dYtJYLkuIoYZvGfTs/PbZhideTcEg=="
+_TARGET: Final = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "random_walk"}
+_VARIABLE: Final = {"name": "host", "label": "Host", "type": "custom", "query": "a,b", "multi": True, "includeAll": True}
+#: The violations of the page, with the first elements that each concerns.
+_VIOLATIONS: Final = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(rule =>
+    `${rule.impact} ${rule.id}: ${rule.nodes.slice(0, 3).map(node => node.html.slice(0, 200)).join(' | ')}`))"""
+#: The status of each page.
+_PAGES: Final = {
+    "/": 200,
+    "/dashboards": 200,
+    "/dashboards?query=shown&tag=shop": 200,
+    "/dashboards?query=missing": 200,
+    "/dashboards/f/folder": 200,
+    "/d/shown": 200,
+    "/d/shown?rows=expanded": 200,
+    "/d/missing": 404,
+    "/d-solo/shown?panelId=1": 200,
+    "/preview/team/deep/a.json?ref=branch": 200,
+    "/docs": 200,
+}
+
+
+def _panel(id_: int, kind: str, title: str, **members: Any) -> dict[str, Any]:
+    grid = {"x": 12 * (id_ % 2), "y": 4 * id_, "w": 12, "h": 4}
+    return {"id": id_, "type": kind, "title": title, "gridPos": grid, "targets": [_TARGET], **members}
+
+
+def _dashboard(title: str, *panels: dict[str, Any]) -> dict[str, Any]:
+    row = {**_panel(9, "row", "Details"), "collapsed": True, "panels": [_panel(10, "gauge", "Load")]}
+    links = [{"type": "link", "title": "Runbook", "url": "https://example.com/"}]
+    lists = {"templating": {"list": [_VARIABLE, {"name": "filter", "type": "textbox"}]}, "links": links, "tags": ["shop"]}
+    return {"title": title, "time": {"from": "now-1h", "to": "now"}, "panels": [*panels, row], **lists}
+
+
+@pytest.fixture
+async def address(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[str]:
+    """Yield the address of a gateway with dashboards, a folder, and a repository whose file changes a dashboard."""
+    await make_local_repository(api, "team", api.data, "write")
+    files = FakeJobsWorker()
+    before = _dashboard("Shown", _panel(1, "timeseries", "Requests", description="Per second"), _panel(2, "stat", "Errors"))
+    after = _dashboard("Shown", _panel(1, "timeseries", "Requests per second"), _panel(3, "table", "Hosts"))
+    files.touches = [touch("get", "shown", "")]
+    files.resource |= {
+        "existing": {"metadata": {"name": "shown"}, "spec": before},
+        "dryRun": {"metadata": {"name": "shown"}, "spec": after},
+    }
+    files.problems = ["it cannot be stored"]
+    for method, path, body in (
+        ("POST", "/api/folders", {"uid": "folder", "title": "Folder"}),
+        ("POST", "/api/dashboards/db", {"dashboard": {**before, "uid": "shown"}}),
+        ("POST", "/api/dashboards/db", {"dashboard": {"uid": "inside", "title": "Inside"}, "folderUid": "folder"}),
+    ):
+        status, found = await api(method, path, body)
+        assert status == 200, found
+    server = RpcServer(broker, broker.topology.repositories, files.respond, SIGNER, prefetch=8)
+    worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
+    await server.start()
+    await worker.start()
+    yield f"127.0.0.1:{api.address.port}"
+    await server.stop(drain=0)
+    await worker.stop()
+
+
+async def _show(tab: Tab, address: str, width: int, scheme: str) -> int:
+    """Load a page in a window of this width, for a reader who prefers this colour scheme, and return its status."""
+    await tab.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 700)
+    await tab.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    return await tab.load(address)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+async def test_no_page_excludes_readers(address: str, width: int, scheme: str) -> None:
+    """Pages violate no rule of axe-core, such as those for contrast, names, headings and landmarks, and are not wider than the window."""
+    axe = packaged_file("axe-core", "4.10.3", _INTEGRITY, "axe.min.js").decode()
+    found: dict[str, Any] = {}
+    async with browsing(hosts="MAP unused 127.0.0.1") as tab:
+        assert await tab.open(f"http://admin:admin@{address}/api/org") == 200
+        for page, status in _PAGES.items():
+            assert await _show(tab, f"http://{address}{page}", width, scheme) == status
+            is_too_wide = await tab.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+            await tab.evaluate(f"document.querySelectorAll('details').forEach(each => each.open = true); {axe};0")
+            found[page] = ["wider than the window"] * is_too_wide + await tab.evaluate(_VIOLATIONS)
+    assert found == {page: [] for page in _PAGES}

@@ -1,0 +1,33 @@
+"""Laws of the colours that users write in dashboards."""
+
+import pytest
+
+from dashwright.expressions.pictures.theme import THEMES, colour_of
+
+DARK, LIGHT = THEMES["dark"], THEMES["light"]
+
+
+@pytest.mark.parametrize(
+    ("written", "dark", "light"),
+    [
+        ("red", "#f2495c", "#e02f44"),
+        ("super-light-green", "#c8f2c2", "#96d98d"),
+        ("rebeccapurple", "#663399", "#663399"),
+        ("text", DARK.text, LIGHT.text),
+        ("#ABCDEF", "#abcdef", "#abcdef"),
+        ("#f00", "#ff0000", "#ff0000"),
+        ("rgb(255, 300, 0)", "#ffff00", "#ffff00"),
+        ("rgba(255, 0, 0, 1)", "#ff0000", "#ff0000"),
+        ("rgba(0, 0, 0, 0)", DARK.panel, LIGHT.panel),
+        ("rgba(255,255,255,.5)", "#8c8d8f", "#ffffff"),
+        ("#ff000080", "#8c0d0f", "#ff7f7f"),
+        ("#f008", "#930d0e", "#ff7777"),
+    ],
+)
+def test_a_colour_is_the_one_visible_on_a_panel(written: str, dark: str, light: str) -> None:
+    assert (colour_of(written, DARK), colour_of(written, LIGHT)) == (dark, light)
+
+
+@pytest.mark.parametrize("written", [None, 7, "", "#12", "#12345", "rgba(1,2,3,)", "rgba(1,2,3,4", "rgb(1,2)", "no colour", "transparent"])
+def test_other_values_are_no_colours(written: object) -> None:
+    assert colour_of(written, DARK) is None

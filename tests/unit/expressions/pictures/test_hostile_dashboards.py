@@ -1,0 +1,162 @@
+"""Dashboards that are made to exhaust the drawing: each is drawn within seconds, and the picture says what is limited."""
+
+import asyncio
+import json
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from dashwright.common.models.pictures import PictureRequest
+from dashwright.common.models.query_context import QueryContext
+from dashwright.expressions.pictures.picture import draw
+from dashwright.expressions.pictures.plotter import Plotter
+from dashwright.expressions.queries import QuerySettings
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
+from dashwright.expressions.sources.registry import SourceRegistry
+
+TESTDATA = {"type": "grafana-testdata-datasource", "uid": "t"}
+TARGET = {"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_metric_values", "stringInput": "1,2"}
+SECONDS = 15
+"""The time that any of these pictures may take, on a busy machine."""
+
+
+def reported(spec: dict[str, Any], **options: Any) -> Any:
+    """Return the report on a picture, which is also drawn."""
+    started = monotonic()
+    bodies = {}
+    for format_ in ("json", "svg"):
+        request = PictureRequest(spec=spec, format=format_, **options)
+        picture = asyncio.run(draw(request, QueryContext(org_id=1), QuerySettings(sources=OneDataSource()), Plotter(), monotonic() + 30))
+        bodies[format_] = picture.body.decode()
+    assert monotonic() - started < SECONDS
+    assert "<script" not in bodies["svg"]
+    return json.loads(bodies["json"]) | {"svg": bodies["svg"]}
+
+
+def board(*panels: dict[str, Any], variables: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
+    return {"panels": list(panels), "templating": {"list": list(variables)}}
+
+
+def text_panel(content: str, mode: str = "markdown") -> dict[str, Any]:
+    return {"id": 1, "type": "text", "title": "T", "options": {"mode": mode, "content": content}}
+
+
+def stat(**members: Any) -> dict[str, Any]:
+    return {"id": 1, "type": "stat", "title": "S", "targets": [TARGET], **members}
+
+
+CIRCLE = ({"name": "a", "type": "custom", "query": "$b", "current": {"value": "1"}}, {"name": "b", "type": "custom", "query": "$a"})
+MANY = {"name": "m", "type": "custom", "query": ",".join(f"v{index}" for index in range(10_000)), "includeAll": True, "multi": True}
+
+
+class OneDataSource(SourceRegistry):
+    """Data sources with a name on which some regular expressions do not end."""
+
+    async def catalog(self, context: QueryContext) -> Catalog:
+        return Catalog([CatalogEntry("u", "x" * 5_000 + "!", "prometheus")])
+
+
+@pytest.mark.parametrize(
+    ("spec", "notice"),
+    [
+        (board(stat(title="$a"), variables=CIRCLE), "$a, $b refer to each other in a circle, so each has its saved value"),
+        (board(stat(title="$m"), variables=(MANY,)), "$m has 10000 options, of which the first 1000 are used"),
+        (board(stat(repeat="m"), variables=(MANY,)), "$m has 1000 values; panels are repeated for the first 60"),
+        (board(*(stat(id=index) for index in range(2_500))), "more panels are not shown"),
+    ],
+    ids=["a circle of variables", "10,000 options", "a panel for each of 10,000 values", "2,500 panels"],
+)
+def test_limits_of_a_dashboard_are_below_its_picture(spec: dict[str, Any], notice: str) -> None:
+    found = reported(spec)
+    assert any(notice in text for text in found["notices"]), found["notices"]
+    assert len(found["panels"]) <= 60
+    assert all(panel["state"] == "drawn" for panel in found["panels"])
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        {"x": -5, "y": -1, "w": -3, "h": 0},
+        {"x": 10**400, "y": 1e300, "w": 1e300, "h": 10**30},
+        {"x": float("nan"), "y": float("nan"), "w": float("inf"), "h": float("-inf")},
+        {"x": "1", "y": [], "w": {}, "h": None},
+    ],
+)
+def test_positions_are_moved_into_the_grid(position: dict[str, Any]) -> None:
+    (panel,) = reported(board(stat(gridPos=position)))["panels"]
+    assert panel["state"] == "drawn"
+
+
+def test_panels_with_one_id_are_all_drawn() -> None:
+    """Each further panel with an id in use has the next free one."""
+    panels = reported(board(*(stat(id=4) for _ in range(5))))["panels"]
+    assert sorted(panel["id"] for panel in panels) == [4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" * 20_000 + "](x)",
+        "> " * 20_000 + "x",
+        "*" * 50_000,
+        "`" * 50_000,
+        "- " * 10_000,
+        "![a](javascript:alert(1)) <script>alert(1)</script><img src=x onerror=alert(1)>",
+        "<div>" * 20_000,
+        "|a" * 10_000 + "\n" + "|-" * 10_000,
+        "x" * 1_000_000,
+    ],
+    ids=lambda content: str(content)[:12],
+)
+@pytest.mark.parametrize("mode", ["markdown", "html"])
+def test_hostile_texts_are_drawn(content: str, mode: str) -> None:
+    """Nested marks take no time, and no script or address of an image reaches the picture."""
+    found = reported(board(text_panel(content, mode)))
+    assert found["panels"][0]["state"] in ("drawn", "partial", "noData")
+    assert "<img" not in found["svg"]
+    assert "href" not in found["svg"]
+
+
+@pytest.mark.parametrize("unit", ["", "no such unit", "suffix:", "time:" + "Y" * 5_000, "si:", "currency:", 5, None, ["a"]])
+def test_unknown_units_are_written_after_numbers(unit: Any) -> None:
+    found = reported(board(stat(fieldConfig={"defaults": {"unit": unit, "decimals": 10**9}})))
+    assert found["panels"][0]["state"] == "drawn"
+
+
+@pytest.mark.parametrize("panel_type", ["timeseries", "heatmap", "state-timeline", "status-history", "logs"])
+def test_a_panel_over_time_names_missing_times(panel_type: str) -> None:
+    target = {"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_content", "csvContent": "a,b\n1,2\n3,4"}
+    (panel,) = reported(board(stat(type=panel_type, targets=[target])))["panels"]
+    assert panel["state"] == "noData"
+    assert "time" in panel["message"]
+
+
+def nested(depth: int) -> Any:
+    value: Any = "x"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("member", ["options", "fieldConfig", "targets", "transformations", "title", "gridPos", "repeat"])
+def test_nested_members_end_no_drawing(member: str) -> None:
+    """JSON as deep as the readers of requests permit is drawn, or named as what cannot be drawn."""
+    value = nested(190)
+    wrapped: Any = [{"refId": "A", "datasource": TESTDATA, "x": value}] if member == "targets" else value
+    assert len(reported(board(stat(**{member: wrapped}), stat(id=2)))["panels"]) == 2
+
+
+def test_an_endless_regular_expression_ends() -> None:
+    """The panel names the variable and its expression; the picture takes a second longer."""
+    variable = {"name": "e", "type": "datasource", "query": "prometheus", "regex": "/^(x|xx)+$/"}
+    (panel,) = reported(board(stat(targets=[{**TARGET, "stringInput": "${e}"}]), variables=(variable,)))["panels"]
+    assert panel["state"] == "error"
+    assert "$e has no options: the regular expression '^(x|xx)+$' takes longer than 1 s" in panel["message"]
+
+
+def test_one_transformation_too_many_is_named() -> None:
+    steps = [{"id": "limit", "options": {"limitField": 1}}] * 5_000
+    (panel,) = reported(board(stat(transformations=steps)))["panels"]
+    assert panel["state"] == "error"
+    assert "5000 transformations" in panel["message"]

@@ -1,0 +1,42 @@
+"""Panels of a dashboard that are stored as references to library panels."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.expressions.pictures.dashboard import Panel, read_dashboard, read_sections
+
+REFERENCE = {"uid": "u", "name": "Shared value"}
+MODEL = {"id": 77, "type": "text", "title": "Shared", "gridPos": {"x": 0, "y": 0, "w": 24, "h": 20}, "options": {"content": "c"}}
+CLASSIC = {"panels": [{"id": 3, "gridPos": {"x": 6, "y": 0, "w": 6, "h": 4}, "libraryPanel": REFERENCE}]}
+ITEM = {"x": 6, "y": 0, "width": 6, "height": 4, "element": {"name": "e"}}
+ELEMENTS = {
+    "elements": {"e": {"kind": "LibraryPanel", "spec": {"id": 3, "title": "", "libraryPanel": REFERENCE}}},
+    "layout": {"kind": "GridLayout", "spec": {"items": [{"kind": "GridLayoutItem", "spec": ITEM}]}},
+}
+
+
+def read(spec: dict[str, Any], models: dict[str, Any]) -> Panel:
+    (panel,) = read_dashboard(spec, sections=read_sections(spec, models)).panels
+    return panel
+
+
+@pytest.mark.parametrize("spec", [CLASSIC, ELEMENTS], ids=["classic", "elements"])
+def test_the_place_is_that_of_the_dashboard_and_all_else_that_of_the_library(spec: dict[str, Any]) -> None:
+    panel = read(spec, {"u": MODEL})
+    assert (panel.id, panel.type, panel.title, panel.problem) == (3, "text", "Shared", "")
+    assert (panel.position.x, panel.position.width, panel.position.height) == (6, 6, 4)
+
+
+def test_exported_dashboards_contain_their_library_panels() -> None:
+    """The stored panel comes first, because it may have changed since the export."""
+    spec = {**CLASSIC, "__elements": {"u": {"kind": 1, "name": "n", "model": {**MODEL, "title": "Exported"}}, "v": None}}
+    assert read(spec, {}).title == "Exported"
+    assert read(spec, {"u": MODEL}).title == "Shared"
+
+
+@pytest.mark.parametrize("spec", [CLASSIC, ELEMENTS], ids=["classic", "elements"])
+def test_a_missing_library_panel_is_named(spec: dict[str, Any]) -> None:
+    panel = read(spec, {})
+    assert "library panel 'Shared value' does not exist" in panel.problem
+    assert panel.title == "Shared value"

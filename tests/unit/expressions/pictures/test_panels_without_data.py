@@ -1,0 +1,59 @@
+"""Pictures of panels whose queries have no data, and of panels without a background."""
+
+import asyncio
+import json
+import re
+from time import monotonic
+from typing import Any, Literal
+
+import pytest
+
+from dashwright.common.models.pictures import PictureRequest
+from dashwright.common.models.query_context import QueryContext
+from dashwright.expressions.pictures.dashboard import read_dashboard
+from dashwright.expressions.pictures.picture import draw
+from dashwright.expressions.pictures.plotter import Plotter
+from dashwright.expressions.pictures.theme import THEMES
+from dashwright.expressions.queries import QuerySettings
+
+EMPTY = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "no_data_points"}
+
+
+def picture(format_: Literal["svg", "json"], **panel: Any) -> bytes:
+    request = PictureRequest(spec={"panels": [{"id": 1, "title": "T", "targets": [EMPTY], **panel}]}, format=format_, width=600)
+    return asyncio.run(draw(request, QueryContext(org_id=1), QuerySettings(), Plotter(), monotonic() + 30)).body
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [("stat", "drawn"), ("gauge", "drawn"), ("bargauge", "drawn"), ("timeseries", "noData"), ("table", "noData")],
+)
+def test_a_panel_without_data_shows_its_text_for_it(kind: str, state: str) -> None:
+    panel = {"type": kind, "fieldConfig": {"defaults": {"noValue": "calm"}}}
+    assert json.loads(picture("json", **panel))["panels"][0]["state"] == state
+    texts = re.findall(r">([^<>]+)</text>", picture("svg", **panel).decode())
+    assert "calm" in texts
+    assert "No data" not in texts
+
+
+@pytest.mark.parametrize("kind", ["stat", "timeseries"])
+def test_without_such_a_text_it_says_that_there_are_no_data(kind: str) -> None:
+    assert json.loads(picture("json", type=kind))["panels"][0] | {"message": "No data"} == {
+        "id": 1,
+        "title": "T",
+        "type": kind,
+        "state": "noData",
+        "message": "No data",
+    }
+
+
+def test_a_transparent_panel_has_no_background_and_no_border() -> None:
+    assert THEMES["dark"].panel in picture("svg", type="text").decode()
+    assert THEMES["dark"].panel not in picture("svg", type="text", transparent=True).decode()
+
+
+def test_an_element_may_be_transparent() -> None:
+    element = {"kind": "Panel", "spec": {"id": 1, "transparent": True, "vizConfig": {"group": "text"}}}
+    item = {"kind": "GridLayoutItem", "spec": {"element": {"kind": "ElementReference", "name": "a"}, "width": 12, "height": 8}}
+    spec = {"elements": {"a": element}, "layout": {"kind": "GridLayout", "spec": {"items": [item]}}}
+    assert [panel.is_transparent for panel in read_dashboard(spec).panels] == [True]
