@@ -47,7 +47,7 @@ class ResolvedVariable:
     value: Value
     options: Sequence[Option] = ()
     notice: str = ""  #: What is limited or not obeyed.
-    filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: Of queries, by the uid of the data source.
+    filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: The filters of queries, by the uid of the data source.
 
 
 Kind = Callable[[Definition, KindContext], Awaitable[ResolvedVariable]]
