@@ -1,4 +1,4 @@
-"""Which panels are drawn without clipping, and the estimate of texts that decides it."""
+"""Extents of texts, and the panels that are drawn without clipping because of them."""
 
 from datetime import UTC, datetime
 from typing import Any
