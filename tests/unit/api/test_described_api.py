@@ -86,6 +86,7 @@ FREE_FORM: Final = {
     "BatchItem.spec": "the spec of a Job or Evaluation, which kind names",
     "CreateSnapshotCommand.dashboard": _BODY,
     "Dashboard.spec": _BODY,
+    "Panel.transformations[]": "a transformation of a dashboard, whose options depend on its id",
     "CreateQueryInQueryHistoryCommand.queries[]": _QUERIES,
     "DashboardBody.dashboard": _BODY,
     "DashboardShape.dashboard": _BODY,

@@ -1,3 +1,4 @@
+-- oldest program: 0061
 -- Notifications about repositories, in the table of those of batches.
 
 alter table batch_notification rename to notification;
