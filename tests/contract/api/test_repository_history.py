@@ -89,14 +89,16 @@ async def test_unknown_and_invalid_refs(git_api: Api, git_server: GitServer, ref
     assert len(await commits(git_api)) == 1
 
 
-async def test_a_commit_outside_of_the_branches_is_not_found(git_api: Api, git_server: GitServer) -> None:
-    """A commit that only the mirror has is not found in the repository."""
+async def test_an_older_commit_of_another_branch_is_not_found(git_api: Api, git_server: GitServer) -> None:
+    """The newest commit of another branch is found, since previews of that branch name it."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A")})
-    other = work.commit({"a.json": dashboard("a", "B")}, branch="other")
+    older = work.commit({"a.json": dashboard("a", "B")}, branch="other")
+    newest = work.commit({"a.json": dashboard("a", "C")}, branch="other")
     await repository(git_api, git_server)
-    assert (await commits(git_api, ref="other"))[0] == other
-    assert (await git_api("GET", f"{TEAM}/history", params={"ref": other}))[0] == 404
+    assert (await commits(git_api, ref="other"))[:2] == [newest, older]
+    assert (await commits(git_api, ref=newest))[0] == newest
+    assert (await git_api("GET", f"{TEAM}/history", params={"ref": older}))[0] == 404
 
 
 async def test_an_empty_repository_has_no_history(git_api: Api, git_server: GitServer) -> None:

@@ -8,7 +8,7 @@ from aiohttp import web
 from tests.servers.git import Fault, GitServer
 
 from dashwright.common.allowed_hosts import AllowedHosts
-from dashwright.common.errors import BadRequest, DashwrightError, Forbidden
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, TooManyRequests
 from dashwright.common.host_resolver import HostResolver
 from dashwright.jobs_worker.adapters.git.references import ReferenceReader
 from dashwright.jobs_worker.adapters.git.remote import Remote
@@ -124,6 +124,24 @@ async def test_the_git_program_reads_what_a_poll_cannot(
     server.requests.clear()
     assert await remote(server, references).head("main", tmp_path) == head
     assert server.requests == GIT_PROGRAM
+
+
+async def test_a_limit_on_requests_is_obeyed(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:
+    """The git program sends no further request, and the next poll is again one request."""
+    work = server.make("r.git")
+    head = work.commit({"a.json": "{}"})
+
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=429, headers={"Retry-After": "7"})
+
+    server.fault = refuse
+    server.requests.clear()
+    with pytest.raises(TooManyRequests) as raised:
+        await remote(server, references).head("main", tmp_path)
+    assert raised.value.retry_after == 7
+    server.fault = None
+    assert await remote(server, references).head("main", tmp_path) == head
+    assert server.requests == ONE_REQUEST * 2
 
 
 async def test_errors_of_a_host_are_those_of_the_git_program(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from yarl import URL
 
 from dashwright.common.allowed_hosts import Address
 from dashwright.common.errors import SourceFailed
+from dashwright.jobs_worker.adapters.host.error_responses import ErrorResponse, is_throttled
 from dashwright.jobs_worker.adapters.host_session import HostRequest, HostSession
 
 _SECONDS: Final = 10.0
@@ -38,8 +39,9 @@ class UnexpectedReferences(Exception):
 class ReferenceReader:
     """A reader of references over HTTP.
 
-    It reports every failure as UnexpectedReferences, and does not repeat the request for ten minutes: the git program knows more
-    versions of the protocol, and its failures have error messages.
+    It reports a failure as UnexpectedReferences, and does not repeat the request for ten minutes: the git program knows more
+    versions of the protocol, and its failures have error messages. Only limits on requests are reported as they are, because the
+    program would send another request.
     """
 
     def __init__(self, authorities: Path | None = None) -> None:
@@ -58,7 +60,8 @@ class ReferenceReader:
     async def commit_of(self, url: str, reference: str, address: Address, authorization: str) -> str | None:
         """Return the commit of a reference of the repository at ``url``; None if the reference does not exist.
 
-        ``authorization`` is the header's value, empty without a token. Raises UnexpectedReferences.
+        ``authorization`` is the header's value, empty without a token. Raises ErrorResponse if the host limits requests, and
+        UnexpectedReferences for any other failure.
         """
         try:
             return await self._commit_of(url, reference, address, authorization)
@@ -75,6 +78,9 @@ class ReferenceReader:
             response = await self._session.exchange(request, address)
         except (aiohttp.ClientError, aiohttp.http.HttpProcessingError, OSError, TimeoutError, SourceFailed) as error:
             raise UnexpectedReferences from error
+        refusal = ErrorResponse(response.status, response.headers, response.body)
+        if is_throttled(refusal):
+            raise refusal
         if response.status != HTTPStatus.OK or response.headers.get("Content-Type") != _RESULT_TYPE:
             raise UnexpectedReferences
         commits = await asyncio.to_thread(dict, _references(response.body))

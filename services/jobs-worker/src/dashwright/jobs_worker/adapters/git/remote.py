@@ -20,6 +20,7 @@ from dashwright.jobs_worker.adapters.git import command, failures
 from dashwright.jobs_worker.adapters.git.command import GitFailed, GitProgram
 from dashwright.jobs_worker.adapters.git.references import ReferenceReader, UnexpectedReferences
 from dashwright.jobs_worker.adapters.git.ssh import SshAccess, ssh_settings
+from dashwright.jobs_worker.adapters.host.error_responses import ErrorResponse, retry_after
 
 MAX_BRANCHES: Final = 10_000
 
@@ -149,10 +150,13 @@ class Remote:
         except GitFailed as failed:
             if not failures.is_throttled(failed):
                 raise
-            if self.budget is not None:
-                error = await self.budget.pause(self._host(), self.namespace, failed.retry_after)
-                raise error from failed
-            raise TooManyRequests("the git host asks for fewer requests", retry_after=failed.retry_after) from failed
+            raise await self._throttled(failed.retry_after) from failed
+
+    async def _throttled(self, seconds: float | None) -> TooManyRequests:
+        """Pause requests after a host asked for fewer, and return the error to raise. ``seconds`` is the requested pause, or None."""
+        if self.budget is not None:
+            return await self.budget.pause(self._host(), self.namespace, seconds)
+        return TooManyRequests("the git host asks for fewer requests", retry_after=seconds)
 
     async def _run_ssh(
         self, address: GitAddress, ip_addresses: Sequence[Address], arguments: Sequence[str], directory: Path, settings: Mapping[str, str]
@@ -237,7 +241,10 @@ class Remote:
         """Return the commit of a reference. Raises UnexpectedReferences if the git program must read it, and what ``run`` raises."""
         ip_addresses = await self._charged(1)
         authorization = f"Basic {self._credentials()}" if self.token else ""
-        return await references.commit_of(url, reference, ip_addresses[0], authorization)
+        try:
+            return await references.commit_of(url, reference, ip_addresses[0], authorization)
+        except ErrorResponse as refusal:
+            raise await self._throttled(retry_after(refusal)) from refusal
 
     async def _charged(self, requests: int) -> Sequence[Address]:
         """Return the addresses of the host after requests are charged. Raises BadRequest for a host that may not be reached."""
