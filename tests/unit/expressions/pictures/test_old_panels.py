@@ -1,12 +1,12 @@
 """Panels of Grafana's Angular plugins become the panels that replaced them."""
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.expressions.json_trees import paths, replaced
 from tests.unit.expressions.pictures.panel_samples import props_of, series
 
 from dashwright.common.json_shapes import member_at
@@ -260,22 +260,7 @@ def test_old_panels_of_dashboards_with_elements_are_migrated() -> None:
     assert (panel["type"], panel["options"]["colorMode"]) == ("stat", "background")
 
 
-def paths(value: Any, path: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
-    if path:
-        yield path
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        yield from paths(item, (*path, key))
-
-
-def replaced(value: Any, path: tuple[int | str, ...], wrong: Any) -> Any:
-    if not path:
-        return wrong
-    copy: Any = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = replaced(value[path[0]], path[1:], wrong)
-    return copy
-
-
-PLACES = [(index, path) for index, panel in enumerate(OLD_PANELS) for path in paths(panel) if path != ("type",)]
+PLACES = [(index, path) for index, panel in enumerate(OLD_PANELS) for path in paths(panel) if path not in ((), ("type",))]
 WRONG: st.SearchStrategy[Any] = st.sampled_from([None, True, -1, 1e308, 10**400, "", "x", "1e999", "/(/", [], {}, [1], {"a": 1}, [[]]])
 
 

@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from time import monotonic
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.expressions.json_trees import paths, replaced
 
 from dashwright.common.models.pictures import PictureRequest
 from dashwright.common.models.query_context import QueryContext
@@ -59,22 +59,9 @@ BOARDS: list[dict[str, Any]] = [
 ]
 
 
-def paths(value: Any, path: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
-    if path:
-        yield path
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        yield from paths(item, (*path, key))
-
-
-def replaced(value: Any, path: tuple[int | str, ...], wrong: Any) -> Any:
-    if not path:
-        return wrong
-    copy: Any = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = replaced(value[path[0]], path[1:], wrong)
-    return copy
-
-
-ALL_PATHS = [(index, path) for index, board in enumerate(BOARDS) for path in paths(board) if path[0] not in ("time", "timeSettings")]
+ALL_PATHS = [
+    (index, path) for index, board in enumerate(BOARDS) for path in paths(board) if path and path[0] not in ("time", "timeSettings")
+]
 
 
 def reported(spec: dict[str, Any], **options: Any) -> Any:

@@ -1,12 +1,12 @@
 """Transformations with wrong options and with cells of any type, which are errors in words at most."""
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.expressions.json_trees import paths, replaced
 from tests.unit.expressions.transformations.tables import applied, column, frame
 from tests.unit.expressions.transformations.test_each_transformation import CASES
 
@@ -26,20 +26,6 @@ CELL = st.sampled_from(
     [None, UNDEFINED, True, False, 0, -1, 2.5, 1e21, float("nan"), float("inf"), "", "a", "1", "1e5", "{}", [1, None], {"a": [UNDEFINED]}]
 )
 OPTIONS = [(name, options) for name, options, *_ in CASES]
-
-
-def paths(value: Any, path: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
-    yield path
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        yield from paths(item, (*path, key))
-
-
-def replaced(value: Any, path: tuple[int | str, ...], wrong: Any) -> Any:
-    if not path:
-        return wrong
-    copy: Any = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = replaced(value[path[0]], path[1:], wrong)
-    return copy
 
 
 PLACES = [(index, path) for index, (_, options) in enumerate(OPTIONS) for path in paths(options)]

@@ -73,7 +73,7 @@ class PanelColumn:
 
     @property
     def numbers(self) -> NDArray[np.float64]:
-        """The values as numbers, times in milliseconds; NaN where there is none, as in columns of text."""
+        """The values as numbers, times in milliseconds; NaN for a missing value and for a text."""
         if self.field.values.dtype == np.object_:
             return np.full(len(self.field), math.nan)
         numbers = self.field.values.astype(np.float64)

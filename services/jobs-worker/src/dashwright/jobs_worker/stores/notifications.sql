@@ -64,7 +64,7 @@ from notification
 where subject = $1 and created_at = $2
 
 -- name: delete_if_unneeded
--- Deletes an ended notification whose outcome nobody can read: that of a deleted batch, and that of the exchange.
+-- Deletes an ended notification whose outcome no status shows: that of a deleted batch, and that of the exchange.
 delete from notification n
 where id = $1 and receiver = $2 and target = $3 and next_attempt_at is null and case subject_kind
     when 'batch' then not exists (select from batch where uid = n.subject)

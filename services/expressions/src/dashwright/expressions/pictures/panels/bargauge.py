@@ -76,7 +76,7 @@ def draw(props: PanelProps) -> PanelDrawing:
 
 
 def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:
-    """Return the number of bars for which the panel has room. Raises NothingToDraw if there is none."""
+    """Return the number of bars for which the panel has room. Raises NothingToDraw if no bar fits."""
     name, default = ("minVizWidth", 8.0) if is_vertical else ("minVizHeight", 16.0)
     least = min(max(number_of(props.panel.options.get(name)) or default, _MIN_SIZE), 1000.0)
     area = content_area(props)

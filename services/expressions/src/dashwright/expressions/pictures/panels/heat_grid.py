@@ -109,7 +109,7 @@ def _of_buckets(all_series: Sequence[PlotSeries], props: PanelProps) -> HeatGrid
 
 
 def _labelled(all_series: Sequence[PlotSeries], frames: Sequence[Frame], formats: dict[Any, Any]) -> list[_Bucket]:
-    """Return the series with the labels of their columns. Series that are groups of rows have none."""
+    """Return the series with the labels of their columns. Series that are groups of rows have no labels."""
     fields = [
         (frame, field)
         for frame in frames

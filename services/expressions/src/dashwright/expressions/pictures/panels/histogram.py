@@ -166,7 +166,7 @@ def _bars(
     vertical: PixelScale,
     colour: str,
 ) -> list[ChartBar]:
-    """Return the bars of a series, which touch each other. An empty bucket has none."""
+    """Return the bars of a series, which touch each other. An empty bucket has no bar."""
     lefts = [horizontal.position(edge) for edge in buckets.edges.tolist()]
     bars = []
     for index, (start, top) in enumerate(zip(starts.tolist(), tops.tolist(), strict=True)):

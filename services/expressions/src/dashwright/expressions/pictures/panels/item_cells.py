@@ -9,7 +9,7 @@ from dashwright.expressions.pictures.display.items import DisplayItem, items_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.svg import text_width
 
-#: The calculation of panels that configure none.
+#: The calculation of panels that do not configure one.
 _DEFAULT_CALCULATION: Final = "lastNotNull"
 #: Pixels between the cells and the border of the panel, and the size of panels from which there are such margins.
 _MARGIN: Final = 6.0
@@ -66,7 +66,7 @@ def cells(props: PanelProps, count: int, aspect: float) -> list[Cell]:
 
 
 def omitted_values(count: int) -> list[str]:
-    """Return the note of a drawing without some of the values of the panel; an empty list if none is left out."""
+    """Return the note of a drawing without some of the values of the panel; an empty list if all values are drawn."""
     return [f"{count} more value{'s' if count > 1 else ''}"] if count else []
 
 

@@ -100,7 +100,7 @@ def draw(props: PanelProps) -> PanelDrawing:
 
 
 def log_lines(frames: Sequence[Frame], *, is_ascending: bool) -> list[LogLine]:
-    """Return the lines of frames by time, by default the newest first. Raises NothingToDraw if there are none."""
+    """Return the lines of frames by time, by default the newest first. Raises NothingToDraw for frames without lines."""
     lines: list[LogLine] = []
     for frame in frames:
         if len(lines) < _MAX_LINES:

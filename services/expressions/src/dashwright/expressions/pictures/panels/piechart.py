@@ -69,7 +69,7 @@ def draw(props: PanelProps) -> PanelDrawing:
 
 
 def slices_of(props: PanelProps) -> list[Slice]:
-    """Return the slices of a panel in descending order. Missing values and hidden series have none; negative values are drawn as 0."""
+    """Return the slices of a panel in descending order. Missing values and hidden series have no slice; negative values are drawn as 0."""
     found = [(item, item.column, max(item.display.number, 0.0)) for item in panel_items(props) if math.isfinite(item.display.number)]
     visible = [
         (item, column, value)

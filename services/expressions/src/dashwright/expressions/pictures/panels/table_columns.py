@@ -49,7 +49,7 @@ class TableColumn:
 
 
 def table_columns(props: PanelProps) -> list[TableColumn]:
-    """Return the columns that are not hidden, with their rows in the order of the panel. Raises NothingToDraw if there are none."""
+    """Return the columns that are not hidden, with their rows in the order of the panel. Raises NothingToDraw if all are hidden."""
     frames = [frame for frame in props.frames if frame.fields]
     if not frames:
         raise NothingToDraw("No data")

@@ -86,7 +86,7 @@ def _named(columns: Sequence[DisplayColumn], reference: Any) -> DisplayColumn | 
 
 
 def _series(props: PanelProps, pairs: Sequence[tuple[DisplayColumn, DisplayColumn]]) -> list[XySeries]:
-    """Return the series of pairs of columns, as far as they have points and are visible. Raises NothingToDraw if there are none."""
+    """Return the series of pairs of columns, as far as they have points and are visible. Raises NothingToDraw without such series."""
     found = []
     pairs = pairs[:MAX_SERIES]
     for (x, _), y in zip(pairs, as_series([y for _, y in pairs], props.theme), strict=True):

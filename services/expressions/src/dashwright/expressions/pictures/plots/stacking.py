@@ -14,7 +14,7 @@ _SAMPLES: Final = 100
 class StackMember:
     """A series of a stack. Series stack on each other if their keys and directions are equal."""
 
-    values: NDArray[np.float64]  #: At the times that all members share; NaN where there is none.
+    values: NDArray[np.float64]  #: At the times that all members share; NaN where a value is missing.
     key: Hashable
     is_percent: bool = False
 

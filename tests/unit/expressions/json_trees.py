@@ -1,0 +1,22 @@
+"""Places in JSON trees, and trees with another value at a place: for tests that put a wrong value anywhere."""
+
+from collections.abc import Iterator
+from typing import Any
+
+Path = tuple[int | str, ...]
+
+
+def paths(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the path of the tree, which is empty, and those of all its members and items."""
+    yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from paths(item, (*path, key))
+
+
+def replaced(value: Any, path: Path, wrong: Any) -> Any:
+    """Return a copy of the tree with ``wrong`` at a path."""
+    if not path:
+        return wrong
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], wrong)
+    return copy
