@@ -47,6 +47,20 @@ def test_files_declare_repositories_in_every_version(tmp_path: Path) -> None:
     assert (state.is_complete, faults_of(state)) == (True, [])
 
 
+@pytest.mark.parametrize("api_version", ["v1", "provisioning.grafana.app/v1beta1"])
+def test_a_list_declares_its_items(tmp_path: Path, api_version: str) -> None:
+    """The lists that kubectl and the API write declare a repository for each item, and a faulty item is named by its number."""
+    kind = "List" if api_version == "v1" else "RepositoryList"
+    items = [document("a", "v1beta1"), {"kind": "Dashboard"}, document("b", "v1beta1")]
+    if kind == "RepositoryList":
+        items = [{member: value for member, value in item.items() if member != "apiVersion"} for item in items]
+    write(tmp_path / "a.yaml", document("c"), {"apiVersion": api_version, "kind": kind, "metadata": {}, "items": items})
+    state = read(tmp_path)
+    assert [(each.name, each.version) for each in state.declarations] == [("c", "v0alpha1"), ("a", "v1beta1"), ("b", "v1beta1")]
+    ((_, fault),) = faults_of(state)
+    assert fault.startswith("document 2: item 2: 'Dashboard'")
+
+
 def test_hidden_and_other_files_are_not_read(tmp_path: Path) -> None:
     """Hidden files, files in hidden directories, and files with other suffixes declare nothing."""
     for name in (".a.yaml", ".git/b.yaml", "web/.hidden/c.yaml", "readme.md", "d.yaml.bak"):
@@ -89,6 +103,7 @@ def test_directories_behind_symbolic_links_are_not_read(tmp_path: Path) -> None:
         (json.dumps(document("")), "metadata.name is missing"),
         (json.dumps(document(namespace=2)), "metadata.namespace is not text"),
         (json.dumps(document() | {"metadata": None}), "metadata is missing"),
+        ('{"apiVersion": "v1", "kind": "List", "items": {}}', "items of the List is not a list"),
     ],
 )
 def test_a_faulty_file_makes_the_state_incomplete(tmp_path: Path, text: str, message: str) -> None:

@@ -86,7 +86,7 @@ def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @st.composite
-def _dashboards(draw: st.DrawFn) -> dict[str, Any]:
+def dashboards(draw: st.DrawFn) -> dict[str, Any]:
     """Draw the dashboard with some members replaced by junk or by other parts of it."""
     dashboard = copy.deepcopy(DASHBOARD)
     for _ in range(draw(st.integers(0, 8))):
@@ -112,7 +112,7 @@ def _names(layout: dict[str, Any]) -> list[str]:
     return [name for row in layout["spec"]["rows"] for name in _names(row["spec"]["layout"])]
 
 
-@given(_dashboards())
+@given(dashboards())
 def test_each_panel_is_one_element_in_the_layout(dashboard: dict[str, Any]) -> None:
     """Each panel becomes one element, which the layout contains once, and the layout contains nothing else."""
     spec = classic_to_elements(dashboard, EMPTY_CONTEXT)
@@ -122,7 +122,7 @@ def test_each_panel_is_one_element_in_the_layout(dashboard: dict[str, Any]) -> N
     assert names == [f"panel-{spec['elements'][name]['spec']['id']}" for name in names]
 
 
-@given(_dashboards())
+@given(dashboards())
 def test_the_dashboard_is_not_changed(dashboard: dict[str, Any]) -> None:
     """The conversion leaves its argument as it was, although the result shares parts with it."""
     original = orjson.dumps(dashboard)
@@ -130,7 +130,7 @@ def test_the_dashboard_is_not_changed(dashboard: dict[str, Any]) -> None:
     assert orjson.dumps(dashboard) == original
 
 
-@given(_dashboards())
+@given(dashboards())
 def test_the_result_is_json(dashboard: dict[str, Any]) -> None:
     """The result of a JSON document is one, and has each member that the schema of dashboards requires."""
     spec = orjson.loads(orjson.dumps(classic_to_elements(dashboard, EMPTY_CONTEXT)))

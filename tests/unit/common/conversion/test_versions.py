@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.common.conversion.test_classic_to_elements_laws import dashboards
 
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 from dashwright.common.conversion.failures import ConversionFailed
@@ -270,6 +271,15 @@ def test_layouts_are_nested_to_a_limit() -> None:
     assert converted(spec, "v2", "v2alpha1") is spec
     with pytest.raises(ConversionFailed, match="layouts inside each other"):
         converted(nested(MAX_LAYOUT_DEPTH + 1), "v2", "v2alpha1")
+
+
+@given(dashboards(), st.sampled_from(["v2beta1", "v2"]))
+def test_later_versions_are_written_in_one_step(dashboard: Tree, target: str) -> None:
+    """A classic dashboard has the same elements as after a conversion to ``v2alpha1`` and from it to the later version."""
+    oldest = converted(dashboard, "v1", "v2alpha1")
+    assert orjson.dumps(converted(dashboard, "v1", target), option=orjson.OPT_SORT_KEYS) == orjson.dumps(
+        converted(oldest, "v2alpha1", target), option=orjson.OPT_SORT_KEYS
+    )
 
 
 LEAVES = (

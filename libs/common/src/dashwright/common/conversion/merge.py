@@ -39,7 +39,7 @@ def lost_members(original: Any, expressed: Any) -> Iterator[str]:
 
 
 def _lost_members(original: Any, expressed: Any, path: str) -> Iterator[str]:
-    if original == expressed:
+    if original is expressed or original == expressed:
         return
     if isinstance(original, dict) and isinstance(expressed, dict) and original.get("kind") == expressed.get("kind"):
         for name, value in original.items():

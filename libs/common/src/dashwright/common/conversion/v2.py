@@ -3,15 +3,23 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dashwright.common.conversion import v2beta1
 from dashwright.common.conversion.differences import Difference, unchanged
 from dashwright.common.conversion.parts import object_in, text_in
+
+
+def _transformation(group: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "Transformation", "group": group, "spec": spec}
+
+
+FORM: Final = v2beta1.FORM._replace(transformation=_transformation)
 
 
 def _with_group(transformation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a transformation with its id as the group rather than as the kind."""
     spec = dict(object_in(transformation, "spec"))
     identifier = spec.pop("id", None)
-    return {**transformation, "kind": "Transformation", "group": text_in(transformation, "kind") or identifier or "", "spec": spec}
+    return {**transformation, **_transformation(text_in(transformation, "kind") or identifier or "", spec)}
 
 
 def _without_group(transformation: Mapping[str, Any]) -> dict[str, Any]:

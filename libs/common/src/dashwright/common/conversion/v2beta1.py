@@ -7,7 +7,9 @@ references to data sources inside queries.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dashwright.common.conversion import v2alpha1
 from dashwright.common.conversion.differences import Change, Difference, unchanged
+from dashwright.common.conversion.elements_form import ElementsForm
 from dashwright.common.conversion.parts import object_in, text_in
 
 _QUERY_VERSION: Final = "v0"
@@ -24,16 +26,32 @@ _KINDS_WITH_OPTIONS: Final = (
 )
 
 
+def _data_query(group: str, source: Mapping[str, Any] | None, members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a query with the reference to its data source, if any."""
+    query: dict[str, Any] = {"kind": "DataQuery", "group": group, "version": _QUERY_VERSION}
+    if source is not None:
+        query["datasource"] = source
+    query["spec"] = members
+    return query
+
+
+def _viz_config(plugin: str, plugin_version: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "VizConfig", "group": plugin, "version": plugin_version, "spec": spec}
+
+
+def _put_query(spec: dict[str, Any], source_type: str, uid: str, members: Mapping[str, Any]) -> None:
+    spec["query"] = _data_query(source_type, {"name": uid} if uid else None, members)
+
+
 def _with_data_query(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the spec of a panel query, variable or annotation with the data source inside its query."""
-    source, query = spec.get("datasource"), object_in(spec, "query")
-    new: dict[str, Any] = {"kind": "DataQuery", "group": text_in(query, "kind"), "version": _QUERY_VERSION}
-    if source is not None:
+    query, reference = object_in(spec, "query"), None
+    group = text_in(query, "kind")
+    if spec.get("datasource") is not None:
         source = object_in(spec, "datasource")
-        new["group"] = text_in(source, "type") or new["group"]
-        new["datasource"] = _name_reference(source)
-    new["spec"] = object_in(query, "spec")
-    changed = {**spec, "query": new}
+        group = text_in(source, "type") or group
+        reference = _name_reference(source)
+    changed = {**spec, "query": _data_query(group, reference, object_in(query, "spec"))}
     changed.pop("datasource", None)
     return changed
 
@@ -59,7 +77,7 @@ def _annotation_without_data_query(spec: Mapping[str, Any]) -> dict[str, Any]:
 def _with_viz_config(config: Mapping[str, Any]) -> dict[str, Any]:
     spec = dict(object_in(config, "spec"))
     version = spec.pop("pluginVersion", None) or ""
-    return {**config, "kind": "VizConfig", "group": text_in(config, "kind"), "version": version, "spec": spec}
+    return {**config, **_viz_config(text_in(config, "kind"), version, spec)}
 
 
 def _without_viz_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,6 +142,8 @@ def _without(*names: str) -> Change:
 
     return remove
 
+
+FORM: Final = ElementsForm(_put_query, _viz_config, v2alpha1.transformation, _with_group)
 
 #: Everything that differs from ``v2alpha1``.
 DIFFERENCES: Final = (

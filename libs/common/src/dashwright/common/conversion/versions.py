@@ -1,10 +1,10 @@
 """The chain of conversions between all versions of dashboards."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
-from dashwright.common.conversion import v2, v2beta1
+from dashwright.common.conversion import v2, v2alpha1, v2beta1
 from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import ConversionContext
 from dashwright.common.conversion.differences import downgrade, upgrade
@@ -43,7 +43,6 @@ def _unchanged(spec: Mapping[str, Any], context: ConversionContext) -> Mapping[s
 _STEPS: Final[Mapping[tuple[str, str], _Step]] = {
     ("v0alpha1", "v1"): classic_to_v1,
     ("v1", "v0alpha1"): _unchanged,
-    ("v1", "v2alpha1"): classic_to_elements,
     ("v2alpha1", "v1"): elements_to_classic,
     ("v2alpha1", "v2beta1"): upgrade(v2beta1.DIFFERENCES),
     ("v2beta1", "v2alpha1"): downgrade(v2beta1.DIFFERENCES),
@@ -52,9 +51,15 @@ _STEPS: Final[Mapping[tuple[str, str], _Step]] = {
 }
 
 
+#: The shapes of the versions with elements. Each of them is made from a classic dashboard in one step, which saves copies.
+_FORMS: Final = {"v2alpha1": v2alpha1.FORM, "v2beta1": v2beta1.FORM, "v2": v2.FORM}
+
+
 @cache
 def _chain(source: str, target: str) -> Sequence[_Step]:
     """Return the conversions on the shortest way between two versions."""
+    if source in CLASSIC_VERSIONS and target in _FORMS:
+        return (*_chain(source, "v1"), partial(classic_to_elements, form=_FORMS[target]))
     chains: dict[str, Sequence[_Step]] = {source: ()}
     for version in (reached := [source]):
         for (start, end), step in _STEPS.items():

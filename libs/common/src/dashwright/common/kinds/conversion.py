@@ -5,7 +5,7 @@ is kept: an *origin* of a dashboard is its spec before a client wrote it in a ve
 """
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -47,7 +47,7 @@ class _Document(NamedTuple):
 
     def has_form_of(self, version: str) -> bool:
         """Return whether specs are the same in a version and in that of the document."""
-        return ALIASES.get(self.version, self.version) == ALIASES.get(version, version)
+        return _have_same_form(self.version, version)
 
     def to(self, version: str, context: ConversionContext) -> "_Document":
         """Return the document in another version. Raises ConversionFailed."""
@@ -66,6 +66,8 @@ def render_dashboard(_kind: Kind, body: Body, version: str) -> RenderedBody:
     """
     if version == body.stored_version:
         return RenderedBody(body.spec, _STORED_STATUS)
+    if body.status in (None, _NO_ORIGINS) and _have_same_form(_document_version(body.stored_version, body.layout), version):
+        return RenderedBody(body.spec, _lossless_status(body.stored_version))
     scope = current_scope()
     context = scope.context_of(body.namespace)
     sources = (version, body.stored_version, str(body.layout), body.title, context.fingerprint, body.status or "", body.spec)
@@ -126,6 +128,18 @@ def _origins_of(body: Body) -> dict[bool, _Document]:
     return {origin.is_classic: origin for origin in origins}
 
 
+def _have_same_form(version: str, other: str) -> bool:
+    """Return whether specs are the same in two versions."""
+    return ALIASES.get(version, version) == ALIASES.get(other, other)
+
+
+@cache
+def _lossless_status(stored_version: str) -> str:
+    """Return the status of a dashboard in a version that expresses everything."""
+    conversion = ConversionStatus(failed=False, stored_version=stored_version)
+    return DashboardStatus(conversion=conversion).to_json().decode()
+
+
 def _document_of(body: Body) -> _Document:
     return _Document(orjson.loads(body.spec), _document_version(body.stored_version, body.layout))
 
@@ -143,6 +157,9 @@ def _render_converted(body: Body, version: str, context: ConversionContext) -> C
     stored = _document_of(body)
     try:
         document = _restored(body, stored, version, context)
+        if document.is_classic and version not in CLASSIC_VERSIONS:
+            # The conversion leads through the version in which the result is compared. It is made once.
+            document = document.comparable(context)
         converted = document.to(version, context)
         preserved = _lost_members(document, converted, context)
     except ConversionFailed as failure:

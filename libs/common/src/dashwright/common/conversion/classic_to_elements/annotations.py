@@ -12,6 +12,7 @@ from dashwright.common.conversion.classic_to_elements.members import (
     text,
     truncated,
 )
+from dashwright.common.conversion.elements_form import ElementsForm
 
 #: Members of a classic annotation query that have a place of their own. All others are kept as legacy options.
 _QUERY_MEMBERS: Final = frozenset({
@@ -30,25 +31,23 @@ _QUERY_MEMBERS: Final = frozenset({
 _LARGEST_PANEL_ID: Final = 2**32 - 1
 
 
-def annotation_queries(dashboard: Members) -> list[dict[str, Any]]:
+def annotation_queries(dashboard: Members, form: ElementsForm) -> list[dict[str, Any]]:
     """Return the annotation queries of a dashboard."""
     annotations = child(dashboard, "annotations") or {}
-    return [{"kind": "AnnotationQuery", "spec": _spec(annotation)} for annotation in children(annotations, "list")]
+    return [{"kind": "AnnotationQuery", "spec": _spec(annotation, form)} for annotation in children(annotations, "list")]
 
 
-def _spec(annotation: Members) -> dict[str, Any]:
+def _spec(annotation: Members, form: ElementsForm) -> dict[str, Any]:
     source = child(annotation, "datasource") or {}
     source_type, uid = text(source, "type"), text(source, "uid")
     spec: dict[str, Any] = {
-        "query": {"kind": source_type, "spec": child(annotation, "target") or {}},
         "enable": flag(annotation, "enable"),
         "hide": flag(annotation, "hide"),
         "iconColor": text(annotation, "iconColor"),
         "name": text(annotation, "name"),
     }
     # Without both of them, the data source is found when the query runs.
-    if source_type and uid:
-        spec["datasource"] = {"type": source_type, "uid": uid}
+    form.put_query(spec, source_type, uid if source_type else "", child(annotation, "target") or {})
     built_in = annotation.get("builtIn")
     if isinstance(built_in, bool) or is_number(built_in):
         spec["builtIn"] = bool(built_in)

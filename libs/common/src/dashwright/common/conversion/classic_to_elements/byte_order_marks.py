@@ -3,13 +3,32 @@
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
+import orjson
+
 _MARK: Final = "\ufeff"
+_ENCODED_MARK: Final = _MARK.encode()
 
 _Key = TypeVar("_Key", str, int)
 
 
 def without_marks(tree: Any) -> Any:
     """Return a tree without the byte-order marks in its strings. Parts that have no mark are shared with the argument."""
+    kind = type(tree)
+    if kind is dict or kind is list:
+        return _cleaned(tree) if tree and _may_have_mark(tree) else tree
+    return _cleaned(tree)
+
+
+def _may_have_mark(tree: Any) -> bool:
+    """Return False if no string of a tree has a mark."""
+    try:
+        # orjson writes a tree in less time than Python needs to walk through it.
+        return _ENCODED_MARK in orjson.dumps(tree)
+    except orjson.JSONEncodeError:
+        return True
+
+
+def _cleaned(tree: Any) -> Any:
     if isinstance(tree, str):
         return tree.replace(_MARK, "") if _MARK in tree else tree
     if isinstance(tree, dict):
@@ -23,15 +42,4 @@ def without_marks(tree: Any) -> Any:
 
 def _changes(values: Iterable[tuple[_Key, Any]]) -> dict[_Key, Any]:
     """Return those values of an object or list that have marks, without their marks."""
-    changes = {}
-    for key, value in values:
-        # Most values are numbers or strings without a mark. The types are compared here to save calls for each of them.
-        kind = type(value)
-        if kind is str:
-            if _MARK in value:
-                changes[key] = value.replace(_MARK, "")
-        elif kind is dict or kind is list:
-            cleaned = without_marks(value)
-            if cleaned is not value:
-                changes[key] = cleaned
-    return changes
+    return {key: cleaned for key, value in values if (cleaned := _cleaned(value)) is not value}

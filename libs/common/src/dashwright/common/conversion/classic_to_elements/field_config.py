@@ -9,6 +9,8 @@ from dashwright.common.conversion.classic_to_elements.matchers import matcher
 from dashwright.common.conversion.classic_to_elements.members import Members, child, children, is_number, shared, text
 from dashwright.common.conversion.classic_to_elements.value_mappings import value_mappings
 
+_PROPERTY_MEMBERS: Final = {"id", "value"}
+
 #: Types of the plain options of a field.
 _SCALARS: Final[Mapping[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(("displayName", "displayNameFromDS", "description", "path", "unit", "noValue", "nullValueMode"), str),
@@ -98,5 +100,8 @@ def _override(override: dict[str, Any]) -> dict[str, Any]:
 
 
 def _property(option: dict[str, Any]) -> dict[str, Any]:
-    value = without_marks(option.get("value"))
-    return shared({"id": text(option, "id")} if value is None else {"id": text(option, "id"), "value": value}, option)
+    value = option.get("value")
+    cleaned = without_marks(value)
+    if cleaned is value and value is not None and option.keys() == _PROPERTY_MEMBERS and isinstance(option["id"], str):
+        return option
+    return {"id": text(option, "id")} if value is None else {"id": text(option, "id"), "value": cleaned}

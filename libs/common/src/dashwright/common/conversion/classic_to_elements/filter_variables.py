@@ -6,9 +6,10 @@ from dashwright.common.conversion.classic_to_elements.data_sources import group_
 from dashwright.common.conversion.classic_to_elements.members import Members, children, filled_texts, flag, text, texts
 from dashwright.common.conversion.classic_to_elements.variable_options import current_option, option_list
 from dashwright.common.conversion.context import DataSourceIndex
+from dashwright.common.conversion.elements_form import ElementsForm
 
 
-def ad_hoc_variable(variable: Members, index: DataSourceIndex) -> dict[str, Any]:
+def ad_hoc_variable(variable: Members, index: DataSourceIndex, _: ElementsForm) -> dict[str, Any]:
     """Return the members of a variable with ad hoc filters."""
     return {
         **reference_members(variable_source(variable, index)),
@@ -19,7 +20,7 @@ def ad_hoc_variable(variable: Members, index: DataSourceIndex) -> dict[str, Any]
     }
 
 
-def group_by_variable(variable: Members, index: DataSourceIndex) -> dict[str, Any]:
+def group_by_variable(variable: Members, index: DataSourceIndex, _: ElementsForm) -> dict[str, Any]:
     """Return the members of a variable that groups by labels."""
     return {
         **reference_members(group_by_source(variable, index)),

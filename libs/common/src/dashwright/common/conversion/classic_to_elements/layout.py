@@ -6,6 +6,7 @@ from dashwright.common.conversion.classic_to_elements.members import Members, ch
 from dashwright.common.conversion.classic_to_elements.panels import element
 from dashwright.common.conversion.classic_to_elements.rows import Row, panel_numbers, rows_of
 from dashwright.common.conversion.context import ConversionContext
+from dashwright.common.conversion.elements_form import ElementsForm
 
 #: Size of a panel that states none, in grid cells.
 _WIDTH: Final = 6
@@ -14,7 +15,7 @@ _HEIGHT: Final = 3
 _DIRECTIONS: Final = ("h", "v")
 
 
-def elements_and_layout(dashboard: Members, context: ConversionContext) -> tuple[dict[str, Any], dict[str, Any]]:
+def elements_and_layout(dashboard: Members, context: ConversionContext, form: ElementsForm) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the elements of a dashboard by name, and the layout that refers to them."""
     rows = rows_of(dashboard)
     numbers = iter(panel_numbers(rows))
@@ -26,7 +27,7 @@ def elements_and_layout(dashboard: Members, context: ConversionContext) -> tuple
         items = []
         for panel, number in zip(row.panels, numbers, strict=False):
             name = f"panel-{number}"
-            elements[name] = element(panel, number, context.data_sources)
+            elements[name] = element(panel, number, context.data_sources, form)
             items.append(_item(panel, name, row.top, context))
         grids.append({"kind": "GridLayout", "spec": {"items": items}})
     if len(rows) == 1 and rows[0].header is None:

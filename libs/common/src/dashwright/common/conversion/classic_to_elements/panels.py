@@ -7,9 +7,10 @@ from dashwright.common.conversion.classic_to_elements.members import Members, ch
 from dashwright.common.conversion.classic_to_elements.queries import query_group
 from dashwright.common.conversion.classic_to_elements.visualization import visualization
 from dashwright.common.conversion.context import DataSourceIndex
+from dashwright.common.conversion.elements_form import ElementsForm
 
 
-def element(panel: Members, number: int, index: DataSourceIndex) -> dict[str, Any]:
+def element(panel: Members, number: int, index: DataSourceIndex, form: ElementsForm) -> dict[str, Any]:
     """Return the element of a panel whose id is ``number``."""
     library_panel = child(panel, "libraryPanel")
     if library_panel is not None:
@@ -20,8 +21,8 @@ def element(panel: Members, number: int, index: DataSourceIndex) -> dict[str, An
         "title": text(panel, "title"),
         "description": text(panel, "description"),
         "links": [_link(link) for link in children(panel, "links")],
-        "data": query_group(panel, index),
-        "vizConfig": visualization(panel),
+        "data": query_group(panel, index, form),
+        "vizConfig": visualization(panel, form),
     }
     if flag(panel, "transparent"):
         spec["transparent"] = True

@@ -18,6 +18,7 @@ from dashwright.common.conversion.classic_to_elements.members import (
     whole_number,
 )
 from dashwright.common.conversion.context import DataSourceIndex
+from dashwright.common.conversion.elements_form import ElementsForm
 
 #: Members of a classic query that have a place of their own. All others belong to the data source.
 _QUERY_MEMBERS: Final = ("refId", "hide", "datasource")
@@ -26,30 +27,29 @@ _TEXT_OPTIONS: Final = ("timeFrom", "timeShift", "interval", "cacheTimeout")
 _OPTIONS: Final = frozenset({*_TEXT_OPTIONS, "maxDataPoints", "hideTimeOverride", "queryCachingTTL"})
 
 
-def query_group(panel: Members, index: DataSourceIndex) -> dict[str, Any]:
+def query_group(panel: Members, index: DataSourceIndex, form: ElementsForm) -> dict[str, Any]:
     """Return the member ``data`` of a panel."""
-    queries = _queries(panel, index)
-    transformations = [_transformation(entry) for entry in children(panel, "transformations")]
+    queries = _queries(panel, index, form)
+    transformations = [_transformation(entry, form) for entry in children(panel, "transformations")]
     return {
         "kind": "QueryGroup",
         "spec": {"queries": queries, "transformations": transformations, "queryOptions": _query_options(panel)},
     }
 
 
-def _queries(panel: Members, index: DataSourceIndex) -> list[dict[str, Any]]:
+def _queries(panel: Members, index: DataSourceIndex, form: ElementsForm) -> list[dict[str, Any]]:
     targets = children(panel, "targets")
     if not targets:
         return []
-    inherited = panel_source(panel, index)
+    inherited, put_query = panel_source(panel, index), form.put_query
     converted = []
     for target, ref_id in zip(targets, _ref_ids(targets), strict=True):
         source_type, uid = query_source(target, inherited, index)
         members = target.copy()
         for name in _QUERY_MEMBERS:
             members.pop(name, None)
-        spec = {"query": {"kind": source_type, "spec": members}, "refId": ref_id, "hidden": target.get("hide") is True}
-        if uid:
-            spec["datasource"] = {"type": source_type, "uid": uid}
+        spec: dict[str, Any] = {"refId": ref_id, "hidden": target.get("hide") is True}
+        put_query(spec, source_type, uid, members)
         converted.append({"kind": "PanelQuery", "spec": spec})
     return converted
 
@@ -71,14 +71,13 @@ def _letters() -> Iterator[str]:
             yield "".join(letters)
 
 
-def _transformation(entry: Members) -> dict[str, Any]:
-    transformer = text(entry, "id")
-    spec: dict[str, Any] = {"id": transformer, "options": entry.get("options")}
+def _transformation(entry: Members, form: ElementsForm) -> dict[str, Any]:
+    spec: dict[str, Any] = {"options": entry.get("options")}
     if flag(entry, "disabled"):
         spec["disabled"] = True
     if (frames := child(entry, "filter")) is not None:
         spec["filter"] = matcher(frames)
-    return {"kind": transformer, "spec": spec}
+    return form.transformation(text(entry, "id"), spec)
 
 
 def _query_options(panel: Members) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from dashwright.common.conversion.choices import VARIABLE_HIDES, VARIABLE_REFRESHES, VARIABLE_SORTS
-from dashwright.common.conversion.classic_to_elements.data_sources import default_type, reference_members, variable_source
+from dashwright.common.conversion.classic_to_elements.data_sources import default_type, variable_source
 from dashwright.common.conversion.classic_to_elements.filter_variables import ad_hoc_variable, group_by_variable
 from dashwright.common.conversion.classic_to_elements.members import (
     Members,
@@ -18,22 +18,25 @@ from dashwright.common.conversion.classic_to_elements.members import (
 )
 from dashwright.common.conversion.classic_to_elements.variable_options import LEGACY_STRING, current_option, option_list
 from dashwright.common.conversion.context import DataSourceIndex
+from dashwright.common.conversion.elements_form import ElementsForm
 
 #: Grafana 12.4 reads the classic numbers 0 to 4 only. It reads the other orders as strings.
 _SORTS, _NAMED_SORTS = VARIABLE_SORTS[:5], VARIABLE_SORTS[5:]
 
+_FILTER_KINDS: Final = ("AdhocVariable", "GroupByVariable")
 _VALUE_FORMATS: Final = ("csv", "json")
 _STATIC_OPTION_ORDERS: Final = ("before", "after", "sorted")
 
 
-def dashboard_variables(dashboard: Members, index: DataSourceIndex) -> list[dict[str, Any]]:
+def dashboard_variables(dashboard: Members, index: DataSourceIndex, form: ElementsForm) -> list[Mapping[str, Any]]:
     """Return the variables of a dashboard. Variables of unknown types are left out, as in Grafana."""
-    converted = []
+    converted: list[Mapping[str, Any]] = []
     for variable in children(child(dashboard, "templating") or {}, "list"):
         kind_and_converter = _CONVERTERS.get(text(variable, "type"))
         if kind_and_converter:
             kind, convert = kind_and_converter
-            converted.append({"kind": kind, "spec": {**_common_members(variable), **convert(variable, index)}})
+            new = {"kind": kind, "spec": {**_common_members(variable), **convert(variable, index, form)}}
+            converted.append(form.filter_variable(new) if kind in _FILTER_KINDS else new)
     return converted
 
 
@@ -55,19 +58,17 @@ def _choice(variable: Members, name: str, choices: Sequence[str], further: Seque
     return choices[number] if 0 <= number < len(choices) else choices[0]
 
 
-def _query(variable: Members, index: DataSourceIndex) -> dict[str, Any]:
-    source = variable_source(variable, index)
+def _query(variable: Members, index: DataSourceIndex, form: ElementsForm) -> dict[str, Any]:
     members: dict[str, Any] = {
         "current": current_option(variable),
         "refresh": _choice(variable, "refresh", VARIABLE_REFRESHES),
-        **reference_members(source),
-        "query": {"kind": source[0], "spec": _query_spec(variable.get("query"))},
         "regex": text(variable, "regex"),
         "sort": _choice(variable, "sort", _SORTS, _NAMED_SORTS),
         "options": option_list(variable, "options"),
         **_selection(variable),
         **filled_texts(variable, "regexApplyTo"),
     }
+    form.put_query(members, *variable_source(variable, index), _query_spec(variable.get("query")))
     if isinstance(definition := variable.get("definition"), str):
         members["definition"] = definition
     if static_options := option_list(variable, "staticOptions"):
@@ -93,7 +94,7 @@ def _selection(variable: Members) -> dict[str, Any]:
     }
 
 
-def _data_source(variable: Members, index: DataSourceIndex) -> dict[str, Any]:
+def _data_source(variable: Members, index: DataSourceIndex, _: ElementsForm) -> dict[str, Any]:
     return {
         "pluginId": text(variable, "query", default_type(index)),
         "refresh": _choice(variable, "refresh", VARIABLE_REFRESHES),
@@ -104,7 +105,7 @@ def _data_source(variable: Members, index: DataSourceIndex) -> dict[str, Any]:
     }
 
 
-def _custom(variable: Members, _: DataSourceIndex) -> dict[str, Any]:
+def _custom(variable: Members, *_: object) -> dict[str, Any]:
     members = {
         "query": text(variable, "query"),
         "current": current_option(variable),
@@ -116,13 +117,13 @@ def _custom(variable: Members, _: DataSourceIndex) -> dict[str, Any]:
     return members
 
 
-def _constant(variable: Members, _: DataSourceIndex) -> dict[str, Any]:
+def _constant(variable: Members, *_: object) -> dict[str, Any]:
     query = text(variable, "query")
     current = {"text": query, "value": query} if variable.get("current") is None else current_option(variable)
     return {"query": query, "current": current}
 
 
-def _interval(variable: Members, _: DataSourceIndex) -> dict[str, Any]:
+def _interval(variable: Members, *_: object) -> dict[str, Any]:
     return {
         "query": text(variable, "query") or ",".join(_intervals(variable)),
         "current": current_option(variable),
@@ -140,11 +141,11 @@ def _intervals(variable: Members) -> list[str]:
     return [interval for interval in intervals if interval]
 
 
-def _text_box(variable: Members, _: DataSourceIndex) -> dict[str, Any]:
+def _text_box(variable: Members, *_: object) -> dict[str, Any]:
     return {"current": current_option(variable), "query": text(variable, "query")}
 
 
-def _switch(variable: Members, _: DataSourceIndex) -> dict[str, Any]:
+def _switch(variable: Members, *_: object) -> dict[str, Any]:
     """Return the members of a switch. Its first option is the enabled value, and its second one the disabled value."""
     options = variable.get("options")
     values = [_switch_value(option) for option in options[:2]] if isinstance(options, list) else []
@@ -157,7 +158,7 @@ def _switch_value(option: Any) -> str:
 
 
 #: Kind and conversion of the variables of each classic type.
-_CONVERTERS: Final[Mapping[str, tuple[str, Callable[[Members, DataSourceIndex], dict[str, Any]]]]] = {
+_CONVERTERS: Final[Mapping[str, tuple[str, Callable[[Members, DataSourceIndex, ElementsForm], dict[str, Any]]]]] = {
     "query": ("QueryVariable", _query),
     "datasource": ("DatasourceVariable", _data_source),
     "custom": ("CustomVariable", _custom),

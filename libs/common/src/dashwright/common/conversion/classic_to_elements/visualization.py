@@ -10,6 +10,7 @@ from typing import Any, Final
 from dashwright.common.conversion.classic_to_elements.byte_order_marks import without_marks
 from dashwright.common.conversion.classic_to_elements.field_config import field_config
 from dashwright.common.conversion.classic_to_elements.members import Members, child, flag, text
+from dashwright.common.conversion.elements_form import ElementsForm
 
 #: Plugin of panels that name none.
 _DEFAULT_PLUGIN: Final = "timeseries"
@@ -57,7 +58,7 @@ _PANEL_MEMBERS: Final = frozenset({
 })  # fmt: skip
 
 
-def visualization(panel: Members) -> dict[str, Any]:
+def visualization(panel: Members, form: ElementsForm) -> dict[str, Any]:
     """Return the member ``vizConfig`` of a panel."""
     plugin = text(panel, "type", _DEFAULT_PLUGIN)
     original_options = {} if _PANEL_MEMBERS.issuperset(panel) else {name: panel[name] for name in panel if name not in _PANEL_MEMBERS}
@@ -70,8 +71,8 @@ def visualization(panel: Members) -> dict[str, Any]:
     options = child(panel, "options") or {}
     if predecessor:
         options = {**options, "__angularMigration": {"autoMigrateFrom": predecessor, "originalOptions": original_options}}
-    spec = {"pluginVersion": text(panel, "pluginVersion"), "options": without_marks(options), "fieldConfig": field_config(panel)}
-    return {"kind": plugin, "spec": spec}
+    spec = {"options": without_marks(options), "fieldConfig": field_config(panel)}
+    return form.visualization(plugin, text(panel, "pluginVersion"), spec)
 
 
 def _successor(plugin: str, panel: Members) -> str | None:

@@ -71,7 +71,12 @@ def fill_panel(panel: Object) -> None:
 def _name_queries(panel: Object) -> None:
     """Give each query without a ``refId`` the first free one of A to Z, AA, AB and so on."""
     targets = panel.get("targets")
-    if not any(target.get("refId") is None for target in objects(targets)):
+    if not isinstance(targets, list):
+        return
+    for target in targets:
+        if isinstance(target, dict) and target.get("refId") is None:
+            break
+    else:
         return
     free = free_ref_ids({ref_id for target in objects(targets) if isinstance(ref_id := target.get("refId"), str)})
     for target in objects(own_list(panel, "targets")):

@@ -3,7 +3,7 @@
 from typing import Final
 
 from dashwright.common.conversion.migration.document import Object, number, object_at, objects, variables
-from dashwright.common.conversion.migration.nulls import may_contain_null, without_nulls
+from dashwright.common.conversion.migration.nulls import null_count, without_nulls
 from dashwright.common.conversion.migration.saved_panel import PanelOrigins, reduce_panel
 
 #: Members that only a dashboard on a page has, and members of early formats.
@@ -42,7 +42,7 @@ def reduce_dashboard(dashboard: Object, origins: PanelOrigins) -> None:
     if dashboard.get("hideControls") is False:
         del dashboard["hideControls"]
     if (templating := object_at(dashboard, "templating")) is not None:
-        dashboard["templating"] = without_nulls(templating) if may_contain_null(templating) else templating
+        dashboard["templating"] = without_nulls(templating) if null_count(templating) else templating
         for variable in variables(dashboard):
             _reduce_variable(variable)
     panels = [panel for panel in objects(dashboard.get("panels")) if not _is_copy(panel)]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dashwright.common.conversion.migration.document import Object, all_panels, object_at
-from dashwright.common.conversion.migration.nulls import may_contain_null, without_nulls
+from dashwright.common.conversion.migration.nulls import null_count, without_nulls
 
 #: Members that only a panel on a page has.
 _RUNTIME: Final = frozenset(
@@ -66,8 +66,10 @@ class PanelOrigins:
         for panel in all_panels(dashboard):
             if "transformations" in panel:
                 self._with_transformations[id(panel)] = panel
-            if "custom" in (object_at(panel, "fieldConfig", "defaults") or ()):
-                self._with_custom_fields[id(panel)] = panel
+            if isinstance(config := panel.get("fieldConfig"), dict):
+                defaults = config.get("defaults")
+                if isinstance(defaults, dict) and "custom" in defaults:
+                    self._with_custom_fields[id(panel)] = panel
 
     def had_transformations(self, panel: Object) -> bool:
         """Return whether a panel had transformations, or an empty list of them."""
@@ -114,13 +116,33 @@ def reduce_panel(panel: Object, origins: PanelOrigins, *, is_nested: bool) -> No
 
 def _drop_nulls(panel: Object, *, is_nested: bool) -> None:
     """Remove null members at any depth, except from the panels inside of a row, which are reduced one by one."""
-    if not may_contain_null(panel):
+    count = null_count(panel)
+    if not count:
         return
-    for name, member in list(panel.items()):
-        if member is None:
-            del panel[name]
-        elif isinstance(member, dict) or (isinstance(member, list) and (is_nested or name != "panels")):
+    for name in [name for name, member in panel.items() if member is None]:
+        del panel[name]
+        count -= 1
+    # Most nulls are the value of the first step of the thresholds, which is minus infinity.
+    if not count or not (count := count - _drop_first_threshold(panel)):
+        return
+    for name, member in panel.items():
+        if isinstance(member, dict) or (isinstance(member, list) and (is_nested or name != "panels")):
             panel[name] = without_nulls(member)
+
+
+def _drop_first_threshold(panel: Object) -> int:
+    """Remove the value of the first step of the thresholds if it is null. Return the number of removed members."""
+    config = panel.get("fieldConfig")
+    defaults = object_at(config, "defaults")
+    thresholds = object_at(defaults, "thresholds")
+    steps = thresholds and thresholds.get("steps")
+    if not (config and defaults and thresholds and isinstance(steps, list) and steps and isinstance(first := steps[0], dict)):
+        return 0
+    if first.get("value", 0) is not None:
+        return 0
+    rest = {name: member for name, member in first.items() if name != "value"}
+    panel["fieldConfig"] = {**config, "defaults": {**defaults, "thresholds": {**thresholds, "steps": [rest, *steps[1:]]}}}
+    return 1
 
 
 def _reduce_field_config(panel: Object, *, keeps_custom: bool) -> None:

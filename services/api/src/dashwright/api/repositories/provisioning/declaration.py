@@ -1,7 +1,7 @@
 """Declaration of one repository in a document of a file."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,6 +16,9 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import GIT_TYPES
 
 _VERSIONS: Final[Mapping[str, str]] = {REPOSITORY.api_version(version): version for version in REPOSITORY.versions}
+_LIST_KIND: Final = f"{REPOSITORY.kind}List"
+#: Version and kind of the lists that kubectl writes.
+_MIXED_LIST: Final = ("v1", "List")
 #: Other members of the metadata are set by the server. They are ignored, so that a file may have an object as the API returned it.
 _METADATA_MEMBERS: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 
@@ -56,6 +59,24 @@ class Declaration:
         manager = {MANAGED_BY: FROM_FILE, MANAGER_ID: FILE_PROVISIONER, SOURCE_PATH: self.file}
         annotations = {key: value for key, value in desired.annotations.items() if key not in SET_BY_MANAGER}
         return replace(desired, annotations=annotations | manager, finalizers=desired.finalizers or REPOSITORY.finalizers)
+
+
+def declared_objects(document: Any) -> Sequence[Any]:
+    """Return the objects of a document: the items of a list of objects, or else the document. Raises Invalid for a broken list."""
+    if not isinstance(document, dict):
+        return (document,)
+    api_version, kind = document.get("apiVersion"), document.get("kind")
+    if (api_version, kind) == _MIXED_LIST:
+        defaults = {}
+    elif kind == _LIST_KIND and isinstance(api_version, str) and api_version in _VERSIONS:
+        # The API returns items without them.
+        defaults = {"apiVersion": api_version, "kind": REPOSITORY.kind}
+    else:
+        return (document,)
+    items = document.get("items")
+    if not isinstance(items, list):
+        raise Invalid(f"items of the {kind} is not a list: give the repositories in items")
+    return [{**defaults, **item} if isinstance(item, dict) else item for item in items]
 
 
 def read_declaration(file: str, document: Any) -> Declaration:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dashwright.api.repositories.provisioning import regular_files
-from dashwright.api.repositories.provisioning.declaration import Declaration, read_declaration
+from dashwright.api.repositories.provisioning.declaration import Declaration, declared_objects, read_declaration
 from dashwright.common.errors import Invalid
 from dashwright.common.json_documents import read_shallow_json
 from dashwright.common.yaml import read_json_documents
@@ -80,13 +80,25 @@ def _read_declarations(root: Path, faults: list[ProvisioningFault]) -> Iterator[
             faults.append(ProvisioningFault(file, error.message))
             continue
         for number, document in enumerate(documents, 1):
-            if document is None:
-                continue
-            try:
-                yield read_declaration(file, document)
-            except Invalid as error:
-                position = f"document {number}: " if len(documents) > 1 else ""
-                faults.append(ProvisioningFault(file, position + error.message))
+            position = f"document {number}: " if len(documents) > 1 else ""
+            yield from _declarations_in(document, file, position, faults)
+
+
+def _declarations_in(document: Any, file: str, position: str, faults: list[ProvisioningFault]) -> Iterator[Declaration]:
+    """Yield the declarations in a document, which may be a list. Append its faults to ``faults``, with the position in front."""
+    if document is None:
+        return
+    try:
+        listed = declared_objects(document)
+    except Invalid as error:
+        faults.append(ProvisioningFault(file, position + error.message))
+        return
+    for number, item in enumerate(listed, 1):
+        try:
+            yield read_declaration(file, item)
+        except Invalid as error:
+            item_position = f"{position}item {number}: " if len(listed) > 1 else position
+            faults.append(ProvisioningFault(file, item_position + error.message))
 
 
 def _find_files(root: Path) -> Sequence[str]:

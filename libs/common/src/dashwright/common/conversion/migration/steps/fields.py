@@ -8,7 +8,7 @@ from dashwright.common.conversion.migration.document import Object, is_true, obj
 def change_properties(panel: Object, property_id: str, change: Callable[[Object], None]) -> None:
     """Call a function with a copy of each property of that id in the overrides of a panel. The copies replace the properties."""
     config = object_at(panel, "fieldConfig")
-    if config is None or not any(_has_property(override, property_id) for override in objects(config.get("overrides"))):
+    if not config or not config.get("overrides") or not any(_has_property(item, property_id) for item in objects(config["overrides"])):
         return
     for override in objects(own_list(own(panel, "fieldConfig") or {}, "overrides")):
         if _has_property(override, property_id):
@@ -18,7 +18,12 @@ def change_properties(panel: Object, property_id: str, change: Callable[[Object]
 
 
 def _has_property(override: Object, property_id: str) -> bool:
-    return any(item.get("id") == property_id for item in objects(override.get("properties")))
+    properties = override.get("properties")
+    if isinstance(properties, list):
+        for item in properties:
+            if isinstance(item, dict) and item.get("id") == property_id:
+                return True
+    return False
 
 
 def show_time_axis(panel: Object) -> None:

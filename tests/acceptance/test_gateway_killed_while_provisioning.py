@@ -1,0 +1,38 @@
+"""Gateways that apply the files of repositories: another one continues when the one that applies them is killed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.client import PROVISIONING, Client
+from tests.acceptance.conftest import MakeStack
+
+
+def write(file: Path, *names: str) -> None:
+    """Write the declarations in one step, so that no read finds a part of them."""
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [declared(name) for name in names]}))
+    new.rename(file)
+
+
+def declared(name: str) -> dict[str, Any]:
+    spec = {"title": name, "type": "local", "local": {"path": name}, "workflows": [], "sync": {"enabled": False, "target": "folder"}}
+    return {"apiVersion": "provisioning.grafana.app/v1", "kind": "Repository", "metadata": {"name": name}, "spec": spec}
+
+
+async def test_another_gateway_applies_the_files(make_stack: MakeStack, tmp_path: Path) -> None:
+    """After SIGKILL, the lock is free: the other gateway creates what files declare since then, and deletes what they no longer do."""
+    (tmp_path / "files").mkdir()
+    file = tmp_path / "files" / "repositories.json"
+    write(file, "kept", "removed")
+    stack = await make_stack(PROVISIONING_DIR=str(tmp_path / "files"), PROVISIONING_SECONDS="0.1").start()
+    await stack.gateway.event("repository_provisioned", repository="removed")
+    other = await stack.add_gateway()
+    await stack.gateway.kill()
+    assert other.logged("repository_provisioned") == []
+    write(file, "kept", "added")
+    await other.event("repository_provisioned", repository="removed", outcome="deleted")
+    await other.event("repository_provisioned", repository="added", outcome="created")
+    async with Client(other.address) as client:
+        found = await client.call("GET", f"{PROVISIONING}/repositories")
+    assert {item["metadata"]["name"] for item in found["items"]} >= {"kept", "added"}
