@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
+from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooLarge
 from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
@@ -105,7 +105,11 @@ class Prometheus(Source):
         )
 
     def _frames(self, response: HttpResponse, query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
-        return frames_of(self._parse(response), query, limits)
+        parsed = self._parse(response)
+        try:
+            return frames_of(parsed, query, limits)
+        except (SourceFailed, TooLarge) as error:
+            raise type(error)(f"the data source {self._record.name!r:.80}: {error.message}", message_id=error.message_id) from error
 
     def _parse(self, response: HttpResponse) -> PrometheusResponse:
         """Return the parsed response. Raises SourceFailed or BadRequest if the server reports an error."""
@@ -114,11 +118,8 @@ class Prometheus(Source):
         try:
             parsed = parse_response(response.body)
         except SourceFailed as error:
-            if response.status == _OK:
-                raise
-            raise SourceFailed(
-                f"the data source {self._record.name!r:.80} returned HTTP {response.status}; {_advice(response.status)}"
-            ) from error
+            problem = f": {error.message}" if response.status == _OK else f" returned HTTP {response.status}; {_advice(response.status)}"
+            raise SourceFailed(f"the data source {self._record.name!r:.80}{problem}") from error
         if response.status == _OK and not parsed.error:
             return parsed
         reason = parsed.error or f"HTTP {response.status}"
