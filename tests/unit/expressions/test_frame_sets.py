@@ -17,7 +17,7 @@ from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, Series
 from dashwright.expressions.formats import arrow, response
-from dashwright.expressions.formats.label_json import encode_labels
+from dashwright.expressions.formats.codec import encode_labels
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 

@@ -18,9 +18,10 @@ from dashwright.expressions.formats.codec import (
     JsonFrameWriter,
     encode_entities,
     encode_field_schema,
+    encode_labels,
     encode_schema_start,
+    encode_strings,
 )
-from dashwright.expressions.formats.label_json import encode_labels, encode_strings
 
 #: The cost of encoding a frame of a set, as a number of values.
 SET_FRAME_COST: Final = 30

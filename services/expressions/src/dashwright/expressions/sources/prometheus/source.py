@@ -14,7 +14,7 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.engine.values_to_frames import with_first_meta
+from dashwright.expressions.engine.values_to_frames import first_meta, with_first_meta
 from dashwright.expressions.sources.http_client import HttpClient, HttpResponse
 from dashwright.expressions.sources.privacy import confidential_errors
 from dashwright.expressions.sources.prometheus import steps
@@ -56,7 +56,7 @@ class Prometheus(Source):
         frames = results[0] if len(results) == 1 else [frame for result in results for frame in result]
         if not prometheus_query.notices:
             return frames
-        meta = dict(frames[0].meta or {})
+        meta = dict(first_meta(frames) or {})
         notices = [*meta.get("notices", ()), *({"severity": "info", "text": notice} for notice in prometheus_query.notices)]
         return with_first_meta(frames, {**meta, "notices": notices})
 
