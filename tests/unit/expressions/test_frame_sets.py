@@ -180,3 +180,24 @@ def test_a_set_is_the_same_in_arrow_as_its_frames(frames: FrameSet) -> None:
     together = b"".join(encoded for encoded, _ in arrow.fragments({"A": Result(frames)}))
     one_by_one = [encoded for frame in frames for encoded, _ in arrow.fragments({"A": Result([frame])})]
     assert together == b"".join(one_by_one)
+
+
+def test_a_wide_set_is_one_frame() -> None:
+    """It has a column for each series, and a mask only for those with nulls; its size is that of all columns."""
+    nulls = np.array([[False, True], [False, False]])
+    series = Series.stacked(LabelSets.of_mappings([{"n": "a"}, {"n": "b"}]), [Block(Axis(np.arange(2)), Cells(np.ones((2, 2)), nulls))])
+    frames = FrameSet(series, {**META, "type": "timeseries-wide"}, value_name="v", is_wide=True)
+    (frame,) = frames
+    assert [field.labels for field in frame.fields[1:]] == [Labels.of({"n": "a"}), Labels.of({"n": "b"})]
+    assert [field.nulls is None for field in frame.fields[1:]] == [False, True]
+    assert (len(frames), frames.max_value_count) == (1, 4)
+
+
+@pytest.mark.parametrize(("source_type", "keys"), [("grafana-testdata-datasource", ["__name__"]), ("prometheus", [])])
+def test_names_become_labels_for_some_data_sources(source_type: str, keys: list[str]) -> None:
+    """Series of an undeclared type without labels get the label ``__name__``, as frames of their own do."""
+    series = Series.stacked(LabelSets.of_mappings([{}, {}]), [Block(Axis(np.arange(2)), Cells(np.ones((2, 2))))])
+    frames = FrameSet(series, {"type": "timeseries-multi"}, value_names=("x", "y"))
+    for read in (values_of(frames, source_type), values_of(list(frames), source_type)):
+        assert isinstance(read, Series)
+        assert [dict(labels.pairs) for labels in read.labels] == [dict.fromkeys(keys, name) for name in "xy"]
