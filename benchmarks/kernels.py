@@ -1,13 +1,17 @@
 """E1 to E6: the engine's node types on arrays in memory, compared with copying the bytes that they must touch, or with a loop."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import numpy as np
 
 from benchmarks import series
-from benchmarks.row import Row, compared, memcpy
+from benchmarks.row import Row, compared, in_turns, median_of, memcpy, repeated
+from dashwright.common.errors import TooLarge
+from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.classic import ClassicConditions, Condition
+from dashwright.expressions.engine.labels import LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.reduce import Reduce, ReduceMode
@@ -17,7 +21,7 @@ from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.union import Union
-from dashwright.expressions.engine.values import Series, Values
+from dashwright.expressions.engine.values import Block, Cells, Series, Values
 
 _COUNT = 1000
 _POINTS = 1000
@@ -101,8 +105,23 @@ async def union() -> list[Row]:
             lambda: _scan(*few),
             runs=3,
             scale=400,
-        )
+        ),
+        await _refusal(),
     ]
+
+
+async def _refusal() -> Row:
+    """Measure how long an expression runs that multiplies three series at each step, until the limit of series refuses it."""
+    labels = [{"h": "a"}, {"z": "x"}, {"h": "a", "z": "x"}]
+    few = Series.stacked(LabelSets.of_mappings(labels), [Block(Axis(series.times(2)), Cells(np.ones((3, 2))))])
+    multiply = Math.parse(" || ".join(["($A % $A > $A)"] * 20))
+
+    def refuse() -> None:
+        with suppress(TooLarge):
+            raise AssertionError(multiply.evaluate({"A": few}, Limits()))
+
+    (measured,) = await in_turns(repeated(refuse))
+    return Row("E3", "refusal of an expression that multiplies series, to 100 ms", "ms", median_of(measured, 0) * 1000, 100, 1)
 
 
 def _scan(left: list[frozenset[tuple[str, str]]], right: list[frozenset[tuple[str, str]]]) -> list[tuple[int, int]]:

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.expressions.engine.axis import Axis
-from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.labels import Labels, LabelSets
-from dashwright.expressions.engine.values import Block, Cells, Numbers, Series
+from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, Series
 from dashwright.expressions.formats import arrow, response
-from dashwright.expressions.formats.label_json import encode_labels
+from dashwright.expressions.formats.codec import encode_labels
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 
@@ -53,12 +53,17 @@ def frame_sets(draw: st.DrawFn) -> FrameSet:
         times = draw(st.none() | st.lists(st.integers(0, 10**15), min_size=count, max_size=count).map(np.array))
         return replace(FrameSet(Numbers(labels, draw(cells((count,)))), META, times=times), **options)
     axes = draw(st.lists(TIMES, min_size=1, max_size=3))
-    block_of = np.array(draw(st.lists(st.integers(0, len(axes) - 1), min_size=count, max_size=count)), np.intp)
+    drawn = draw(st.lists(st.integers(0, len(axes) - 1), min_size=count, max_size=count))
+    used, block_of = np.unique(drawn, return_inverse=True)
+    axes = [axes[index] for index in used]
     blocks, row_of = [], np.zeros(count, np.intp)
     for index, axis in enumerate(axes):
         members = np.flatnonzero(block_of == index)
         row_of[members] = draw(st.permutations(range(len(members))))
         blocks.append(Block(Axis(np.array(axis, np.int64)), draw(cells((len(members), len(axis))))))
+    if len(axes) == 1 and draw(st.booleans()):
+        options |= {"is_wide": True, "meta": {**META, "type": "timeseries-wide"}}
+    options["time_name"] = draw(st.sampled_from(["Time", "time"]))
     return replace(FrameSet(Series(labels, tuple(blocks), block_of, row_of), META), **options)
 
 
@@ -98,7 +103,7 @@ def test_sets_of_any_size_are_written_in_fragments(count: int, length: int) -> N
 def test_one_frame_is_the_same_as_in_all_frames(frames: FrameSet) -> None:
     """An index, a slice and an iteration give equal frames."""
     everything = list(frames)
-    assert len(everything) == len(frames)
+    assert len(everything) == len(frames) == (1 if frames.is_wide else len(frames.values))
     for index, frame in enumerate(everything):
         assert written([frames[index]]) == written([frame]) == written(frames[index : index + 1])
 
@@ -108,7 +113,29 @@ def test_the_values_of_a_set_are_those_of_its_frames(frames: FrameSet) -> None:
     """Expressions read the same items, in the same order."""
     if isinstance(frames.values, Numbers):
         frames = replace(frames, meta={**META, "type": "numeric-multi"})
-    together, one_by_one = values_of(frames), values_of(list(frames))
+    _check_values(frames, "")
+
+
+@given(
+    frame_sets().filter(lambda frames: isinstance(frames.values, Series)),
+    st.sampled_from(["", "prometheus", "postgres", "grafana-testdata-datasource"]),
+)
+def test_a_set_without_a_declared_type_is_read_as_its_frames_are(frames: FrameSet, source_type: str) -> None:
+    """The names of series without labels become a label for some types of data sources, and their order is kept."""
+    _check_values(replace(frames, meta={"type": "timeseries-multi"}, first_meta=None), source_type)
+
+
+@given(frame_sets())
+def test_the_size_of_a_set_is_that_of_its_frames(frames: FrameSet) -> None:
+    """The limit of values applies to a set as it does to its frames."""
+    assert frames.max_value_count == max(sum(len(field) for field in frame.fields if field.type is FieldType.FLOAT64) for frame in frames)
+
+
+def _check_values(frames: FrameSet, source_type: str) -> None:
+    together, one_by_one = values_of(frames, source_type), values_of(list(frames), source_type)
+    if isinstance(one_by_one, NoData):
+        assert isinstance(together, NoData)
+        return
     assert isinstance(together, Series | Numbers)
     assert type(together) is type(one_by_one)
     assert isinstance(one_by_one, Series | Numbers)
@@ -153,3 +180,24 @@ def test_a_set_is_the_same_in_arrow_as_its_frames(frames: FrameSet) -> None:
     together = b"".join(encoded for encoded, _ in arrow.fragments({"A": Result(frames)}))
     one_by_one = [encoded for frame in frames for encoded, _ in arrow.fragments({"A": Result([frame])})]
     assert together == b"".join(one_by_one)
+
+
+def test_a_wide_set_is_one_frame() -> None:
+    """It has a column for each series, and a mask only for those with nulls; its size is that of all columns."""
+    nulls = np.array([[False, True], [False, False]])
+    series = Series.stacked(LabelSets.of_mappings([{"n": "a"}, {"n": "b"}]), [Block(Axis(np.arange(2)), Cells(np.ones((2, 2)), nulls))])
+    frames = FrameSet(series, {**META, "type": "timeseries-wide"}, value_name="v", is_wide=True)
+    (frame,) = frames
+    assert [field.labels for field in frame.fields[1:]] == [Labels.of({"n": "a"}), Labels.of({"n": "b"})]
+    assert [field.nulls is None for field in frame.fields[1:]] == [False, True]
+    assert (len(frames), frames.max_value_count) == (1, 4)
+
+
+@pytest.mark.parametrize(("source_type", "keys"), [("grafana-testdata-datasource", ["__name__"]), ("prometheus", [])])
+def test_names_become_labels_for_some_data_sources(source_type: str, keys: list[str]) -> None:
+    """Series of an undeclared type without labels get the label ``__name__``, as frames of their own do."""
+    series = Series.stacked(LabelSets.of_mappings([{}, {}]), [Block(Axis(np.arange(2)), Cells(np.ones((2, 2))))])
+    frames = FrameSet(series, {"type": "timeseries-multi"}, value_names=("x", "y"))
+    for read in (values_of(frames, source_type), values_of(list(frames), source_type)):
+        assert isinstance(read, Series)
+        assert [dict(labels.pairs) for labels in read.labels] == [dict.fromkeys(keys, name) for name in "xy"]

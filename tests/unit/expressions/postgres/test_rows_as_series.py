@@ -1,5 +1,6 @@
-"""Rows with labels become a wide frame: array operations have the same result as a row-by-row implementation."""
+"""Rows with labels become a wide set: array operations have the same result as a row-by-row implementation."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest, TooLarge
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import NoData
@@ -34,8 +36,12 @@ def listed(item: Field) -> list[Any]:
     return [None if null else value for value, null in zip(item.values.tolist(), nulls.tolist(), strict=True)]
 
 
-def rows_of(fields: list[Field]) -> list[tuple[str, dict[str, str], list[Any]]]:
-    return [(item.name, dict(item.labels.pairs) if item.labels else {}, listed(item)) for item in fields]
+def rows_of(frame: Frame | FrameSet) -> list[tuple[str, dict[str, str], list[Any]]]:
+    return [(item.name, dict(item.labels.pairs) if item.labels else {}, listed(item)) for item in fields_of(frame)]
+
+
+def fields_of(frame: Frame | FrameSet) -> Sequence[Field]:
+    return frame[0].fields if isinstance(frame, FrameSet) else frame.fields
 
 
 def one_by_one(
@@ -74,8 +80,8 @@ def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill:
     texts = [column(f"l{index}", FieldType.STRING, [row[1][index] for row in rows]) for index in range(len(rows[0][1]))]
     values = [column(f"v{index}", FieldType.FLOAT64, [row[2][index] for row in rows]) for index in range(len(rows[0][2]))]
     times = column("time", FieldType.TIME, [row[0] for row in rows])
-    wide, labelled = series.as_series([*values, times, *texts], fill, LIMITS)
-    assert labelled
+    wide = series.as_series([*values, times, *texts], fill, LIMITS)
+    assert isinstance(wide, FrameSet)
     assert rows_of(wide) == one_by_one(rows, fill)
 
 
@@ -98,7 +104,10 @@ def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, 
         else:
             expected.append(fill.value if fill.mode is FillMode.VALUE else None)
     fields = [column("Time", FieldType.TIME, [row[0] for row in rows]), column("v", FieldType.FLOAT64, [row[1] for row in rows])]
-    assert rows_of(series.with_filled_gaps(fields, fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
+    assert rows_of(series.with_filled_gaps(Frame(fields), fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
+    labels = column("h", FieldType.STRING, ["a"] * len(rows))
+    wide = series.with_filled_gaps(series.as_series([*fields, labels], None, LIMITS), fill, start, end)
+    assert rows_of(wide) == [("Time", {}, grid), ("v", {"h": "a"}, expected)]
     assert series.filled_row_count(fill, start, end) == len(grid)
 
 
@@ -147,17 +156,17 @@ def test_values_without_labels_keep_their_columns() -> None:
         column("b", FieldType.BOOL, [True, False]),
         column("t", FieldType.TIME, [3_500_000, None]),
     ]
-    wide, labelled = series.as_series(fields, None, LIMITS)
-    assert not labelled
+    wide = series.as_series(fields, None, LIMITS)
+    assert isinstance(wide, Frame)
     assert rows_of(wide) == [("n", {}, [1.0, None]), ("Time", {}, [SECOND, 2 * SECOND]), ("b", {}, [1.0, 0.0]), ("t", {}, [3.5, None])]
-    assert [item.type for item in wide] == [FieldType.FLOAT64, FieldType.TIME, FieldType.FLOAT64, FieldType.FLOAT64]
+    assert [item.type for item in wide.fields] == [FieldType.FLOAT64, FieldType.TIME, FieldType.FLOAT64, FieldType.FLOAT64]
 
 
 @pytest.mark.parametrize(("label", "name", "labels"), [("metric", "a", {}), ("host", "v", {"host": "a"})])
 def test_a_single_metric_column_names_the_series(label: str, name: str, labels: dict[str, str]) -> None:
     """With a time and one value, the string column ``metric`` names the series; any other string column is a label."""
     fields = [column("time", FieldType.TIME, [1]), column(label, FieldType.STRING, ["a"]), column("v", FieldType.FLOAT64, [2.0])]
-    assert rows_of(series.as_series(fields, None, LIMITS)[0])[1] == (name, labels, [2.0])
+    assert rows_of(series.as_series(fields, None, LIMITS))[1] == (name, labels, [2.0])
 
 
 def test_a_metric_among_other_columns_is_a_label() -> None:
@@ -168,7 +177,7 @@ def test_a_metric_among_other_columns_is_a_label() -> None:
         column("v", FieldType.FLOAT64, [2.0]),
         column("w", FieldType.FLOAT64, [3.0]),
     ]
-    assert rows_of(series.as_series(fields, None, LIMITS)[0])[1:] == [("v", {"metric": "a"}, [2.0]), ("w", {"metric": "a"}, [3.0])]
+    assert rows_of(series.as_series(fields, None, LIMITS))[1:] == [("v", {"metric": "a"}, [2.0]), ("w", {"metric": "a"}, [3.0])]
 
 
 TIME, TEXT, VALUE = (
@@ -201,7 +210,7 @@ def test_only_ordered_rows_are_filled() -> None:
     """Rows out of order, or without a time, cannot be filled."""
     for times in ([2, 1], [None, 1]):
         with pytest.raises(BadRequest, match="only rows in the order of time"):
-            series.with_filled_gaps([column("Time", FieldType.TIME, times), VALUE], Fill(1, FillMode.NULL), 0, 5)
+            series.with_filled_gaps(Frame([column("Time", FieldType.TIME, times), VALUE]), Fill(1, FillMode.NULL), 0, 5)
 
 
 def test_a_wide_frame_is_counted_before_it_is_made() -> None:

@@ -1,7 +1,9 @@
 """Responses of Prometheus become frames that clients and expressions read, or an error of the right type."""
 
 import math
+import re
 import threading
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +17,7 @@ from tests.unit.expressions.sources.records import prometheus
 from tests.unit.expressions.sources.servers import Fake, answering, success
 from tests.unit.expressions.sources.test_prometheus_questions import HOUR, START
 
-from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
+from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooLarge
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.frames_to_values import values_of
@@ -89,13 +91,21 @@ LABELS = st.dictionaries(TEXTS.filter(bool), TEXTS, max_size=4)
 HOSTILE = st.sampled_from([{"a": '"values":[[1,"2"]]'}, {"]]": "[["}, {"values": "0"}, {"a": '\\"values\\":[['}, {"a": ',"values":0}'}])
 
 
-@given(st.lists(st.tuples(LABELS | HOSTILE, POINTS), max_size=6), st.booleans())
-def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any], spaced: bool) -> None:
-    """Points are cut out of compact text before it is read as JSON; nothing in a label is taken for them."""
+def _reversed(document: Any) -> Any:
+    """Return a document with the members of its objects in reverse order, except labels."""
+    if isinstance(document, list):
+        return [_reversed(item) for item in document]
+    if not isinstance(document, dict):
+        return document
+    return {key: value if key == "metric" else _reversed(value) for key, value in reversed(document.items())}
+
+
+@given(st.lists(st.tuples(LABELS | HOSTILE, POINTS), max_size=6), st.booleans(), st.booleans())
+def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any], spaced: bool, in_reverse: bool) -> None:
+    """White space and the order of members have no effect, and nothing in a label is taken for points."""
     result = [series(labels, *((time, str(value)) for time, value in points)) for labels, points in content]
-    body = success("matrix", result)
-    if spaced:
-        body = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
+    document = orjson.loads(success("matrix", result))
+    body = orjson.dumps(_reversed(document) if in_reverse else document, option=orjson.OPT_INDENT_2 if spaced else 0)
     frames = [frame for frame in read(body) if frame.fields]
     assert len(frames) == len(content)
     for frame, (labels, points) in zip(frames, content, strict=True):
@@ -107,7 +117,7 @@ def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any],
 
 def test_unusual_series_are_read_as_they_are() -> None:
     """Points in any order, equal times, equal label sets, very long numbers, many labels and series without points are valid."""
-    many = {f"label_{number}": "x" for number in range(10_000)}
+    many = {f"label_{number}": "x" for number in range(100_000)}
     content = [
         series({"n": "a"}, (3, "1"), (1, "2"), (2, "3")),
         series({"n": "a"}, (1, "1"), (1, "2")),
@@ -119,7 +129,7 @@ def test_unusual_series_are_read_as_they_are() -> None:
     assert [[time // 10**9 for time in frame.fields[0].values.tolist()] for frame in frames] == [[3, 1, 2], [1, 1], [1, 2, 3], [1], []]
     assert [frame.fields[1].values.tolist() for frame in frames] == [[1, 2, 3], [1, 2], [math.inf, 1 / 3, 0], [1], []]
     assert frames[3].fields[1].labels is not None
-    assert len(frames[3].fields[1].labels) == 10_000
+    assert len(frames[3].fields[1].labels) == 100_000
 
 
 def test_a_vector_is_a_number_for_each_series() -> None:
@@ -218,6 +228,44 @@ def test_no_more_series_and_points_are_read_than_allowed() -> None:
         read(body, Limits(query_points=5))
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
         read(success("vector", [{"metric": {}, "value": [1, "1"]}] * 3), Limits(query_series=2))
+
+
+@pytest.mark.exhaustive
+def test_reading_a_range_takes_few_times_the_memory_of_its_body() -> None:
+    """Body, labels and points of many series together take at most 2.5 times the memory of the body."""
+    values = ",".join([f'[{1700000000 + 15 * index},"{index * 1.234567}"]' for index in range(60)])
+    items = [
+        f'{{"metric":{{"__name__":"up","host":"node-{number:05}","zone":"zone-{number % 5}"}},"values":[{values}]}}'
+        for number in range(8_000_000 // (len(values) + 80))
+    ]
+    body = f'{{"status":"success","data":{{"resultType":"matrix","result":[{",".join(items)}]}}}}'.encode()
+    tracemalloc.start()
+    try:
+        frames = frames_of(parse_response(body), QUESTION, Limits())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(frames) == len(items)
+    assert len(body) + peak <= 2.5 * len(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (success("matrix", [{"metric": {}}]), "the data source 'name of prom': the response has a series without values; check"),
+        (
+            b'{"status":"success","data":{"resultType":"matrix","result":[{"metric"',
+            "the data source 'name of prom': the response is not JSON",
+        ),
+        (success("matrix", [series({"n": "a"})] * 3), "the data source 'name of prom': the response has 3 series, more than the 2 allowed"),
+    ],
+)
+async def test_the_error_of_a_response_names_the_data_source(serve: Serve, http: HttpClient, body: bytes, message: str) -> None:
+    """A request may have queries of several data sources."""
+    fake = await serve(answering(body))
+    asked = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m"})
+    with pytest.raises(DashwrightError, match=re.escape(message)):
+        await Prometheus(prometheus(fake.url), http).query(asked, TimeRange(START, START + HOUR), Limits(query_series=2))
 
 
 async def query(http: HttpClient, fake: Fake, options: dict[str, Any] | None = None, **properties: Any) -> list[Frame]:

@@ -17,6 +17,7 @@ from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.memory import MemoryBudget, Reservation
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import NoData, Series
 from dashwright.expressions.sources.registry import SourceRegistry
@@ -109,7 +110,9 @@ async def test_a_random_walk_is_bounded() -> None:
         await ask("random_walk", seriesCount=11, limits=Limits(query_series=10))
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
         await ask("random_walk", seriesCount=2, limits=Limits(query_points=599))
-    assert await ask("random_walk", seriesCount=-1) == []
+    memory = Reservation(MemoryBudget(), None)
+    assert await ask("random_walk", seriesCount=-1, limits=Limits(memory=memory)) == []
+    assert memory.size == 0
     (dropped,) = await ask("random_walk", dropPercent=50)
     assert 50 < dropped.row_count < 250
 

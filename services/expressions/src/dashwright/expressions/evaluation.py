@@ -16,7 +16,7 @@ from dashwright.expressions.engine.limit_checks import check_size, size_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
-from dashwright.expressions.engine.values_to_frames import frames_of, with_first_meta
+from dashwright.expressions.engine.values_to_frames import first_meta, frames_of, with_first_meta
 from dashwright.expressions.fetching import FetchedResults
 from dashwright.expressions.formats.response import Result, notices_of
 from dashwright.expressions.formats.transformed import TransformationResult
@@ -124,7 +124,7 @@ def _expression_result(ref_id: str, outcome: Outcome | DashwrightError) -> Resul
 
 def _version_warnings(frames: Sequence[Frame]) -> list[str]:
     """Return a warning if the frames declare a newer version of the data plane contract than this engine implements."""
-    newer_version = frame_layout.newer_version(frames[0]) if frames else ""
+    newer_version = frame_layout.newer_version(first_meta(frames)) if frames else ""
     if not newer_version:
         return []
     newest_known = ".".join(map(str, frame_layout.NEWEST_VERSION))
@@ -135,7 +135,7 @@ def _with_warnings(result: Result, warnings: Sequence[str]) -> Result:
     """Return the result with warnings on its first frame, or on the result itself if it has no frame."""
     if not result.frames:
         return replace(result, warnings=[*result.warnings, *warnings])
-    meta = dict(result.frames[0].meta or {})
+    meta = dict(first_meta(result.frames) or {})
     existing = meta.get("notices")
     notices = [*(existing if isinstance(existing, list) else ()), *notices_of(warnings)]
     return replace(result, frames=with_first_meta(result.frames, {**meta, "notices": notices}))

@@ -166,7 +166,7 @@ def _query_error(query: SourceQuery, error: DashwrightError) -> DashwrightError:
 
 def _check_size(frames: Sequence[Frame], limits: Limits) -> None:
     """Raise TooLarge if a frame has too many values. Other limits are checked when expressions read the frames."""
-    value_count = frames.max_row_count if isinstance(frames, FrameSet) else max(map(_value_count, frames), default=0)
+    value_count = frames.max_value_count if isinstance(frames, FrameSet) else max(map(_value_count, frames), default=0)
     if value_count > limits.query_points:
         raise limits.refusal("query_points", f"a frame has {value_count} values", "ask for a shorter time range or a larger interval")
 

@@ -109,7 +109,8 @@ class Database:
         try:
             yield connection
             use.needs_reset = False
-            self._notifier.send_soon(use.changed_streams)
+            if use.changed_streams:
+                self._notifier.send_soon(use.changed_streams)
         except QUERY_ERRORS as error:
             if errors.is_busy(error):
                 raise errors.busy_error(self._label, error) from error

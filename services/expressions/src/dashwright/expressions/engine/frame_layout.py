@@ -1,6 +1,8 @@
 """Layouts of frames. A frame declares its layout by Grafana's data plane contract, or its columns determine it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.frame import NUMERIC, Field, FieldType, Frame
@@ -39,19 +41,17 @@ def time_field(frame: Frame) -> Field | None:
     return None
 
 
-def declared_type(frame: Frame) -> str:
-    """Return the ``type`` in the frame's meta, or an empty string if the type or its version is missing."""
-    meta = frame.meta or {}
+def declared_type(meta: Mapping[str, Any] | None) -> str:
+    """Return the ``type`` in the meta of a frame, or an empty string if the type or its version is missing."""
     # As in Grafana, the version 0.0 is a missing version.
-    has_version = any(meta.get("typeVersion") or ())
-    return str(meta.get("type") or "") if has_version else ""
+    return str(meta.get("type") or "") if meta and any(meta.get("typeVersion") or ()) else ""
 
 
-def newer_version(frame: Frame) -> str:
-    """Return the declared version, such as ``1.0``, if it is newer than NEWEST_VERSION, else an empty string."""
-    version = (frame.meta or {}).get("typeVersion") or NEWEST_VERSION
+def newer_version(meta: Mapping[str, Any] | None) -> str:
+    """Return the version in the meta of a frame, such as ``1.0``, if it is newer than NEWEST_VERSION, else an empty string."""
+    version = (meta or {}).get("typeVersion") or NEWEST_VERSION
     is_newer = tuple(version) > NEWEST_VERSION
-    return ".".join(map(str, version)) if declared_type(frame) and is_newer else ""
+    return ".".join(map(str, version)) if declared_type(meta) and is_newer else ""
 
 
 def is_number_table(frame: Frame) -> bool:

@@ -1,4 +1,7 @@
-"""The frames of a set of series or numbers. All frames of a set differ only in labels, names, times and values."""
+"""The frames of a set of series or numbers, which differ only in labels, names, times and values.
+
+A set is either a frame for each item, or one wide frame with a column for each item.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +22,10 @@ DisplayNames = Callable[[LabelSets], Sequence[str]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameSet(Sequence[Frame]):
-    """The frames of a set, one for each item, which are created when they are read.
+    """The frames of a set, which are created when they are read.
 
-    A frame has one value column. The frame of a series has a time column before it.
+    There is a frame with one value column for each item, and a time column before that of a series. A wide set is one frame
+    with the value columns of all series, which share their times.
     """
 
     values: Series | Numbers
@@ -33,8 +37,10 @@ class FrameSet(Sequence[Frame]):
     is_nullable: bool = True  #: True if the schema of the value columns allows nulls.
     has_empty_labels: bool = False  #: True if a value column without labels has an empty object of labels.
     times: Times | None = None  #: The time of each number. None: the frames of numbers have no time column.
+    time_name: str = TIME_NAME  #: The name of each time column.
     time_config: Mapping[str, Any] | None = None  #: The configuration of each time column.
     display_names: DisplayNames | None = None  #: An empty name is left to the client.
+    is_wide: bool = False  #: True if all series are columns of one frame. They then have one axis, and at least one exists.
 
     def with_ref_id(self, ref_id: str) -> "FrameSet":
         """Return the frames of another refId."""
@@ -58,9 +64,15 @@ class FrameSet(Sequence[Frame]):
         """Return the meta of a frame."""
         return self.first_meta if index == 0 and self.first_meta is not None else self.meta
 
-    def name_of(self, index: int) -> str:
-        """Return the name of the value column of a frame."""
-        return self.value_names[index] if self.value_names else self.value_name
+    @property
+    def max_value_count(self) -> int:
+        """The number of values of the frame with most of them, without its times."""
+        return self.max_row_count * (len(self.values) if self.is_wide else 1)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the value columns."""
+        return self.value_names or (self.value_name,) * len(self.values)
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """Yield all arrays of the set."""
@@ -81,25 +93,36 @@ class FrameSet(Sequence[Frame]):
         if isinstance(index, slice):
             return list(self)[index]
         position = range(len(self))[index]
-        return next(self._frames(range(position, position + 1)))
+        return next(iter(self) if self.is_wide else self._frames(range(position, position + 1)))
 
     def __iter__(self) -> Iterator[Frame]:
-        return self._frames(range(len(self)))
+        if not self.is_wide:
+            yield from self._frames(range(len(self.values)))
+            return
+        columns = list(self._fields(range(len(self.values))))
+        times = [times for times, _ in columns[:1] if times is not None]
+        yield Frame([*times, *(values for _, values in columns)], ref_id=self.ref_id, meta=self.meta_of(0))
 
     def __len__(self) -> int:
-        return len(self.values)
+        return 1 if self.is_wide else len(self.values)
 
     def _frames(self, indexes: range) -> Iterator[Frame]:
-        labels = self.values.labels if len(indexes) == len(self) else self.values.labels.at(np.array(indexes))
+        for index, (times, values) in zip(indexes, self._fields(indexes), strict=True):
+            yield Frame([values] if times is None else [times, values], ref_id=self.ref_id, meta=self.meta_of(index))
+
+    def _fields(self, indexes: range) -> Iterator[tuple[Field | None, Field]]:
+        """Yield the time column and the value column of items."""
+        labels = self.values.labels if len(indexes) == len(self.values) else self.values.labels.at(np.array(indexes))
         display_names = self.display_names(labels) if self.display_names else [""] * len(indexes)
+        names = self.names
         columns = zip(indexes, labels, display_names, self._columns(indexes), strict=True)
-        for index, label_set, display_name, (time_field, values, nulls) in columns:
-            value_field = self._value_field(index, label_set, values, nulls, display_name)
-            fields = [value_field] if time_field is None else [time_field, value_field]
-            yield Frame(fields, ref_id=self.ref_id, meta=self.meta_of(index))
+        for index, label_set, display_name, (times, values, nulls) in columns:
+            # The series of a wide set often have nulls at different times, and many have none.
+            mask = None if self.is_wide and nulls is not None and not nulls.any() else nulls
+            yield times, self._value_field(names[index], label_set, values, mask, display_name)
 
     def _columns(self, indexes: range) -> Iterator[tuple[Field | None, Floats, Mask | None]]:
-        """Yield the time column, the values and the nulls of frames."""
+        """Yield the time column, the values and the nulls of items."""
         if isinstance(self.values, Series):
             time_fields = [self._time_field(block.axis.times) for block in self.values.blocks]
             for index in indexes:
@@ -114,11 +137,11 @@ class FrameSet(Sequence[Frame]):
             yield time_field, cells.values[rows], None if cells.nulls is None else cells.nulls[rows]
 
     def _time_field(self, times: Times) -> Field:
-        return Field(TIME_NAME, FieldType.TIME, times, config=self.time_config)
+        return Field(self.time_name, FieldType.TIME, times, config=self.time_config)
 
-    def _value_field(self, index: int, labels: Labels, values: Floats, nulls: Mask | None, display_name: str) -> Field:
+    def _value_field(self, name: str, labels: Labels, values: Floats, nulls: Mask | None, display_name: str) -> Field:
         return Field(
-            self.name_of(index),
+            name,
             FieldType.FLOAT64,
             values,
             nulls,

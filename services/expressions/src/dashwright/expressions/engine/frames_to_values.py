@@ -57,11 +57,12 @@ class _ValueColumn(NamedTuple):
 
 def values_of(frames: Sequence[Frame], source_type: str = "") -> Values:
     """Return the values of a query's frames; ``source_type`` is the type of the query's data source."""
+    if isinstance(frames, FrameSet):
+        is_empty = not frames.max_row_count if source_type in EMPTY_IS_NO_DATA_SOURCES else not len(frames)
+        return NoData() if is_empty else _values_of_set(frames, source_type)
     if not frames or (source_type in EMPTY_IS_NO_DATA_SOURCES and not any(frame.row_count for frame in frames)):
         return NoData()
-    if isinstance(frames, FrameSet):
-        return _values_of_set(frames)
-    if declared_type := frame_layout.declared_type(frames[0]):
+    if declared_type := frame_layout.declared_type(frames[0].meta):
         return _values_of_declared(declared_type, frames)
     if all(frame_layout.is_instant_vector(frame) for frame in frames):
         return _numbers(column for frame in frames for column in _value_columns(frame))
@@ -104,14 +105,26 @@ def _values_of_declared(declared_type: str, frames: Sequence[Frame]) -> Values:
     return _series(columns) if declared_type.startswith("timeseries") else _numbers(columns)
 
 
-def _values_of_set(frames: FrameSet) -> Values:
-    """Return the values of a set, sorted as those of other declared frames."""
-    names = frames.value_names or (frames.value_name,) * len(frames)
+def _values_of_set(frames: FrameSet, source_type: str) -> Values:
+    """Return the values of a set. Those of a declared type are sorted as those of other declared frames."""
+    names = frames.names
+    if not frame_layout.declared_type(frames.meta):
+        return replace(frames.values, labels=_undeclared_labels(frames, source_type), names=tuple(names))
     sort_keys = frames.values.labels.texts() if not frames.value_names else list(zip(names, frames.values.labels.texts(), strict=True))
-    order = sorted(range(len(frames)), key=sort_keys.__getitem__)
-    is_sorted = order == list(range(len(frames)))
+    order = sorted(range(len(names)), key=sort_keys.__getitem__)
+    is_sorted = order == list(range(len(names)))
     values = frames.values if is_sorted else frames.values.at(np.array(order, np.intp))
     return replace(values, names=tuple(names) if is_sorted else tuple([names[index] for index in order]))
+
+
+def _undeclared_labels(frames: FrameSet, source_type: str) -> LabelSets:
+    """Return the labels of series of an undeclared type, as ``_undeclared_series`` does."""
+    labels = frames.values.labels
+    if source_type not in NAME_LABEL_SOURCES or labels.max_count:
+        return labels
+    fields = [field for frame in frames for field in frame.fields if field.type in NUMERIC]
+    name_of = _unique_name(fields)
+    return labels if name_of is None else LabelSets.of_mappings([{_NAME_LABEL: name_of(field)} for field in fields])
 
 
 def _read_wide_series(frames: Sequence[Frame]) -> Iterator[_ValueColumn]:
@@ -228,16 +241,23 @@ def _named_by_frame(columns: list[_ValueColumn], frame: Frame) -> list[_ValueCol
 
 
 def _labelled_by_name(columns: list[_ValueColumn], fields: list[Field]) -> list[_ValueColumn]:
-    """Return the columns with their name as the label ``__name__``.
+    """Return the columns with their unique name as the label ``__name__``. Without unique names, the columns are unchanged."""
+    name_of = _unique_name(fields)
+    if name_of is None:
+        return columns
+    return [column._replace(labels=Labels.of({_NAME_LABEL: name_of(column.field)})) for column in columns]
 
-    The name is the first of ``displayNameFromDS``, ``displayName`` and the field's name that all fields have and that is
-    unique among them. Without one, the columns are unchanged.
+
+def _unique_name(fields: Sequence[Field]) -> Callable[[Field], str] | None:
+    """Return the first function that returns a different name for each field, or None.
+
+    The functions return ``displayNameFromDS``, ``displayName`` and the name of the field.
     """
     for name_of in (_config_member("displayNameFromDS"), _config_member("displayName"), attrgetter("name")):
         names = [name_of(field) for field in fields]
         if all(names) and len(set(names)) == len(names):
-            return [column._replace(labels=Labels.of({_NAME_LABEL: name_of(column.field)})) for column in columns]
-    return columns
+            return name_of
+    return None
 
 
 def _config_member(key: str) -> Callable[[Field], str]:

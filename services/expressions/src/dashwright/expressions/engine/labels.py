@@ -76,10 +76,12 @@ class LabelSets(Sequence[Labels]):
         if not mappings:
             return LabelSets.of(())
         keys = tuple(mappings[0])
-        if any(tuple(mapping) != keys for mapping in mappings):
-            return LabelSets.of([Labels.of(mapping) for mapping in mappings])
         # Equal strings of the set share one object.
         interned: dict[str, str] = {}
+        if any(tuple(mapping) != keys for mapping in mappings):
+            return LabelSets.of(
+                [Labels.of((key, interned.setdefault(text, text)) for key, text in mapping.items()) for mapping in mappings]
+            )
         columns = [
             tuple(map(interned.setdefault, column, column)) for column in zip(*[mapping.values() for mapping in mappings], strict=True)
         ]

@@ -39,7 +39,12 @@ def frames_of(outcome: Outcome, ref_id: str) -> Sequence[Frame]:
     if not frames or not outcome.warnings:
         return frames
     notices = [{"severity": "warning", "text": warning} for warning in outcome.warnings]
-    return with_first_meta(frames, {**(frames[0].meta or {}), "notices": notices})
+    return with_first_meta(frames, {**(first_meta(frames) or {}), "notices": notices})
+
+
+def first_meta(frames: Sequence[Frame]) -> Mapping[str, Any] | None:
+    """Return the meta of the first frame. There must be one."""
+    return frames.meta_of(0) if isinstance(frames, FrameSet) else frames[0].meta
 
 
 def with_first_meta(frames: Sequence[Frame], meta: Mapping[str, Any]) -> Sequence[Frame]:

@@ -14,6 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import LabelSets
 
 #: The number of values that are encoded in one step, which holds the interpreter lock for a few milliseconds.
 CHUNK_VALUES = 100_000
@@ -28,6 +29,8 @@ Fragment = tuple[bytes, int]
 EntryEncoder = Callable[[], Iterator[Fragment]] | None
 
 NANOS_PER_MILLISECOND = 1_000_000
+#: The JSON between two strings of an array. Quotes inside a string are escaped, so it occurs nowhere else.
+_SEPARATOR = b'","'
 _TYPES = {FieldType.TIME: "time", FieldType.BOOL: "boolean", FieldType.STRING: "string", FieldType.ENUM: "enum", FieldType.JSON: "other"}
 
 
@@ -125,6 +128,20 @@ def encode_schema_start(name: str, ref_id: str, meta: Mapping[str, Any] | None) 
 def encode_field_schema(field: Field, type_: str = "") -> bytes:
     """Return the schema of a field, with another type than that of the column if one is given."""
     return orjson.dumps(_field_schema(field, type_))
+
+
+def encode_strings(strings: Sequence[str]) -> list[bytes]:
+    """Return each string as JSON, without quotes."""
+    return orjson.dumps(list(strings))[2:-2].split(_SEPARATOR) if strings else []
+
+
+def encode_labels(labels: LabelSets) -> list[bytes]:
+    """Return each label set as a JSON object."""
+    if not labels.columns:
+        return [orjson.dumps(dict(label_set.pairs)) for label_set in labels]
+    members = [b'%s:"%%s"' % orjson.dumps(key).replace(b"%", b"%%") for key in labels.keys]
+    template = b"{" + b",".join(members) + b"}"
+    return [template % row for row in zip(*map(encode_strings, labels.columns), strict=True)]
 
 
 def _encode_schema(frame: Frame, types: Sequence[str]) -> bytes:

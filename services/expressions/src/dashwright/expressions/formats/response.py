@@ -55,7 +55,7 @@ def size_of(results: Mapping[str, Result], transformed: TransformationResult | N
 
 
 def _size_of_frames(frames: Sequence[Frame]) -> int:
-    if isinstance(frames, FrameSet):
+    if isinstance(frames, FrameSet) and not frames.is_wide:
         _, points = value_count_of(frames.values)
         return len(frames) * _FRAME_BYTES + points * (_NUMBER_BYTES + (_TIME_BYTES if frames.has_times else 0))
     return sum(_FRAME_BYTES + sum(map(_size_of_field, frame.fields)) for frame in frames)

@@ -8,18 +8,20 @@ import orjson
 from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import Field, FieldType
-from dashwright.expressions.engine.frame_set import TIME_NAME, FrameSet
+from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.values import Cells, Series
 from dashwright.expressions.formats.codec import (
     CHUNK_VALUES,
+    FRAME_COST,
     NANOS_PER_MILLISECOND,
     Fragment,
     JsonFrameWriter,
     encode_entities,
     encode_field_schema,
+    encode_labels,
     encode_schema_start,
+    encode_strings,
 )
-from dashwright.expressions.formats.label_json import encode_labels, encode_strings
 
 #: The cost of encoding a frame of a set, as a number of values.
 SET_FRAME_COST: Final = 30
@@ -32,6 +34,8 @@ _EMPTY: Final = np.empty(0)
 
 def cost_of(frames: FrameSet) -> int:
     """Return the cost of encoding all frames of a set, as a number of values."""
+    if frames.is_wide:
+        return FRAME_COST + frames.max_row_count * (1 + len(frames.values))
     return len(frames) * (SET_FRAME_COST + frames.max_row_count)
 
 
@@ -40,8 +44,8 @@ def set_fragments(frames: FrameSet) -> Iterator[Fragment]:
     if not len(frames):
         return
     length = frames.max_row_count
-    if length > _MAX_ROW_LENGTH:
-        yield from _long_frames(frames)
+    if frames.is_wide or length > _MAX_ROW_LENGTH:
+        yield from _large_frames(frames)
         return
     writer = _SetWriter(frames)
     step = max(1, CHUNK_VALUES // (SET_FRAME_COST + length))
@@ -50,7 +54,7 @@ def set_fragments(frames: FrameSet) -> Iterator[Fragment]:
         yield (b"," if start else b"") + b",".join(writer.encode(indexes)), len(indexes) * (SET_FRAME_COST + length)
 
 
-def _long_frames(frames: FrameSet) -> Iterator[Fragment]:
+def _large_frames(frames: FrameSet) -> Iterator[Fragment]:
     writer = JsonFrameWriter()
     for index, frame in enumerate(frames):
         if index:
@@ -120,7 +124,7 @@ class _SetWriter:
         start = b'{"schema":' + encode_schema_start("", frames.ref_id, frames.meta_of(index))
         if not frames.has_times:
             return start
-        return start + encode_field_schema(Field(TIME_NAME, FieldType.TIME, _EMPTY, config=frames.time_config)) + b","
+        return start + encode_field_schema(Field(frames.time_name, FieldType.TIME, _EMPTY, config=frames.time_config)) + b","
 
     def _encode_labels(self) -> Sequence[bytes]:
         """Return the member ``labels`` of each value column, or nothing if no column has labels."""

@@ -105,7 +105,7 @@ class QueryCache:
 def size_of(frames: Sequence[Frame]) -> int | None:
     """Return the approximate bytes of frames, or None if their JSON columns have too many values."""
     if isinstance(frames, FrameSet):
-        return _FRAME_BYTES * len(frames) + sum(array.nbytes for array in frames.arrays())
+        return _FRAME_BYTES * len(frames.values) + sum(array.nbytes for array in frames.arrays())
     # By the id of its array, so that a time column that frames share is counted once.
     fields = {id(field.values): field for frame in frames for field in frame.fields}.values()
     json_size = _size_of_json([field.values for field in fields if field.type is FieldType.JSON])

@@ -1,22 +1,26 @@
-"""Conversion of rows to a wide frame with one column per series. String columns are labels, other columns are values."""
+"""Conversion of rows to a wide frame with one column per series. String columns are labels, other columns are values.
+
+The series of rows with labels are a set.
+"""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.engine.frame import Field, FieldType
-from dashwright.expressions.engine.labels import NO_LABELS, Labels
+from dashwright.expressions.engine.axis import Axis, Times
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.frame_set import TIME_NAME, FrameSet
+from dashwright.expressions.engine.labels import LabelSets
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.values import Mask
+from dashwright.expressions.engine.values import Block, Cells, Mask, Positions, Series
 from dashwright.expressions.sources.postgres.macros import Fill, FillMode
 
-#: The meta of a wide frame.
+#: The meta of a wide frame of series with labels.
 WIDE_META = {"type": "timeseries-wide", "typeVersion": [0, 1]}
 
-_TIME_NAME = "Time"
 _METRIC_NAME = "metric"
 #: Numbers in these ranges are epoch seconds and epoch nanoseconds of the years 2001 to 2286. Others are epoch milliseconds.
 _SECONDS_RANGE = (1e9, 1e10)
@@ -70,8 +74,8 @@ def as_time(field: Field) -> Field:
     )
 
 
-def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> tuple[list[Field], bool]:
-    """Return the columns of the wide frame, and whether rows have labels. With labels, the time column is the first.
+def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> FrameSet | Frame:
+    """Return the wide frame of rows; a set if they have labels.
 
     ``fill`` applies to label sets without a row at a time of another one. Raises BadRequest if there is no time column, a
     column cannot be a value, or labelled rows are not in the order of time; TooLarge for too many values.
@@ -81,19 +85,17 @@ def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> tup
         raise BadRequest(
             "a time series needs a time column and the result has none: name one time (such as $__time(created)), or use format table"
         )
-    times = replace(as_time(fields[position]), name=_TIME_NAME)
+    times = replace(as_time(fields[position]), name=TIME_NAME)
     label_fields = [field for field in fields if field.type is FieldType.STRING]
     value_fields = [_as_value(field) for index, field in enumerate(fields) if index != position and field.type is not FieldType.STRING]
     if not label_fields or not value_fields or not len(times):
-        return [times if index == position else _as_value(field) for index, field in enumerate(fields)], False
-    time_field, *series_fields = _wide_fields(times, label_fields, value_fields, fill, limits)
-    names_series = len(fields) == 3 and [field.name for field in label_fields] == [_METRIC_NAME]
-    if names_series:
+        return Frame([times if index == position else _as_value(field) for index, field in enumerate(fields)])
+    frames = _wide_set(times, label_fields, value_fields, fill, limits)
+    if len(fields) == 3 and frames.values.labels.keys == (_METRIC_NAME,):
         # A single string column ``metric`` has the names of the series, as in versions of Grafana before labels.
-        series_fields = [
-            replace(field, name=dict(field.labels.pairs)[_METRIC_NAME], labels=None) for field in series_fields if field.labels is not None
-        ]
-    return [time_field, *series_fields], True
+        labels = LabelSets((), (), None, len(frames.values))
+        return replace(frames, values=replace(frames.values, labels=labels), value_names=frames.values.labels.columns[0])
+    return frames
 
 
 def _as_value(field: Field) -> Field:
@@ -113,10 +115,8 @@ def _as_value(field: Field) -> Field:
     return replace(field, type=FieldType.FLOAT64, values=values)
 
 
-def _wide_fields(
-    times: Field, label_fields: Sequence[Field], value_fields: Sequence[Field], fill: Fill | None, limits: Limits
-) -> list[Field]:
-    """Return the time column, and a column for each combination of a value column and a label set."""
+def _wide_set(times: Field, label_fields: Sequence[Field], value_fields: Sequence[Field], fill: Fill | None, limits: Limits) -> FrameSet:
+    """Return a series for each combination of a value column and a label set, sorted by name and labels."""
     names = [field.name for field in label_fields]
     if len(set(names)) < len(names):
         raise BadRequest(f"two text columns have the same name ({', '.join(names)[:200]}); name each label differently")
@@ -127,21 +127,31 @@ def _wide_fields(
         raise BadRequest("the rows of a time series with labels must be in the order of time; add order by time")
     is_new_time = np.concatenate([[True], differences > 0])
     distinct_times, time_of_row = times.values[is_new_time], np.cumsum(is_new_time) - 1
-    label_sets, label_set_of_row = _label_sets(label_fields)
-    cell_count = len(distinct_times) * len(label_sets) * len(value_fields)
+    label_columns, label_set_of_row = _label_columns(label_fields)
+    count = len(label_columns[0])
+    shape = count, len(distinct_times)
+    cell_count = count * len(distinct_times) * len(value_fields)
     if cell_count > limits.query_points:
-        message = f"{len(label_sets)} label sets at {len(distinct_times)} times make {cell_count} values"
+        message = f"{count} label sets at {len(distinct_times)} times make {cell_count} values"
         raise limits.refusal("query_points", message, _ADVICE)
-    columns = [
-        column for field in value_fields for column in _spread(field, label_sets, label_set_of_row, time_of_row, len(distinct_times), fill)
-    ]
-    label_values = {label_set: [dict(label_set.pairs)[name] for name in names] for label_set in label_sets}
-    columns.sort(key=lambda column: (column.name, label_values[column.labels or NO_LABELS]))
-    return [Field(_TIME_NAME, FieldType.TIME, distinct_times), *columns]
+    cells = [_spread(field, shape, (label_set_of_row, time_of_row), fill) for field in value_fields]
+    keys = [(field.name, *label_values) for field in value_fields for label_values in zip(*label_columns, strict=True)]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    by_name = sorted(range(len(names)), key=names.__getitem__)
+    columns = [[keys[row][1 + index] for row in order] for index in by_name]
+    labels = LabelSets(tuple([names[index] for index in by_name]), columns, None, len(order))
+    block = Block(Axis(distinct_times), cells[0] if len(cells) == 1 else _stack(cells))
+    series = Series(labels, (block,), np.zeros(len(order), np.intp), np.array(order, np.intp))
+    return FrameSet(series, is_wide=True, value_names=[keys[row][0] for row in order])
 
 
-def _label_sets(label_fields: Sequence[Field]) -> tuple[list[Labels], NDArray[np.intp]]:
-    """Return the distinct label sets in the order of their first row, and the index of the label set of each row.
+def _stack(cells: Sequence[Cells]) -> Cells:
+    values, nulls = np.concatenate([each.values for each in cells]), np.concatenate([each.null_mask() for each in cells])
+    return Cells(values, nulls if nulls.any() else None)
+
+
+def _label_columns(label_fields: Sequence[Field]) -> tuple[list[list[str]], Positions]:
+    """Return the columns of the distinct label sets in the order of their first row, and the index of the label set of each row.
 
     A null counts as an empty string.
     """
@@ -155,11 +165,8 @@ def _label_sets(label_fields: Sequence[Field]) -> tuple[list[Labels], NDArray[np
     by_first_row = np.argsort(first_rows)
     index_of_id = np.empty(len(first_rows), np.intp)
     index_of_id[by_first_row] = np.arange(len(first_rows))
-    label_sets = [
-        Labels.of((field.name, strings[codes[row]]) for field, (strings, codes) in zip(label_fields, encoded_columns, strict=True))
-        for row in first_rows[by_first_row].tolist()
-    ]
-    return label_sets, index_of_id[row_ids]
+    columns = [[strings[code] for code in codes[first_rows[by_first_row]].tolist()] for strings, codes in encoded_columns]
+    return columns, index_of_id[row_ids]
 
 
 class _StringCodes(dict[str | None, int]):
@@ -172,37 +179,26 @@ class _StringCodes(dict[str | None, int]):
         return self.setdefault(string, len(self) - 1)
 
 
-def _encode(field: Field) -> tuple[list[str], NDArray[np.intp]]:
+def _encode(field: Field) -> tuple[list[str], Positions]:
     """Return the distinct strings of a column, and for each row the index of its string."""
     codes = _StringCodes()
     row_codes = np.fromiter(map(codes.__getitem__, field.values.tolist()), np.intp, len(field))
     return [string for string in codes if string is not None], row_codes
 
 
-def _spread(
-    field: Field,
-    label_sets: Sequence[Labels],
-    label_set_of_row: NDArray[np.intp],
-    time_of_row: NDArray[np.intp],
-    time_count: int,
-    fill: Fill | None,
-) -> list[Field]:
-    """Return one value column as a column for each label set. If several rows have the same label set and time, the last counts.
+def _spread(field: Field, shape: tuple[int, int], place_of_row: tuple[Positions, Positions], fill: Fill | None) -> Cells:
+    """Return the values of a column by label set and time. If several rows have the same place, the last counts.
 
-    ``label_set_of_row`` and ``time_of_row`` have the index of the label set and that of the time of each row.
+    ``place_of_row`` has the index of the label set and that of the time of each row.
     """
-    shape = len(label_sets), time_count
     cells, nulls = np.full(shape, np.nan), np.ones(shape, np.bool_)
-    cells[label_set_of_row, time_of_row] = field.values
-    nulls[label_set_of_row, time_of_row] = False if field.nulls is None else field.nulls
+    cells[place_of_row] = field.values
+    nulls[place_of_row] = False if field.nulls is None else field.nulls
     if fill is not None:
         has_row = np.zeros(shape, np.bool_)
-        has_row[label_set_of_row, time_of_row] = True
+        has_row[place_of_row] = True
         _fill_cells(cells, nulls, has_row, fill)
-    return [
-        Field(field.name, FieldType.FLOAT64, column, mask if mask.any() else None, nullable=True, labels=label_set)
-        for label_set, column, mask in zip(label_sets, cells, nulls, strict=True)
-    ]
+    return Cells(cells, nulls if nulls.any() else None)
 
 
 def _fill_cells(cells: NDArray[np.float64], nulls: NDArray[np.bool_], has_row: NDArray[np.bool_], fill: Fill) -> None:
@@ -214,24 +210,34 @@ def _fill_cells(cells: NDArray[np.float64], nulls: NDArray[np.bool_], has_row: N
         cells[:], nulls[:] = np.take_along_axis(cells, latest_times, 1), np.take_along_axis(nulls, latest_times, 1)
 
 
-def with_filled_gaps(fields: Sequence[Field], fill: Fill, start: int, end: int) -> list[Field]:
-    """Return the columns with a row at every step from ``start``, rounded down to a step, to ``end``, in nanoseconds.
+@dataclass(frozen=True, slots=True)
+class _GridRows:
+    """The times of a grid, with the row that is the last one up to each of them."""
+
+    times: Times
+    latest: Positions  #: The row of each time, 0 if none exists.
+    has_latest: Mask  #: False for a time before the first row.
+    has_recent: Mask  #: True if the row is less than a step before the time.
+
+
+def with_filled_gaps(frame: Frame | FrameSet, fill: Fill, start: int, end: int) -> Frame | FrameSet:
+    """Return the frame with a row at every step from ``start``, rounded down to a step, to ``end``, in nanoseconds.
 
     A row has the values of the last original row less than one step before it, else those that ``fill`` describes. Raises
     BadRequest if the rows are not in the order of time.
     """
-    times = next(field for field in fields if field.type is FieldType.TIME)
+    if isinstance(frame, FrameSet):
+        assert isinstance(frame.values, Series)
+        (block,) = frame.values.blocks
+        rows = _grid_rows(block.axis.times, fill, start, end)
+        filled = Block(Axis(rows.times), _fill_gaps(block.cells, rows, fill))
+        return replace(frame, values=replace(frame.values, blocks=(filled,)))
+    times = next(field for field in frame.fields if field.type is FieldType.TIME)
     if times.nulls is not None or np.any(np.diff(times.values) < 0):
         raise BadRequest("only rows in the order of time, none of them null, can be filled; add order by time")
-    grid = np.arange(start // fill.step * fill.step, end + 1, fill.step, dtype=np.int64)
-    latest_rows = np.searchsorted(times.values, grid, side="right") - 1
-    has_previous = latest_rows >= 0
-    latest_rows = np.maximum(latest_rows, 0)
-    has_row = has_previous & (times.values[latest_rows] > grid - fill.step)
-    return [
-        Field(field.name, field.type, grid) if field is times else _fill_column(field, latest_rows, has_previous, has_row, fill)
-        for field in fields
-    ]
+    rows = _grid_rows(times.values, fill, start, end)
+    fields = [Field(field.name, field.type, rows.times) if field is times else _fill_column(field, rows, fill) for field in frame.fields]
+    return replace(frame, fields=fields)
 
 
 def filled_row_count(fill: Fill, start: int, end: int) -> int:
@@ -239,22 +245,31 @@ def filled_row_count(fill: Fill, start: int, end: int) -> int:
     return (end - start // fill.step * fill.step) // fill.step + 1
 
 
-def _fill_column(field: Field, latest_rows: NDArray[np.intp], has_previous: Mask, has_row: Mask, fill: Fill) -> Field:
-    """Return the column on the grid.
+def _grid_rows(times: Times, fill: Fill, start: int, end: int) -> _GridRows:
+    grid = np.arange(start // fill.step * fill.step, end + 1, fill.step, dtype=np.int64)
+    latest = np.searchsorted(times, grid, side="right") - 1
+    has_latest = latest >= 0
+    latest = np.maximum(latest, 0)
+    return _GridRows(grid, latest, has_latest, has_latest & (times[latest] > grid - fill.step))
 
-    ``latest_rows`` has the last row up to each time of the grid. ``has_previous`` is False for a time without such a row,
-    ``has_row`` also if the row is a step or more before the time.
-    """
-    if field.type is not FieldType.FLOAT64:
-        # A string column always has the string of the row before.
-        values = field.values[latest_rows]
-        nulls = ~has_previous if field.nulls is None else ~has_previous | field.nulls[latest_rows]
-        values[nulls] = None
-        return replace(field, values=values, nulls=nulls if nulls.any() else None)
-    has_value = has_previous if fill.mode is FillMode.PREVIOUS else has_row
-    values = np.where(has_value, field.values[latest_rows], fill.value)
-    nulls = ~has_value if fill.mode is not FillMode.VALUE else np.zeros(len(has_value), np.bool_)
-    if field.nulls is not None:
-        nulls |= has_value & field.nulls[latest_rows]
-    values[nulls] = np.nan
+
+def _fill_column(field: Field, rows: _GridRows, fill: Fill) -> Field:
+    """Return the column on the grid."""
+    if field.type is FieldType.FLOAT64:
+        cells = _fill_gaps(Cells(field.values, field.nulls), rows, fill)
+        return replace(field, values=cells.values, nulls=cells.nulls)
+    # A string column always has the string of the row before.
+    values = field.values[rows.latest]
+    nulls = ~rows.has_latest if field.nulls is None else ~rows.has_latest | field.nulls[rows.latest]
+    values[nulls] = None
     return replace(field, values=values, nulls=nulls if nulls.any() else None)
+
+
+def _fill_gaps(cells: Cells, rows: _GridRows, fill: Fill) -> Cells:
+    """Return the cells on the grid. Their last dimension is time."""
+    has_value = rows.has_latest if fill.mode is FillMode.PREVIOUS else rows.has_recent
+    values = np.where(has_value, cells.values[..., rows.latest], fill.value)
+    nulls = np.zeros(values.shape, np.bool_) if fill.mode is FillMode.VALUE else np.broadcast_to(~has_value, values.shape).copy()
+    if cells.nulls is not None:
+        nulls |= has_value & cells.nulls[..., rows.latest]
+    return Cells.with_nulls(values, nulls)

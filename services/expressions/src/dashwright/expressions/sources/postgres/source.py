@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import ceil, isfinite
 from typing import Any, Final
@@ -15,6 +15,7 @@ from dashwright.common.models.data_source_types import POSTGRESQL
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Field, Frame
+from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.postgres import series
@@ -81,7 +82,7 @@ class Postgres(Source):
             raise DeadlineExceeded(
                 f"the PostgreSQL server did not respond within {seconds:.3g} s; ask for a shorter time range, or make the statement faster"
             ) from error
-        return [await asyncio.to_thread(_frame, columns, prepared_query, limits, notices)]
+        return await asyncio.to_thread(_frames, columns, prepared_query, limits, notices)
 
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
         """Return the expanded statement, so that queries whose macros yield the same SQL share a result."""
@@ -209,8 +210,8 @@ def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
     return f"select {', '.join(values)} from (\n{without_trailing_comments(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are generated)
 
 
-def _frame(columns: Sequence[ColumnBuilder], query: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:
-    """Return the frame of the columns in the format of the query, with the notices and the query in its meta."""
+def _frames(columns: Sequence[ColumnBuilder], query: _PreparedQuery, limits: Limits, notices: list[str]) -> Sequence[Frame]:
+    """Return the columns as one frame in the format of the query, with the notices and the query in its meta."""
     fields: list[Field] = [column.field() for column in columns]
     range_notices = [
         f"{column.out_of_range_count} timestamps in column {column.name} are outside the years 1677 to 2262 and became null"
@@ -219,34 +220,34 @@ def _frame(columns: Sequence[ColumnBuilder], query: _PreparedQuery, limits: Limi
     ]
     meta: dict[str, Any] = {"executedQueryString": query.sql}
     if fields and not len(fields[0]):
-        return Frame(fields, meta=meta)
+        return [Frame(fields, meta=meta)]
+    frame: Frame | FrameSet
     if query.is_time_series:
-        fields, has_labels = series.as_series(fields, query.fill[0] if query.fill else None, limits)
-        meta |= series.WIDE_META if has_labels else {}
+        frame = series.as_series(fields, query.fill[0] if query.fill else None, limits)
+        meta |= series.WIDE_META if isinstance(frame, FrameSet) else {}
         if query.fill:
-            fields, notices = _with_filled_gaps(fields, *query.fill, limits, notices)
+            frame, notices = _with_filled_gaps(frame, *query.fill, limits, notices)
     else:
-        fields = [_table_field(field) for field in fields]
+        frame = Frame([_table_field(field) for field in fields])
     if warnings := [*notices, *range_notices]:
         meta["notices"] = [{"severity": "warning", "text": warning} for warning in warnings]
-    return Frame(fields, meta=meta)
+    return replace(frame, meta=meta) if isinstance(frame, FrameSet) else [replace(frame, meta=meta)]
 
 
 def _with_filled_gaps(
-    fields: list[Field], fill: Fill, time_range: TimeRange, limits: Limits, notices: list[str]
-) -> tuple[list[Field], list[str]]:
-    """Return the columns with filled gaps, and the notices. If that would take too many rows, the gaps remain, with a notice."""
+    frame: Frame | FrameSet, fill: Fill, time_range: TimeRange, limits: Limits, notices: list[str]
+) -> tuple[Frame | FrameSet, list[str]]:
+    """Return the frame with filled gaps, and the notices. If that would take too many rows, the gaps remain, with a notice."""
     start, end = ((instant - _EPOCH) // timedelta(microseconds=1) * 1000 for instant in (time_range.start, time_range.end))
     row_count = series.filled_row_count(fill, start, end)
     if row_count > limits.source_rows:
         limit = f"the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
         notice = f"gaps were not filled: that would take {row_count} rows, more than {limit}"
-        return fields, [*notices, notice]
-    if row_count * len(fields) > limits.query_points:
-        raise limits.refusal(
-            "query_points", f"after filling gaps, the result has {row_count * len(fields)} values", "choose a larger interval"
-        )
-    return series.with_filled_gaps(fields, fill, start, end), notices
+        return frame, [*notices, notice]
+    value_count = row_count * (len(frame.values) if isinstance(frame, FrameSet) else len(frame.fields))
+    if value_count > limits.query_points:
+        raise limits.refusal("query_points", f"after filling gaps, the result has {value_count} values", "choose a larger interval")
+    return series.with_filled_gaps(frame, fill, start, end), notices
 
 
 def _table_field(field: Field) -> Field:

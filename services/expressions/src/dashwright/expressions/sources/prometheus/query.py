@@ -12,7 +12,7 @@ from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.formats.label_json import encode_strings
+from dashwright.expressions.formats.codec import encode_strings
 from dashwright.expressions.sources.prometheus import steps
 
 #: Grafana's default of ``intervalMs``, the distance of two points.

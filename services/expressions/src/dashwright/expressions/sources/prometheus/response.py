@@ -12,6 +12,7 @@ from dashwright.expressions.engine.frame_set import TIME_NAME, FrameSet
 from dashwright.expressions.engine.labels import NO_LABELS, LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Cells, Numbers
+from dashwright.expressions.engine.values_to_frames import first_meta, with_first_meta
 from dashwright.expressions.sources.prometheus.errors import ADVICE, unreadable
 from dashwright.expressions.sources.prometheus.points import read_samples, read_series
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
@@ -133,13 +134,11 @@ def frames_of(response: PrometheusResponse, query: PrometheusQuery, limits: Limi
         frames = _frames_of_items(data.result_type, data.result, query, limits, notices)
     else:
         frames = _frames_of_result(data.result_type, data.result, query, limits, notices)
-    first = frames[0] if frames else Frame()
-    meta = {**(first.meta or {}), "executedQueryString": query.executed_query}
+    frames = frames or [Frame()]
+    meta = {**(first_meta(frames) or {}), "executedQueryString": query.executed_query}
     if notices:
         meta["notices"] = notices
-    if isinstance(frames, FrameSet):
-        return frames.with_first_meta(meta)
-    return [replace(first, meta=meta), *frames[1:]]
+    return with_first_meta(frames, meta)
 
 
 def _notices(envelope: _Envelope) -> list[dict[str, str]]:

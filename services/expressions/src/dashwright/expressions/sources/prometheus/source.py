@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
+from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooLarge
 from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.engine.values_to_frames import with_first_meta
+from dashwright.expressions.engine.values_to_frames import first_meta, with_first_meta
 from dashwright.expressions.sources.http_client import HttpClient, HttpResponse
 from dashwright.expressions.sources.privacy import confidential_errors
 from dashwright.expressions.sources.prometheus import steps
@@ -56,7 +56,7 @@ class Prometheus(Source):
         frames = results[0] if len(results) == 1 else [frame for result in results for frame in result]
         if not prometheus_query.notices:
             return frames
-        meta = dict(frames[0].meta or {})
+        meta = dict(first_meta(frames) or {})
         notices = [*meta.get("notices", ()), *({"severity": "info", "text": notice} for notice in prometheus_query.notices)]
         return with_first_meta(frames, {**meta, "notices": notices})
 
@@ -105,7 +105,11 @@ class Prometheus(Source):
         )
 
     def _frames(self, response: HttpResponse, query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
-        return frames_of(self._parse(response), query, limits)
+        parsed = self._parse(response)
+        try:
+            return frames_of(parsed, query, limits)
+        except (SourceFailed, TooLarge) as error:
+            raise type(error)(f"the data source {self._record.name!r:.80}: {error.message}", message_id=error.message_id) from error
 
     def _parse(self, response: HttpResponse) -> PrometheusResponse:
         """Return the parsed response. Raises SourceFailed or BadRequest if the server reports an error."""
@@ -114,11 +118,8 @@ class Prometheus(Source):
         try:
             parsed = parse_response(response.body)
         except SourceFailed as error:
-            if response.status == _OK:
-                raise
-            raise SourceFailed(
-                f"the data source {self._record.name!r:.80} returned HTTP {response.status}; {_advice(response.status)}"
-            ) from error
+            problem = f": {error.message}" if response.status == _OK else f" returned HTTP {response.status}; {_advice(response.status)}"
+            raise SourceFailed(f"the data source {self._record.name!r:.80}{problem}") from error
         if response.status == _OK and not parsed.error:
             return parsed
         reason = parsed.error or f"HTTP {response.status}"

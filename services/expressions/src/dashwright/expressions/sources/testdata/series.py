@@ -1,17 +1,20 @@
 """Series that are computed from the query and its time range only, so that equal queries have equal results."""
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from random import Random
 from typing import Final
 
 import numpy as np
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.engine.axis import Times
+from dashwright.expressions.engine.axis import Axis, Times
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.frame_set import FrameSet
+from dashwright.expressions.engine.labels import Labels, LabelSets
 from dashwright.expressions.engine.limit_checks import ITEM_BYTES, POINT_BYTES
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.values import Floats
+from dashwright.expressions.engine.values import Block, Cells, Floats, Series
 from dashwright.expressions.sources.testdata.naming import labels_of, series_name
 from dashwright.expressions.sources.testdata.properties import Properties
 
@@ -24,24 +27,40 @@ _MIN_NUMBERS_OF_NUMPY: Final = 1000
 _ADVICE: Final = "ask for fewer series, a shorter time range or a larger interval"
 
 
-def random_walks(query: Properties, count: int, limits: Limits) -> list[Frame]:
-    """Return one frame per series. A series starts at ``startValue`` and moves by up to half of ``spread`` per point.
+def random_walks(query: Properties, count: int, limits: Limits) -> FrameSet:
+    """Return the frames of ``count`` random walks.
 
-    Values are within ``min`` and ``max``. ``noise`` is added to the points, but does not move the series. About
-    ``dropPercent`` of the points are omitted. Raises TooLarge for too many series or points.
+    A walk starts at ``startValue`` and moves by up to half of ``spread`` per point. Values are within ``min`` and ``max``.
+    ``noise`` is added to the points, but does not move the walk. About ``dropPercent`` of the points are omitted. Raises
+    TooLarge for too many series or points.
     """
     if count > limits.query_series:
         raise limits.refusal("query_series", f"seriesCount is {count}", _ADVICE)
     point_count = len(_instants(query))
     if count * point_count > limits.query_points:
         raise limits.refusal("query_points", f"{count} series of {point_count} points were requested", _ADVICE)
+    labels = LabelSets.of([labels_of(query.string("labels"), index) for index in range(count)])
     limits.memory.reserve(count * (ITEM_BYTES + point_count * POINT_BYTES))
     times = np.array(_instants(query), np.int64) * _NANOS_PER_MILLISECOND
-    frames = []
+    walks = []
     for index in range(count):
         limits.deadline.check()
-        frames.append(_random_walk(query, index, times))
-    return frames
+        walks.append(_random_walk(query, index, times))
+    return FrameSet(
+        Series.stacked(labels, _blocks(walks)),
+        meta={"type": "timeseries-multi", "custom": {"customStat": 10}},
+        value_names=[series_name(query.ref_id, query.string("alias"), index) for index in range(count)],
+        has_empty_labels=True,
+        time_name="time",
+        time_config={"interval": query.interval},
+    )
+
+
+def _blocks(walks: Sequence[tuple[Times, Floats]]) -> Iterator[Block]:
+    """Yield a block for all consecutive walks with the same array of times."""
+    for _, group in groupby(walks, key=lambda walk: id(walk[0])):
+        rows = list(group)
+        yield Block(Axis(rows[0][0]), Cells(np.stack([values for _, values in rows])))
 
 
 def _instants(query: Properties) -> range:
@@ -49,7 +68,8 @@ def _instants(query: Properties) -> range:
     return range(query.start, query.end, query.interval)[:_MAX_POINTS]
 
 
-def _random_walk(query: Properties, index: int, times: Times) -> Frame:
+def _random_walk(query: Properties, index: int, times: Times) -> tuple[Times, Floats]:
+    """Return the times and values of a series. Without dropped points, the times are the array ``times`` itself."""
     # The standard library's generator returns the same numbers in every version and on every machine.
     random = Random(f"{query.ref_id} {query.start} {query.end} {index}")
     start = query.number("startValue", random.random() * 100)
@@ -66,13 +86,8 @@ def _random_walk(query: Properties, index: int, times: Times) -> Frame:
         values = _bounded_walk(start, noises.tolist(), moves.tolist(), minimum, maximum)
     if has_drops:
         is_kept = numbers[:, 1] >= drop_probability
-        times, values = times[is_kept], values[is_kept]
-    name = series_name(query.ref_id, query.string("alias"), index)
-    fields = (
-        Field("time", FieldType.TIME, times, config={"interval": query.interval}),
-        Field(name, FieldType.FLOAT64, values, nullable=True, labels=labels_of(query.string("labels"), index)),
-    )
-    return Frame(fields, meta={"type": "timeseries-multi", "custom": {"customStat": 10}})
+        return times[is_kept], values[is_kept]
+    return times, values
 
 
 def _random_numbers(random: Random, count: int) -> Floats:

@@ -69,7 +69,7 @@ async def _csv_metric_values(query: Properties, limits: Limits) -> Sequence[Fram
 
 
 async def _random_walk(query: Properties, limits: Limits) -> Sequence[Frame]:
-    return await asyncio.to_thread(random_walks, query, int(query.number("seriesCount", 1)), limits)
+    return await asyncio.to_thread(random_walks, query, max(0, int(query.number("seriesCount", 1))), limits)
 
 
 async def _slow_query(query: Properties, limits: Limits) -> Sequence[Frame]:
