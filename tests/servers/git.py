@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from aiohttp import web
 
@@ -38,12 +38,15 @@ class GitServer:
     #: Newest version of git's protocol that the server speaks.
     newest_protocol: int = 2
 
+    #: Beginning of the paths of repositories.
+    git_path: ClassVar[str] = ""
+
     def url(self, name: str) -> str:
-        return f"{self.scheme}://127.0.0.1:{self.port}/{name}"
+        return f"{self.scheme}://127.0.0.1:{self.port}/{self.git_path}{name}"
 
     def folder(self, name: str) -> Path:
         """Return the folder of a bare repository."""
-        return self.root / name
+        return self.root / f"{self.git_path}{name}"
 
     def make(self, name: str) -> "Work":
         """Create a bare repository and return a work tree to change it."""

@@ -175,14 +175,14 @@ class GitHost(GitServer):
             await asyncio.gather(*self._running_hooks)
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
-        if request.path.endswith("/version"):
+        if request.path.endswith(("/version", "/application-properties")):
             self.probes.append((request.path, "Authorization" in request.headers))
             return self._version(request)
         if request.path.startswith(self.api_path):
             return await self._api_response(request)
         response = await super().respond(request)
         if request.method == "POST" and request.path.endswith("/git-receive-pack"):
-            self.call_push_hooks(request.path.removesuffix("/git-receive-pack").strip("/").removesuffix(".git"))
+            self.call_push_hooks(request.path.removesuffix("/git-receive-pack").strip("/").removeprefix(self.git_path).removesuffix(".git"))
         return response
 
     def _version(self, request: web.Request) -> web.Response:

@@ -209,7 +209,9 @@ class Mirrors:
                 await run_to_end(_delete_searched_references, mirror_path)
 
     async def _fetch_into(self, mirror_path: Path, remote: Remote, source_and_target: str) -> None:
-        arguments = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, source_and_target)
+        # Without --update-shallow, git leaves out the branches of a host with a shallow history, and reports success.
+        options = ("--no-tags", "--no-write-fetch-head", "--update-shallow", "--quiet")
+        arguments = ("fetch", *options, remote.url, source_and_target)
         await self.within_size_limit(mirror_path, remote.run(*arguments, directory=mirror_path))
 
     async def within_size_limit(self, mirror_path: Path, work: Coroutine[None, None, Result]) -> Result:
