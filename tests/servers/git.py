@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from aiohttp import web
 
@@ -38,15 +38,23 @@ class GitServer:
     #: Newest version of git's protocol that the server speaks.
     newest_protocol: int = 2
 
+    #: Beginning of the paths of repositories.
+    git_path: ClassVar[str] = ""
+
     def url(self, name: str) -> str:
-        return f"{self.scheme}://127.0.0.1:{self.port}/{name}"
+        return f"{self.scheme}://127.0.0.1:{self.port}/{self.git_path}{name}"
+
+    def folder(self, name: str) -> Path:
+        """Return the folder of a bare repository."""
+        return self.root / f"{self.git_path}{name}"
 
     def make(self, name: str) -> "Work":
         """Create a bare repository and return a work tree to change it."""
-        git(self.root, "init", "--quiet", "--bare", "--initial-branch=main", name)
-        git(self.root / name, "config", "http.receivepack", "true")
-        work = self.root / f"{name}.work"
-        git(self.root, "clone", "--quiet", str(self.root / name), str(work))
+        folder = self.folder(name)
+        git(self.root, "init", "--quiet", "--bare", "--initial-branch=main", str(folder))
+        git(folder, "config", "http.receivepack", "true")
+        work = folder.with_name(f"{folder.name}.work")
+        git(self.root, "clone", "--quiet", str(folder), str(work))
         git(work, "checkout", "--quiet", "-B", "main")
         return Work(work)
 

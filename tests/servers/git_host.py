@@ -134,7 +134,7 @@ class GitHost(GitServer):
         """Make a pull request come from a fork: its branch is not in this repository, its commit is."""
         pull = self.repositories[name].pulls[number]
         self._head(name, number)
-        git(self.root / name, "update-ref", "-d", f"refs/heads/{pull.head}")
+        git(self.folder(name), "update-ref", "-d", f"refs/heads/{pull.head}")
         pull.head_of = fork
 
     def merge(self, name: str, number: int) -> None:
@@ -142,7 +142,7 @@ class GitHost(GitServer):
         repository = self.repositories[name]
         pull = repository.pulls[number]
         head = self._head(name, number)
-        git(self.root / name, "update-ref", f"refs/heads/{pull.base}", head)
+        git(self.folder(name), "update-ref", f"refs/heads/{pull.base}", head)
         pull.state, pull.merged = "closed", True
         self._announce_pull(repository, number, "closed")
         self.call_push_hooks(name)
@@ -175,14 +175,14 @@ class GitHost(GitServer):
             await asyncio.gather(*self._running_hooks)
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
-        if request.path.endswith("/version"):
+        if request.path.endswith(("/version", "/application-properties")):
             self.probes.append((request.path, "Authorization" in request.headers))
             return self._version(request)
         if request.path.startswith(self.api_path):
             return await self._api_response(request)
         response = await super().respond(request)
         if request.method == "POST" and request.path.endswith("/git-receive-pack"):
-            self.call_push_hooks(request.path.removesuffix("/git-receive-pack").strip("/").removesuffix(".git"))
+            self.call_push_hooks(request.path.removesuffix("/git-receive-pack").strip("/").removeprefix(self.git_path).removesuffix(".git"))
         return response
 
     def _version(self, request: web.Request) -> web.Response:
@@ -289,7 +289,7 @@ class GitHost(GitServer):
 
     def _head(self, name: str, number: int) -> str:
         """Return the head commit of a pull request, kept under its own reference: the branch may be deleted, or belong to a fork."""
-        place, reference = self.root / name, self.pull_reference.format(number)
+        place, reference = self.folder(name), self.pull_reference.format(number)
         if head := self._refs(name).get(self.repositories[name].pulls[number].head):
             git(place, "update-ref", reference, head)
         return git(place, "rev-parse", reference)
@@ -316,7 +316,7 @@ class GitHost(GitServer):
         """Return git's letter for the change, the path and the former path of each changed file of a pull request."""
         pull = found(repository.pulls, str(number))
         output = git(
-            self.root / repository.name, "diff", "--name-status", "-z", "-M", f"{pull.base}...{self._head(repository.name, number)}"
+            self.folder(repository.name), "diff", "--name-status", "-z", "-M", f"{pull.base}...{self._head(repository.name, number)}"
         ).split("\0")
         changes, words = [], iter(output[:-1])
         for word in words:
@@ -325,10 +325,10 @@ class GitHost(GitServer):
         return changes
 
     def _log(self, name: str) -> list[str]:
-        return git(self.root / name, "log", "--format=%H%x09%an%x09%cn", "main").splitlines()
+        return git(self.folder(name), "log", "--format=%H%x09%an%x09%cn", "main").splitlines()
 
     def _refs(self, name: str) -> dict[str, str]:
-        output = git(self.root / name, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads")
+        output = git(self.folder(name), "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads")
         return {branch: commit for branch, _, commit in (line.partition(" ") for line in output.splitlines())}
 
     def _call_hooks(self, repository: HostRepository, event: str, payload: dict[str, Any]) -> None:

@@ -128,6 +128,24 @@ def add_huge_blob(repository: Path) -> str:
 
 
 @pytest.mark.parametrize("version", [0, 2])
+async def test_a_shallow_history_is_enough(server: GitServer, mirrors: Mirrors, ask: Ask, version: int) -> None:
+    """The commits that a host with a shallow history has are fetched, also those that are added later."""
+    server.newest_protocol = version
+    work = server.make("r.git")
+    shas = [work.commit({"a.json": f"{number}"}) for number in range(3)]
+    git(server.root, "clone", "--quiet", "--bare", "--depth=2", f"file://{server.root / 'r.git'}", "shallow.git")
+    fetched = await mirrors.fetch("uid", ask("shallow.git"), "main")
+    assert fetched is not None
+    assert (fetched.sha, GitCheckout(fetched).open_reader()("a.json").body) == (shas[2], b"2")
+    assert await fetched.descends_from(shas[1])
+    later = work.commit({"a.json": "3"})
+    git(server.root / "shallow.git", "fetch", "--quiet", "origin", "+main:main")
+    fetched = await mirrors.fetch("uid", ask("shallow.git"), "main")
+    assert fetched is not None
+    assert (fetched.sha, await fetched.descends_from(shas[2])) == (later, True)
+
+
+@pytest.mark.parametrize("version", [0, 2])
 async def test_a_host_with_many_branches(server: GitServer, mirrors: Mirrors, ask: Ask, version: int) -> None:
     """One branch of 10,001 is fetched alone; lists and errors have a limit."""
     server.newest_protocol = version

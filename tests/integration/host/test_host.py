@@ -155,7 +155,7 @@ async def test_an_endless_response_is_cut_off(host_access: HostAccess) -> None:
 
 
 async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess) -> None:
-    """Requests count for the organization and the API's address, as do two that recognize the host. A refusal sends none."""
+    """Requests count for the organization and the API's address, as do three that recognize the host. A refusal sends none."""
     resolver, cipher, counted = (
         HostResolver(AllowedHosts.parse(["127.0.0.1"])),
         SecretCipher.from_keys("a key of the test's own"),
@@ -163,7 +163,7 @@ async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess)
     )
     client = HostClient(resolver, counted)
     await RestHost(client, cipher, {}).hooks(host_access.repository)
-    assert counted.taken == [("default", f"127.0.0.1:{host_access.server.port}")] * 3
+    assert counted.taken == [("default", f"127.0.0.1:{host_access.server.port}")] * 4
 
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({}, status=429, headers={"Retry-After": "11"})

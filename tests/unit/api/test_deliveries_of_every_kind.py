@@ -7,6 +7,7 @@ import pytest
 from dashwright.api.repositories.domain.deliveries import Decision, decide
 from dashwright.common.errors import BadRequest
 from dashwright.common.git_hosts.bitbucket import BITBUCKET
+from dashwright.common.git_hosts.bitbucket_server import BITBUCKET_SERVER
 from dashwright.common.git_hosts.deliveries import Deliveries
 from dashwright.common.git_hosts.gitea import GITEA
 from dashwright.common.git_hosts.github import GITHUB
@@ -120,6 +121,44 @@ def test_pull_requests_of_bitbucket(event: str, code: int) -> None:
         assert (decision.job.pr.pr, decision.job.pr.ref, decision.job.pr.hash, decision.job.pr.url) == (7, "change", COMMIT[:12], PAGE)
 
 
+def changed(reference: str, kind: str = "BRANCH", commit: str = COMMIT) -> dict[str, Any]:
+    return {"ref": {"id": reference, "displayId": reference.rpartition("/")[2], "type": kind}, "toHash": commit}
+
+
+SERVER_REPOSITORY = {"slug": "boards", "project": {"key": "TEAM"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ([changed("refs/heads/main")], 202),
+        ([changed("refs/heads/other"), changed("refs/heads/main")], 202),
+        ([changed("refs/heads/other")], 200),
+        ([changed("refs/tags/main", "TAG")], 200),
+        ([changed("refs/heads/main", commit="0" * 40)], 200),
+    ],
+)
+def test_pushes_to_bitbucket_data_center(changes: list[dict[str, Any]], code: int) -> None:
+    """One push has several references."""
+    payload = {"repository": SERVER_REPOSITORY, "changes": changes}
+    assert decided(BITBUCKET_SERVER.deliveries, "repo:refs_changed", payload).code == code
+
+
+@pytest.mark.parametrize(
+    ("event", "code"), [("pr:opened", 202), ("pr:from_ref_updated", 202), ("pr:merged", 200), ("diagnostics:ping", 200)]
+)
+def test_pull_requests_of_bitbucket_data_center(event: str, code: int) -> None:
+    """The repository is that of the target, and links are null."""
+    sides = {
+        "fromRef": {"displayId": "change", "latestCommit": COMMIT, "repository": {"slug": "fork", "project": {"key": "~me"}}},
+        "toRef": {"displayId": "main", "repository": SERVER_REPOSITORY},
+    }
+    decision = decided(BITBUCKET_SERVER.deliveries, event, {"pullRequest": {"id": 7, "links": {"self": [None]}, **sides}})
+    assert decision.code == code
+    if decision.job is not None and decision.job.pr is not None:
+        assert (decision.job.pr.pr, decision.job.pr.ref, decision.job.pr.hash, decision.job.pr.url) == (7, "change", COMMIT, None)
+
+
 @pytest.mark.parametrize(
     ("deliveries", "event", "payload", "message"),
     [
@@ -166,5 +205,13 @@ def test_a_delivery_is_recognized_by_its_headers() -> None:
     """Gitea also sends the headers of GitHub."""
     for host in HOSTS:
         for name in host.deliveries.event_headers:
-            assert host_of_delivery({name: "push", "X-GitHub-Event": "push"}) is host
+            assert host_of_delivery({name: "push", "X-GitHub-Event": "push", host.deliveries.id_headers[0]: "1"}) is host
     assert host_of_delivery({}) is GITHUB
+
+
+def test_a_proxy_does_not_change_the_host_of_a_delivery() -> None:
+    """Proxies add X-Request-Id, the id of Bitbucket Data Center, to the deliveries of Bitbucket Cloud. Without an id it is the Cloud."""
+    event = {"X-Event-Key": "repo:push"}
+    assert host_of_delivery({**event, "X-Request-UUID": "1", "X-Request-Id": "2"}) is BITBUCKET
+    assert host_of_delivery({**event, "X-Request-Id": "2"}) is BITBUCKET_SERVER
+    assert host_of_delivery(event) is BITBUCKET

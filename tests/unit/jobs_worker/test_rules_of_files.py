@@ -153,6 +153,18 @@ def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: 
     assert links.source_url == url + commit_source.format(commit)
 
 
+def test_links_to_bitbucket_data_center() -> None:
+    """The addresses of pages differ from that for git, also on a host below a path."""
+    for origin in ("https://bitbucket.example.org", "https://bitbucket.example.org/git"):
+        own = spec()
+        assert own.remote is not None
+        own.remote.url = f"{origin}/scm/team/boards"
+        links = urls_of(own, FileView("a.json", "x/y", "c0"))
+        assert links is not None
+        assert links.source_url == f"{origin}/projects/team/repos/boards/browse/a.json?at=x/y"
+        assert links.repository_url == f"{origin}/projects/team/repos/boards"
+
+
 def test_links_to_a_file() -> None:
     """The link leads to its branch; another branch has links to compare it and to open a pull request."""
     host = "https://git.example.org/team/boards"

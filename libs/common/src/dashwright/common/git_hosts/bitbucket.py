@@ -98,7 +98,7 @@ BITBUCKET: Final = Host(
         proof_headers=("X-Hub-Signature",),
         proof_prefix="sha256=",
         events={"repo:push": Event.PUSH, _CREATED: Event.PULL_REQUEST, _UPDATED: Event.PULL_REQUEST},
-        repository="repository.full_name",
+        repository=("repository.full_name",),
         pushes=Pushes(changes="push.changes", ref="new.name", branch=("new.type", "branch"), commit="new.target.hash"),
         pull_requests=PullRequestEvents(
             member="pullrequest",

@@ -37,11 +37,12 @@ class PullRequestEvents:
     """Payloads of events of pull requests."""
 
     member: str  #: Member without which the payload has no pull request.
+    repository: tuple[str, ...] = ()  #: The same as in ``Deliveries``, if these payloads have it elsewhere.
     action: str = ""  #: Member with the action; empty if it is the event of the header.
     actions: frozenset[str]  #: Actions after which the commits are new.
     changed: tuple[str, str] | None = None  #: Action after which the commits may be new, and the member that is present if they are.
     number: str
-    page: str
+    page: str = ""  #: Empty if payloads do not have it.
     base: str
     head: str
     head_commit: str
@@ -58,7 +59,7 @@ class Deliveries:
     proof_prefix: str = ""
     events: Mapping[str, Event]  #: Our events by those in the header.
     rejects_other_events: bool = False  #: Whether other events get the status 501, not 200.
-    repository: str  #: Member with the path of the repository.
+    repository: tuple[str, ...]  #: Members with the path of the repository, or with the names in it.
     default_branch: str = ""  #: Member with the default branch, which may be missing.
     pushes: Pushes
     pull_requests: PullRequestEvents

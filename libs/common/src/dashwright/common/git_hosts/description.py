@@ -17,6 +17,7 @@ class Pagination(StrEnum):
     LINK_HEADER = "Link"  #: The header Link has a link with the relation next. Pages are requested by number.
     TOTAL_HEADER = "X-Total-Count"  #: The header has the number of all items. Pages are requested by number.
     NEXT_MEMBER = "next"  #: The body has the address of the next page.
+    NEXT_START = "nextPageStart"  #: The body has the position of the first item of the next page; null on the last page.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,10 @@ class Rest:
     name_prefixes: tuple[str, ...] = ()  #: Beginnings of the names of other hosts with this API.
     path: str = ""  #: Path of the API at a host that ``addresses`` lacks; empty if no other host has this API.
     version: str  #: End of every address of this API.
-    repository: str  #: Path of a repository below the address: ``{path}``, or encoded as one segment ``{segment}``.
+    #: Path of a repository below the address: ``{path}``, the same encoded as one segment ``{segment}``, or ``{owner}`` and ``{name}``.
+    repository: str
+    git_path: str = ""  #: Beginning of the paths of repositories for git; empty if they begin with the owner.
+    page: str = ""  #: Path of the page of a repository, with ``{owner}`` and ``{name}``; empty if it is the address for git.
     is_nested: bool = False  #: Whether a repository can be in a group of a group.
     scheme: str = "Bearer"  #: Scheme of the header Authorization for a token.
     accepts_passwords: bool = True  #: Whether ``user:password`` is sent as it is. Otherwise only the password is sent, as a token.
@@ -87,8 +91,11 @@ class Comments:
 
     list_path: str
     list_query: Mapping[str, str] = field(default_factory=dict)
+    item: str = ""  #: Member of an item of the list with the comment. Items without it are other things.
+    creation_path: str = ""  #: Path for new comments; empty if it is that of the list.
     path: str  #: Path of one comment.
     update_method: str
+    version: str = ""  #: Member with the version of a comment, which a change must repeat; empty if there are no versions.
     text: str  #: Member of requests and responses with the text.
     page: str = ""  #: Member with the address of the comment.
     page_path: str = ""  #: Path of the comment's page below that of the repository, if there is no such member.

@@ -101,7 +101,7 @@ GITHUB: Final = Host(
         proof_prefix="sha256=",
         events={"ping": Event.PING, "push": Event.PUSH, "pull_request": Event.PULL_REQUEST},
         rejects_other_events=True,
-        repository="repository.full_name",
+        repository=("repository.full_name",),
         default_branch="repository.default_branch",
         pushes=Pushes(ref="ref", ref_prefix="refs/heads/", commit="after"),
         pull_requests=PullRequestEvents(

@@ -94,7 +94,7 @@ GITLAB: Final = Host(
         proof=Proof.KEY,
         proof_headers=("X-Gitlab-Token",),
         events={"Push Hook": Event.PUSH, "Merge Request Hook": Event.PULL_REQUEST},
-        repository="project.path_with_namespace",
+        repository=("project.path_with_namespace",),
         default_branch="project.default_branch",
         pushes=Pushes(ref="ref", ref_prefix="refs/heads/", commit="after"),
         pull_requests=PullRequestEvents(

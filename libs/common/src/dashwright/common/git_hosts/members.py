@@ -10,11 +10,12 @@ MAX_SHORT_NUMBER: Final = 2**31 - 1
 
 
 def member_of(data: Any, path: str) -> Any:
-    """Return a member, or None if it or an object on its path is missing. An empty path is the document."""
+    """Return a member, or None if it or an object on its path is missing. A number is an item of a list, an empty path the document."""
     for name in path.split(".") if path else ():
-        if not isinstance(data, dict):
-            return None
-        data = data.get(name)
+        if isinstance(data, list) and name.isdigit():
+            data = data[int(name)] if int(name) < len(data) else None
+        else:
+            data = data.get(name) if isinstance(data, dict) else None
     return data
 
 

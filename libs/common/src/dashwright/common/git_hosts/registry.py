@@ -6,13 +6,17 @@ from typing import Final
 from urllib.parse import SplitResult
 
 from dashwright.common.git_hosts.bitbucket import BITBUCKET
+from dashwright.common.git_hosts.bitbucket_server import BITBUCKET_SERVER
 from dashwright.common.git_hosts.description import Host
 from dashwright.common.git_hosts.gitea import GITEA
 from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.git_hosts.gitlab import GITLAB
 
-HOSTS: Final = (GITLAB, GITEA, BITBUCKET, GITHUB)
-"""All kinds of hosts. GitHub comes last, because deliveries of other hosts also have its headers."""
+HOSTS: Final = (GITLAB, GITEA, BITBUCKET, BITBUCKET_SERVER, GITHUB)
+"""All kinds of hosts. GitHub comes last, because deliveries of other hosts also have its headers.
+
+Bitbucket Cloud precedes Bitbucket Data Center, whose header of the id is also set by proxies.
+"""
 
 _SEPARATOR: Final = "+"
 
@@ -42,10 +46,13 @@ def parse_choice(value: str) -> Choice:
 
 
 def known_host(repository_type: str, netloc: str) -> Host | None:
-    """Return the kind of a host by the type of a repository on it, or else by its name (``name`` or ``name:port``)."""
+    """Return the kind of a host by the type of a repository on it, or else by its name (``name`` or ``name:port``).
+
+    A kind without a path exists only at its public addresses.
+    """
     name = netloc.lower().partition(":")[0]
     for host in HOSTS:
-        if repository_type in host.repository_types:
+        if repository_type in host.repository_types and (host.rest.path or name in host.rest.addresses):
             return host
     for host in HOSTS:
         if name in host.rest.addresses or name.startswith(host.rest.name_prefixes or ("\0",)):
@@ -60,5 +67,19 @@ def usual_address(host: Host, parts: SplitResult) -> str:
 
 
 def host_of_delivery(headers: Mapping[str, str]) -> Host:
-    """Return the kind of host that sent a delivery with these headers. Without a known header it is GitHub."""
-    return next((host for host in HOSTS if any(name in headers for name in host.deliveries.event_headers)), GITHUB)
+    """Return the kind of host that sent a delivery with these headers. Without a known header it is GitHub.
+
+    Of kinds with the same header of the event, the header of the id decides.
+    """
+    candidates = [host for host in HOSTS if any(name in headers for name in host.deliveries.event_headers)]
+    with_id = [host for host in candidates if any(name in headers for name in host.deliveries.id_headers)]
+    first = next(iter(candidates), GITHUB)
+    return next((host for host in with_id if host.deliveries.event_headers == first.deliveries.event_headers), first)
+
+
+def page_of(host: Host, url: str) -> str:
+    """Return the address of the page of a repository at its address for git."""
+    address = url.rstrip("/").removesuffix(".git")
+    origin, separator, path = address.rpartition(f"/{host.rest.git_path}/") if host.rest.page else ("", "", "")
+    owner, _, name = path.partition("/")
+    return f"{origin}/{host.rest.page.format(owner=owner, name=name)}" if separator and name else address

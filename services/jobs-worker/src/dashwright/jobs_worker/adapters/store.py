@@ -248,17 +248,30 @@ def _to_managed_objects(rows: Sequence[managed_objects.ManagedObject]) -> Sequen
 
 
 async def _stage(staging: resources.StagedWrites, changes: AsyncIterator[Change]) -> list[Key]:
-    """Stage the writes in batches and return the keys to delete, in order."""
+    """Stage the writes in batches and return the keys to delete, in order.
+
+    While PostgreSQL receives and compresses a batch, the next one is read from ``changes``.
+    """
     removals: list[Key] = []
     batch: list[resources.Write] = []
-    async for change in changes:
-        if isinstance(change, Removal):
-            removals.append(change.key)
-            continue
-        batch.append(_to_stored_write(change))
-        if len(batch) == _BATCH_SIZE:
-            await staging.add(batch)
-            batch = []
+    staged: asyncio.Task[None] | None = None
+    try:
+        async for change in changes:
+            if isinstance(change, Removal):
+                removals.append(change.key)
+                continue
+            batch.append(_to_stored_write(change))
+            if len(batch) == _BATCH_SIZE:
+                if staged is not None:
+                    await staged
+                staged, batch = asyncio.create_task(staging.add(batch)), []
+        if staged is not None:
+            await staged
+    finally:
+        # The connection must not be used by a task that outlives this function.
+        if staged is not None and not staged.done():
+            staged.cancel()
+            await asyncio.wait([staged])
     if batch:
         await staging.add(batch)
     return removals

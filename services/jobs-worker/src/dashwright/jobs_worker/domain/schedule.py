@@ -14,9 +14,6 @@ UNHEALTHY_PROBE_INTERVAL: Final = 60_000
 _SUBMISSION_TIMEOUT: Final = 10_000
 """Milliseconds that a submitted job may take to appear in the status."""
 
-_INTERVAL_TOLERANCE: Final = 1_000
-"""Milliseconds by which a sync may be early, because the scheduler looks at a repository only about once in this time."""
-
 
 class NextStep(Enum):
     """The next step of the scheduler for a repository."""
@@ -58,4 +55,4 @@ def next_step(
 
 def _is_due(spec: RepositorySpec, last_sync: int, now_milliseconds: int) -> bool:
     interval = (spec.sync.interval_seconds or 0) * 1000
-    return interval > 0 and now_milliseconds - last_sync >= interval - _INTERVAL_TOLERANCE
+    return interval > 0 and now_milliseconds - last_sync >= interval

@@ -35,7 +35,9 @@ def decide(deliveries: Deliveries, host_event: str, payload: Any, name: str, spe
     if event is None:
         return Decision(501 if deliveries.rejects_other_events else 200, f"unsupported messageType: {host_event[:80]}")
     reader = MemberReader(payload)
-    full_name = reader.optional_text(deliveries.repository)
+    members = (deliveries.pull_requests.repository if event is Event.PULL_REQUEST else ()) or deliveries.repository
+    names = [reader.optional_text(member) for member in members]
+    full_name = "/".join(names) if all(names) else ""
     default_branch = reader.optional_text(deliveries.default_branch)
     if not isinstance(payload, dict) or reader.faults:
         raise _malformed(host_event, reader)
@@ -79,7 +81,7 @@ def _decide_pull_request(deliveries: Deliveries, host_event: str, payload: Any, 
         raise BadRequest("expected PR in event")
     action = reader.optional_text(described.action) if described.action else host_event
     base, head = reader.text(described.base), reader.text(described.head)
-    commit, page = reader.optional_text(described.head_commit), reader.text(described.page)
+    commit, page = reader.optional_text(described.head_commit), reader.text(described.page) if described.page else None
     number = reader.number(described.number, MAX_SHORT_NUMBER)
     if reader.faults:
         raise _malformed(host_event, reader)

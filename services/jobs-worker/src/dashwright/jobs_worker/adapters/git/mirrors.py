@@ -209,7 +209,8 @@ class Mirrors:
                 await run_to_end(_delete_searched_references, mirror_path)
 
     async def _fetch_into(self, mirror_path: Path, remote: Remote, source_and_target: str) -> None:
-        arguments = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, source_and_target)
+        # Without --update-shallow, git leaves out the branches of a host with a shallow history, and reports success.
+        arguments = ("fetch", "--no-tags", "--no-write-fetch-head", "--update-shallow", "--quiet", remote.url, source_and_target)
         await self.within_size_limit(mirror_path, remote.run(*arguments, directory=mirror_path))
 
     async def within_size_limit(self, mirror_path: Path, work: Coroutine[None, None, Result]) -> Result:
@@ -219,9 +220,8 @@ class Mirrors:
         """
         task = asyncio.ensure_future(work)
         try:
-            is_done = False
-            while not is_done:
-                is_done = bool((await asyncio.wait([task], timeout=_SIZE_CHECK_INTERVAL_SECONDS))[0])
+            while not task.done():
+                await asyncio.wait([task], timeout=_SIZE_CHECK_INTERVAL_SECONDS)
                 if await asyncio.to_thread(_size, mirror_path) > self.max_bytes:
                     raise _MirrorTooLarge(
                         f"the repository has more than {self.max_bytes} bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"

@@ -9,7 +9,7 @@ from yarl import URL
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.git_hosts.description import Host
-from dashwright.common.git_hosts.registry import usual_address
+from dashwright.common.git_hosts.registry import page_of, usual_address
 from dashwright.common.kinds.repository import token_owner
 from dashwright.common.models.provisioning import GitHostRepositoryConfig
 from dashwright.common.secrets import SecretCipher
@@ -73,8 +73,7 @@ def api_at(host: Host, address: str, url: str, token: str, namespace: str = "") 
 
     Raises BadRequest if the host has no API, or the url does not name a repository.
     """
-    page = url.rstrip("/").removesuffix(".git")
-    parts = urlsplit(page)
+    parts = urlsplit(url.rstrip("/").removesuffix(".git"))
     address = address or usual_address(host, parts)
     if not address:
         raise BadRequest(
@@ -83,12 +82,17 @@ def api_at(host: Host, address: str, url: str, token: str, namespace: str = "") 
         )
     # The pages of a host below a path are below the same path.
     prefix = urlsplit(address.removesuffix(host.rest.version)).path if urlsplit(address).netloc.lower() == parts.netloc.lower() else ""
-    names = [unquote(name) for name in parts.path.removeprefix(f"{prefix}/").strip("/").split("/")]
-    if len(names) < _MIN_NAMES or (len(names) > _MIN_NAMES and not host.rest.is_nested) or not all(names):
-        form = "owner[/group…]/name" if host.rest.is_nested else "owner/name"
+    beginning = f"{host.rest.git_path}/" if host.rest.git_path else ""
+    git_path = parts.path.removeprefix(f"{prefix}/").strip("/")
+    names = [unquote(name) for name in git_path.removeprefix(beginning).split("/")]
+    is_valid = len(names) == _MIN_NAMES or (len(names) > _MIN_NAMES and host.rest.is_nested)
+    if not is_valid or not all(names) or not git_path.startswith(beginning):
+        form = "owner[/group…]/name" if host.rest.is_nested else f"{beginning}owner/name"
         raise BadRequest(f"pull requests and webhooks need a url of the form https://{parts.netloc.lower()}/{form}")
-    path, segment = "/".join(quote(name, safe="") for name in names), quote("/".join(names), safe="")
-    return Api(host, address, host.rest.repository.format(path=path, segment=segment), page, token, namespace)
+    quoted_names = [quote(name, safe="~") for name in names]
+    path, segment = "/".join(quoted_names), quote("/".join(names), safe="")
+    repository = host.rest.repository.format(path=path, segment=segment, owner=quoted_names[0], name=quoted_names[-1])
+    return Api(host, address, repository, page_of(host, url), token, namespace)
 
 
 def token_of(repository: Repository, githost: GitHostRepositoryConfig, cipher: SecretCipher) -> str:

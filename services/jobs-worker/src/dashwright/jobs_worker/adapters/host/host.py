@@ -90,19 +90,23 @@ class RestHost:
         body = _comment_body(api, f"{mark}\n{text}")
         list_path = described.list_path.format(number=number)
         async for item in self._items(api, list_path, limit=_MAX_COMMENTS, query=described.list_query):
-            comment = comment_of(api.host, item)
+            if described.item and member_of(item, described.item) is None:
+                continue
+            comment = comment_of(api.host, member_of(item, described.item))
             if not comment.text.startswith(mark.rstrip("\n")):
                 continue
             path = described.path.format(number=number, id=comment.id)
             try:
-                response = await self._client.request(described.update_method, api, path, body=body)
+                versions = {described.version: comment.version} if described.version else {}
+                response = await self._client.request(described.update_method, api, path, body={**body, **document_of(versions)})
             except (Forbidden, NotFound):
                 # Another account copied the mark, or the comment was just deleted.
                 continue
             return _comment_page(api, number, comment_of(api.host, response.data))
         if not may_create:
             return ""
-        response = await self._client.request("POST", api, list_path, body=body)
+        creation_path = described.creation_path.format(number=number) or list_path
+        response = await self._client.request("POST", api, creation_path, body=body)
         return _comment_page(api, number, comment_of(api.host, response.data))
 
     async def set_commit_status(self, repository: Repository, status: CommitStatus) -> None:
@@ -164,6 +168,9 @@ class RestHost:
                 return
             if rest.pagination is Pagination.NEXT_MEMBER:
                 response = await self._client.follow(api, str(member_of(response.data, rest.pagination.value)))
+            elif rest.pagination is Pagination.NEXT_START:
+                start = int(member_of(response.data, rest.pagination.value))
+                response = await self._client.request("GET", api, path, query={**first_query, "start": start})
             else:
                 # A link to the next page must not be followed with a token, so pages are requested by number.
                 response = await self._client.request("GET", api, path, query={**first_query, **_page_number(api, page)})
@@ -190,7 +197,7 @@ def _comment_body(api: Api, text: str) -> dict[str, Any]:
 
 
 def _page_number(api: Api, page: int) -> dict[str, int]:
-    return {} if api.host.rest.pagination is Pagination.NEXT_MEMBER else {"page": page}
+    return {} if api.host.rest.pagination in (Pagination.NEXT_MEMBER, Pagination.NEXT_START) else {"page": page}
 
 
 def _page_items(api: Api, response: ApiResponse) -> list[Any]:
@@ -210,3 +217,5 @@ def _has_more(api: Api, response: ApiResponse, count: int) -> bool:
             return total.isascii() and total.isdigit() and count < int(total)
         case Pagination.NEXT_MEMBER:
             return isinstance(member_of(response.data, Pagination.NEXT_MEMBER.value), str)
+        case Pagination.NEXT_START:
+            return isinstance(member_of(response.data, Pagination.NEXT_START.value), int)

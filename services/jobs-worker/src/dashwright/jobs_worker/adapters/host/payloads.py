@@ -22,6 +22,8 @@ class Comment:
     #: Address of the comment; empty if the host does not name it.
     page: str
     text: str
+    #: Version that a change must repeat; None if the host has no versions.
+    version: int | None = None
 
 
 def pull_request_of(host: Host, data: Any) -> PullRequest:
@@ -63,7 +65,8 @@ def comment_of(host: Host, data: Any) -> Comment:
     """Return a comment. Raises SourceFailed if its id or address is missing."""
     described, reader = host.comments, MemberReader(data)
     page = reader.text(described.page) if described.page else ""
-    comment = Comment(reader.number("id"), page, reader.optional_text(described.text))
+    version = reader.number(described.version) if described.version else None
+    comment = Comment(reader.number("id"), page, reader.optional_text(described.text), version)
     _check(reader)
     return comment
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from dashwright.common.git_hosts.github import GITHUB
-from dashwright.common.git_hosts.registry import known_host
+from dashwright.common.git_hosts.registry import known_host, page_of
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.kind import Kind
@@ -78,7 +78,8 @@ def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
         return None
     url, branch = spec.remote.url.rstrip("/").removesuffix(".git"), spec.remote.branch
     ref = view.ref or branch or view.commit
-    pages = (known_host(spec.type.value, urlsplit(url).netloc) or GITHUB).pages
+    host = known_host(spec.type.value, urlsplit(url).netloc) or GITHUB
+    pages, url = host.pages, page_of(host, url)
     file_page = pages.commit_file if _COMMIT.fullmatch(ref) else pages.file
     source = url + file_page.format(ref=quote(ref), path=quote(paths.join(spec.remote.path or "", view.path)))
     if not view.ref or not branch or view.ref == branch:

@@ -1,0 +1,70 @@
+"""Workers that are killed while they notify a receiver: another worker sends the event again, with the same id."""
+
+import asyncio
+from pathlib import Path
+
+import asyncpg
+import pytest
+from aiohttp import web
+from tests.acceptance.client import PROVISIONING, Client
+from tests.acceptance.conftest import MakeStack
+from tests.acceptance.polling import until
+from tests.contract.api.webhook_receiver import SECRET, ReceivedRequest, accept, receiving
+from tests.servers import git
+
+
+@pytest.mark.faults
+async def test_a_worker_killed_while_it_notifies(make_stack: MakeStack, database_url: str, tmp_path: Path) -> None:
+    """An event is delivered at least once: again if its sender was killed before the record, and never after the record."""
+    (tmp_path / "server").mkdir()
+    async with git.serving(tmp_path / "server") as server, receiving() as receiver:
+        work, never = server.make("team.git"), asyncio.Event()
+        work.commit({"a.json": '{"uid": "a", "title": "A", "panels": []}'})
+
+        async def hang(_: ReceivedRequest) -> web.StreamResponse:
+            await never.wait()
+            return web.Response(status=204)
+
+        receiver.respond = hang
+        stack = await make_stack(DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8").start()
+        async with Client(stack.address) as client:
+            spec = {
+                "title": "Team",
+                "workflows": [],
+                "type": "githost",
+                "githost": {"url": server.url("team.git"), "branch": "main"},
+                "sync": {"enabled": True, "target": "folder"},
+                "notifications": [{"name": "chat", "url": receiver.url, "events": ["sync"]}],
+            }
+            secure = {"notifications": {"chat": {"create": SECRET}}}
+            body = {"metadata": {"name": "team"}, "spec": spec, "secure": secure}
+            await client.call("POST", f"{PROVISIONING}/repositories", status=201, json=body)
+            await client.sync_and_wait("team")
+            first = await receiver.next()
+            await stack.jobs_worker.kill()
+            receiver.respond = accept
+            await _end_leases(database_url)
+            await stack.add_jobs_worker()
+            again = await receiver.next()
+            assert (again.id, again.body) == (first.id, first.body)
+
+            async def is_recorded() -> bool:
+                status = (await client.call("GET", f"{PROVISIONING}/repositories/team"))["status"]
+                return any(item.get("delivered") for item in status.get("notifications") or ())
+
+            await until(is_recorded)
+            await stack.jobs_worker.kill()
+            await _end_leases(database_url)
+            await stack.add_jobs_worker()
+            work.commit({"a.json": '{"uid": "a", "title": "B", "panels": []}'})
+            await client.sync_and_wait("team")
+            other = await receiver.next()
+            assert other.event["type"] == "io.dashwright.repository.sync.success"
+            assert [request.id for request in receiver.received] == [first.id, first.id, other.id]
+
+
+async def _end_leases(database_url: str) -> None:
+    """End the leases of killed workers without waiting for a minute."""
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("update notification set next_attempt_at = now() where next_attempt_at is not null")
+    await connection.close()

@@ -1,0 +1,177 @@
+"""Bitbucket Data Center over HTTP on the loopback, with the parts of its API that the product uses, in the form of its documentation."""
+
+import re
+import uuid
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from aiohttp import web
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, found, signature
+
+_TYPES = {"A": "ADD", "D": "DELETE", "M": "MODIFY", "R": "MOVE", "C": "COPY"}
+_EVENTS = {"opened": "pr:opened", "synchronize": "pr:from_ref_updated", "closed": "pr:merged"}
+_KNOWN_EVENTS = ("repo:refs_changed", *_EVENTS.values())
+_STATES = ("SUCCESSFUL", "FAILED", "INPROGRESS", "CANCELLED", "UNKNOWN")
+_MAX_COMMENT = 32_768
+_NO_COMMIT = "0" * 40
+
+
+@dataclass
+class BitbucketServerHost(GitHost):
+    api_path: ClassVar[str] = "/rest/api/1.0/"
+    git_path: ClassVar[str] = "scm/"
+    pull_reference: ClassVar[str] = "refs/pull-requests/{}/from"
+    #: Version of each comment, by its id.
+    versions: dict[int, int] = field(default_factory=dict)
+
+    def _version(self, request: web.Request) -> web.Response:
+        if request.path == "/rest/api/1.0/application-properties":
+            return web.json_response({"version": "8.19.2", "buildNumber": "8019002", "displayName": "Bitbucket"})
+        return self._refused(HTTPStatus.NOT_FOUND, "null for uri")
+
+    def _may_call(self, request: web.Request) -> bool:
+        return request.headers.get("Authorization") == f"Bearer {self.token.removeprefix('x-token-auth:')}"
+
+    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+        return web.json_response({"errors": [{"context": None, "message": message, "exceptionName": None}]}, status=int(status))
+
+    def _paged(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
+        size, start = min(self.page, int(request.query.get("limit", 25))), int(request.query.get("start", 0))
+        values, is_last = items[start : start + size], start + size >= len(items)
+        page = {"size": len(values), "limit": size, "start": start, "isLastPage": is_last, "values": values}
+        return {**page, "nextPageStart": None if is_last else start + size}, {}
+
+    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+        match = re.fullmatch(r"/projects/([^/]+)/repos/([^/]+)/(.+)", path)
+        name = f"{match[1]}/{match[2]}".lower() if match else ""
+        if match is None or name not in self.repositories:
+            raise NotFound
+        repository = self.repositories[name]
+        match method, match[3].split("/"):
+            case "GET", ["pull-requests"]:
+                return 200, [self._pull(repository, number) for number, pull in repository.pulls.items() if pull.state == "open"]
+            case "GET", ["pull-requests", number]:
+                return 200, self._pull(repository, int(number))
+            case "GET", ["pull-requests", number, "changes"]:
+                return 200, [_change(*change) for change in self._changes(repository, int(number))]
+            case "GET", ["pull-requests", number, "activities"]:
+                return 200, self._activities(repository, number)
+            case (("POST" | "PUT"), ["pull-requests", number, "comments", *rest]):
+                return self._pull_comments(method, found(repository.pulls, number).comments, rest, sent)
+            case "POST", ["commits", commit, "builds"]:
+                if sent["state"] not in _STATES or not sent.get("url") or not 0 < len(sent.get("key", "")) <= 255:
+                    raise Refused(400, "state, url and key are required")
+                repository.statuses.append((commit, sent))
+                return 204, None
+            case _, ["webhooks", *rest]:
+                return self._repository_hooks(method, repository, rest, sent)
+        raise NotFound
+
+    def _activities(self, repository: HostRepository, number: str) -> list[dict[str, Any]]:
+        """Return the comments of a pull request, the newest first, and its opening, which has no comment."""
+        comments = [*found(repository.pulls, number).comments.items()]
+        said = [{"id": own, "action": "COMMENTED", "commentAction": "ADDED", "comment": self._comment(own, text)} for own, text in comments]
+        return [*said[::-1], {"id": 0, "action": "OPENED"}]
+
+    def _comment(self, number: int, text: str) -> dict[str, Any]:
+        return {"id": number, "version": self.versions.get(number, 0), "text": text, "author": {"slug": "octo"}, "comments": []}
+
+    def _pull_comments(self, method: str, comments: dict[int, str], rest: list[str], sent: Any) -> tuple[int, Any]:
+        if bool(rest) != (method == "PUT"):
+            raise NotFound
+        number = int(rest[0]) if rest else self._next()
+        if rest:
+            found(comments, rest[0])
+            if sent.get("version") != self.versions.get(number, 0):
+                raise Refused(409, "You are attempting to modify a comment based on out-of-date information.")
+            self.versions[number] = self.versions.get(number, 0) + 1
+        if len(sent["text"]) > _MAX_COMMENT:
+            raise Refused(400, "Please enter a comment of 32768 or fewer characters")
+        comments[number] = sent["text"]
+        return (200 if rest else 201), self._comment(number, sent["text"])
+
+    def _repository_hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any) -> tuple[int, Any]:
+        if not rest and method == "GET":
+            return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
+        if sent is not None and not (sent.get("url") and sent.get("name") and {*sent.get("events", ())} <= {*_KNOWN_EVENTS}):
+            raise Refused(400, "url, name and known events are required")
+        if not rest and method == "POST":
+            number = self._next()
+            repository.hooks[number] = {"active": False, "sslVerificationRequired": True, **sent}
+            repository.branches = self._refs(repository.name)
+            return 201, _hook(number, repository.hooks[number])
+        hook = found(repository.hooks, rest[0])
+        if method == "DELETE":
+            del repository.hooks[int(rest[0])]
+            return 204, None
+        if method != "PUT":
+            raise NotFound
+        hook |= sent
+        return 200, _hook(int(rest[0]), hook)
+
+    def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
+        pull, refs = found(repository.pulls, str(number)), self._refs(repository.name)
+        head, base, name = self._head(repository.name, number), refs[pull.base], repository.name
+        page = f"{self.origin}/projects/{_key(name)}/repos/{name.partition('/')[2]}/pull-requests/{number}"
+        return {
+            "id": number,
+            "version": 0,
+            "title": pull.title,
+            "state": "MERGED" if pull.merged else "OPEN" if pull.state == "open" else "DECLINED",
+            "open": pull.state == "open",
+            "closed": pull.state != "open",
+            "toRef": _side(pull.base, base, name),
+            "fromRef": _side(pull.head, head, pull.head_of or name),
+            "links": {"self": [{"href": page}]},
+        }
+
+    def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
+        # Links of deliveries are empty.
+        pull = {**self._pull(repository, number), "links": {"self": [None]}}
+        self._call_hooks(repository, _EVENTS[action], {"eventKey": _EVENTS[action], "actor": {}, "pullRequest": pull})
+
+    def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
+        ref = {"id": f"refs/heads/{branch}", "displayId": branch, "type": "BRANCH"}
+        kind = "ADD" if old == _NO_COMMIT else "DELETE" if new == _NO_COMMIT else "UPDATE"
+        change = {"ref": ref, "refId": ref["id"], "fromHash": old, "toHash": new, "type": kind}
+        content = {"eventKey": "repo:refs_changed", "actor": {}, "repository": _repository(repository.name), "changes": [change]}
+        self._call_hooks(repository, "repo:refs_changed", content)
+
+    def _origin_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
+        return {}
+
+    def _address_of_hook(self, hook: dict[str, Any]) -> str:
+        return str(hook["url"])
+
+    def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
+        own = {"X-Event-Key": event, "X-Request-Id": str(uuid.uuid4())}
+        return {**own, "X-Hub-Signature": signature(hook["configuration"]["secret"], body)}
+
+
+def _key(name: str) -> str:
+    return name.partition("/")[0].upper()
+
+
+def _repository(name: str) -> dict[str, Any]:
+    number = sum(name.encode())
+    return {"id": number, "slug": name.partition("/")[2], "name": name.partition("/")[2], "project": {"key": _key(name)}}
+
+
+def _side(branch: str, commit: str, name: str) -> dict[str, Any]:
+    return {"id": f"refs/heads/{branch}", "displayId": branch, "latestCommit": commit, "repository": _repository(name)}
+
+
+def _change(letter: str, path: str, previous: str) -> dict[str, Any]:
+    source = {"srcPath": _path(previous)} if previous else {}
+    return {"contentId": "0", "path": _path(path), "type": _TYPES[letter], "nodeType": "FILE", **source}
+
+
+def _path(path: str) -> dict[str, Any]:
+    *parents, name = path.split("/")
+    return {"components": [*parents, name], "parent": "/".join(parents), "name": name, "toString": path}
+
+
+def _hook(number: int, hook: dict[str, Any]) -> dict[str, Any]:
+    """Return a hook without its secret."""
+    return {"id": number, "scopeType": "repository", **hook, "configuration": {}}
