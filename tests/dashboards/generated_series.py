@@ -19,7 +19,6 @@ from dashwright.expressions.sources.prometheus.response import frames_of, parse_
 
 _SERIES: Final = 3
 _BOUNDS: Final = ("0.1", "0.5", "1", "5", "+Inf")
-_MAX_POINTS: Final = 200
 _NANOS: Final = 1e9
 
 
@@ -52,6 +51,5 @@ def _items(query: PrometheusQuery, further: Sequence[str]) -> Iterator[dict[str,
 def _points(query: PrometheusQuery, level: float) -> dict[str, Any]:
     if query.is_instant:
         return {"value": [query.evaluation_time / _NANOS, str(level)]}
-    step = max(query.step, (query.end - query.start) // _MAX_POINTS)
-    times = range(query.start, query.end + 1, max(step, 1))
+    times = range(query.start, query.end + 1, query.step)
     return {"values": [[time / _NANOS, str(round(level * (1.2 + math.sin(time / _NANOS / 1800)), 3))] for time in times]}

@@ -88,27 +88,30 @@ def test_numbers_are_right_unless_aligned(custom: dict[str, Any], anchor: str) -
         ([{"width": 100}, {}], [100, 500]),
         ([{"width": 100}, {"width": 60}], [100, 60]),
         ([{"width": 10_000}, {"width": 60}], [600, 60]),
-        ([{"width": 500}, {}], [500, 150]),
+        ([{"width": 500}, {}], [500, 100]),
+        ([{"width": 560}, {}], [560, 80]),
         ([{"width": 500}, {"minWidth": 90}], [500, 100]),
-        ([{"minWidth": 400}, {}], [400, 300]),
+        ([{"minWidth": 400}, {"minWidth": 400}], [400, 400]),
     ],
 )
 def test_columns_without_a_width_share_the_rest(settings: list[dict[str, Any]], expected: list[float]) -> None:
-    """No column is narrower than its minimum, even if the table becomes wider than the panel."""
+    """No column is narrower than its minimum, or than its texts need, even if the table becomes wider than the panel."""
     frame = Frame([numbers("a", 1), numbers("b", 2)])
     overrides = [
         override(name, **{f"custom__{key}": value for key, value in custom.items()}) for name, custom in zip("ab", settings, strict=True)
     ]
     columns = table_columns(props_of(panel_of("table", overrides=overrides), frame))
-    assert widths(columns, 600) == expected
+    assert widths(columns, [80, 80], 600) == expected
 
 
 def test_columns_that_do_not_fit_are_counted() -> None:
-    """Columns that begin beyond the panel are left out, as are those that Grafana scrolls to."""
-    wide = Frame([numbers(f"c{index}", 1) for index in range(6)])
-    assert visible_texts(table(frames=(wide,))) == ["c0", "c1", "c2", "1", "1", "1", "3 more columns"]
-    many = Frame([numbers(f"c{index}", *range(90)) for index in range(4)])
+    """Columns that begin beyond the panel are left out, as are those that Grafana scrolls to. Others are narrowed to their texts."""
+    wide = Frame([numbers(f"c{index}", 1) for index in range(9)])
+    assert visible_texts(table(frames=(wide,)))[-4:] == ["1", "1", "1", "3 more columns"]
+    many = Frame([numbers(f"c{index}", *range(90)) for index in range(7)])
     assert visible_texts(table(frames=(many,)))[-1] == "86 more rows, 1 more column"
+    configured = table(frames=(Frame(wide.fields[:6]),), custom={"minWidth": 150})
+    assert visible_texts(configured)[-1] == "3 more columns"
 
 
 @pytest.mark.parametrize(

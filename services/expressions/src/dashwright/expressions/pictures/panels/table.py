@@ -18,6 +18,12 @@ from dashwright.expressions.pictures.svg import polyline, rectangle, text_elemen
 # In pixels.
 _ROW_HEIGHTS: Final = {"sm": MIN_ROW_HEIGHT, "md": 42.0, "lg": 48.0}
 _HEADER_HEIGHT: Final = 30.0
+#: The least part of a column that is worth showing.
+_MIN_VISIBLE_WIDTH: Final = 60.0
+#: The rows and the characters by which widths are computed, and the width of bold text relative to that of regular text.
+_MEASURED_ROWS: Final = 50
+_MEASURED_LENGTH: Final = 200
+_BOLD: Final = 1.08
 _NOTE_HEIGHT: Final = 18.0
 _NOTE_SIZE: Final = 10.0
 
@@ -62,15 +68,28 @@ def draw(props: PanelProps) -> PanelDrawing:
 
 
 def _shown_columns(columns: Sequence[TableColumn], available: float) -> list[_ShownColumn]:
-    """Return the columns that begin inside of a width in pixels. Further ones are reached by scrolling in Grafana."""
+    """Return the columns that fit into a width in pixels. Further ones are reached by scrolling in Grafana.
+
+    A column of which a part fits is narrowed to it, so that texts at its right end are visible.
+    """
+    displays = [[column.source.processor.display(value) for value in column.values] for column in columns]
+    contents = [_content_width(column, found) for column, found in zip(columns, displays, strict=True)]
     x = 0.0
     shown: list[_ShownColumn] = []
-    for column, width in zip(columns, widths(columns, available), strict=True):
-        if x >= available - PADDING and shown:
+    for column, found, width in zip(columns, displays, widths(columns, contents, available), strict=True):
+        visible_width = min(width, available - x)
+        if shown and visible_width < min(width, _MIN_VISIBLE_WIDTH):
             break
-        shown.append(_ShownColumn(column, x, width, [column.source.processor.display(value) for value in column.values]))
+        shown.append(_ShownColumn(column, x, visible_width, found))
         x += width
     return shown
+
+
+def _content_width(column: TableColumn, displays: Sequence[DisplayValue]) -> float:
+    """Return the width in pixels that the header and the first texts of a column need, at least that of a narrow column."""
+    texts = [column.source.name, *(cell_text(column, index, shown) for index, shown in enumerate(displays[:_MEASURED_ROWS]))]
+    needed = max(svg.text_width(text[:_MEASURED_LENGTH], FONT_SIZE) for text in texts) * _BOLD + 2 * PADDING
+    return max(needed, _MIN_VISIBLE_WIDTH)
 
 
 def _row_heights(shown: Sequence[_ShownColumn], row_height: float) -> list[float]:

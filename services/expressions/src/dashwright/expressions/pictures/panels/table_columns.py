@@ -70,17 +70,27 @@ def table_columns(props: PanelProps) -> list[TableColumn]:
     ]
 
 
-def widths(columns: Sequence[TableColumn], available: float) -> list[float]:
-    """Return the widths of columns in pixels.
+def widths(columns: Sequence[TableColumn], contents: Sequence[float], available: float) -> list[float]:
+    """Return the widths of columns in pixels. ``contents`` are the widths that their texts need.
 
-    As in Grafana, columns without a configured width share the rest equally, but none is narrower than its minimum.
+    As in Grafana, columns without a configured width share the rest equally, but none is narrower than its minimum. If the table then
+    is wider than the panel, columns without a configured minimum are only as wide as their texts, because pictures are not scrolled.
     """
     fixed = [min(width, available) if (width := number_of(column.custom.get("width"))) and width > 0 else None for column in columns]
+    minimums = [number_of(column.custom.get("minWidth")) for column in columns]
     share = (available - sum(width for width in fixed if width)) / max(fixed.count(None), 1)
-    return [
-        max(min(number_of(column.custom.get("minWidth")) or _DEFAULT_MIN_WIDTH, available), share) if width is None else width
-        for column, width in zip(columns, fixed, strict=True)
+    found = [
+        max(min(minimum or _DEFAULT_MIN_WIDTH, available), share) if width is None else width
+        for width, minimum in zip(fixed, minimums, strict=True)
     ]
+    are_flexible = [width is None and not minimum for width, minimum in zip(fixed, minimums, strict=True)]
+    if sum(found) <= available or not any(are_flexible):
+        return found
+    found = [
+        min(width, content) if is_flexible else width for width, content, is_flexible in zip(found, contents, are_flexible, strict=True)
+    ]
+    added = max(available - sum(found), 0.0) / are_flexible.count(True)
+    return [width + added if is_flexible else width for width, is_flexible in zip(found, are_flexible, strict=True)]
 
 
 def _values_at(field: Field, rows: Sequence[int]) -> list[Value]:
