@@ -207,3 +207,18 @@ def test_texts_of_users_are_escaped(kind: str) -> None:
     svg = svg_of(drawing(kind, *PAIR, options={"textMode": "value_and_name", "colorMode": "background"}, defaults=defaults))
     assert "<script" not in svg
     assert "<image" not in svg
+
+
+@pytest.mark.parametrize(("sizing", "height"), [("manual", 40.0), ("auto", 194.0), (None, 194.0)])
+def test_sizes_of_bars_apply_if_they_are_manual(sizing: str | None, height: float) -> None:
+    """Otherwise a bar is as high as the panel has room for."""
+    options = {"orientation": "horizontal", "sizing": sizing, "maxVizHeight": 40, "displayMode": "basic"}
+    heights = re.findall(r'<rect [^>]*height="([\d.]+)"', svg_of(drawing("bargauge", series(5), options=options)))
+    assert float(heights[0]) == height
+
+
+def test_bars_with_a_least_height_are_left_out_if_they_do_not_fit() -> None:
+    frames = [series(5, name=f"s{index}") for index in range(4)]
+    options = {"orientation": "horizontal", "sizing": "manual", "minVizHeight": 90}
+    assert drawing("bargauge", *frames, options=options).notes == ["2 more values"]
+    assert not drawing("bargauge", *frames, options={**options, "sizing": "auto"}).notes

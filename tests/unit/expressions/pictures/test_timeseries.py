@@ -344,6 +344,22 @@ def test_legends_may_be_hidden(legend: dict[str, Any]) -> None:
     assert "a" not in labels(svg(series(1, 2, name="a"), options={"legend": legend}))
 
 
+def test_narrow_legends_keep_their_columns() -> None:
+    """Texts become smaller and names shorter before a column is left out, whose number follows the title of the names."""
+    legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
+    frame = series(12.5, 23.6, name="a name that is too long for a narrow panel")
+
+    def texts_of(width: float) -> list[str]:
+        drawn = drawing("timeseries", frame, options={"legend": legend}, width=width, defaults={"decimals": 1})
+        return re.findall(r">([^<>]+)</text>", svg_of(drawn))
+
+    for width in (400, 250):
+        assert {"Name", "Min", "Max", "Mean", "Last *"} <= set(texts_of(width))
+    narrow = texts_of(150)
+    assert "Min" in narrow
+    assert any(re.fullmatch(r"Name \(\+[123]\)", text) for text in narrow)
+
+
 def test_names_are_sorted_by_their_numbers() -> None:
     """``node-2`` precedes ``node-10``."""
     options = {"legend": {"displayMode": "table", "sortBy": "Name"}}

@@ -139,7 +139,7 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[
         shown = replace(entry, values=()) if columns else entry
         elements += _entry(props, shown, area.x, y, name_width, size)
     if columns:
-        further = f" (and {len(columns) - len(widths)} more values)" if len(widths) < len(columns) else ""
+        further = f" (+{len(columns) - len(widths)})" if len(widths) < len(columns) else ""
         title = truncated(f"Name{further}", size, name_width)
         elements.append(text_element(title, area.x, area.y + _ROW_HEIGHT / 2 + 4, size=size, colour=props.theme.muted))
     rights = [area.x + name_width + total for total in accumulate(widths)]

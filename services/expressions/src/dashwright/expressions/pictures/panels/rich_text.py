@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from markdown_it import MarkdownIt
 
+from dashwright.expressions.pictures.css_colours import CSS_COLOURS
+
 #: The content that is read; the rest would not fit into a panel.
 MAX_LENGTH: Final = 10_000
 #: The characters of HTML that are read, which a few characters of Markdown may become.
@@ -35,10 +37,8 @@ _CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
 _DECLARATION: Final = re.compile(
     r"(?<![\w-])(background(?:-color)?|color|font-size|text-align|font-weight)\s*:\s*([^;]{1,200})", re.IGNORECASE
 )
-#: A colour in a background, such as the first one of a gradient.
-_COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([\d\s.,%]{5,40}\)|(?<![\w-])[a-z]{3,20}\b(?!\()", re.IGNORECASE)
-#: Words of backgrounds that are not colours.
-_NO_COLOURS: Final = frozenset({"to", "deg", "right", "left", "top", "bottom", "none", "inherit", "initial", "transparent", "center"})
+#: What may be a colour in a background: a number, or a word that is no function.
+_COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([\d\s.,%]{5,40}\)|(?<![\w-])[a-z]{3,20}\b(?![-(])", re.IGNORECASE)
 _PIXELS: Final = re.compile(r"(\d{1,3})(?:\.\d+)?px")
 _COMMENT: Final = re.compile("<!--.*?-->", re.DOTALL)
 _UNENDED: Final = re.compile("<(?![^<>]{1,2000}>)")
@@ -254,8 +254,8 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
 
 
 def _background(value: str) -> str:
-    """Return the first colour of a background; empty without one."""
-    return next((found for found in _COLOUR.findall(value) if found.lower() not in _NO_COLOURS), "")
+    """Return the first colour of a background, such as that of a gradient; empty without one."""
+    return next((found for found in _COLOUR.findall(value) if not found.isalpha() or found.lower() in CSS_COLOURS), "")
 
 
 def _trimmed(spans: Sequence[Span]) -> list[Span]:
