@@ -34,6 +34,12 @@ def test_a_table_of_trends_has_a_row_for_each_series() -> None:
     assert [(one.name, [trend.value for trend in one.values]) for one in second.columns] == [("Trend #B", [7])]
 
 
+def test_frames_without_ascending_times_are_not_series() -> None:
+    """They are unchanged: times that repeat or descend belong to tables."""
+    table = frame("A", time=[1000, 1000], v=[1, 2])
+    assert cells(applied([table], {"id": "timeSeriesTable"})) == cells([table])
+
+
 def test_a_trend_is_written_as_a_frame_with_its_value() -> None:
     (table,) = applied([load(1, 5)], {"id": "timeSeriesTable"})
     typed = to_typed_frame(table)

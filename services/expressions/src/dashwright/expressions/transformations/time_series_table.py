@@ -1,13 +1,16 @@
 """Tables of time series: a row for each series, with its labels and the series itself in a cell."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.calculations.table import CALCULATIONS
+from dashwright.expressions.javascript.values import is_missing
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames, Trend
 
+_MAX_COMPARED_TIMES: Final = 100
 _DEFAULT_CALCULATION: Final = "lastNotNull"
 
 
@@ -53,7 +56,7 @@ def _table(
 def _times_of(frame: DataFrame, settings: Mapping[str, Any]) -> Column | None:
     if name := string_of(settings.get("timeField")):
         return next((column for column in frame.columns if column.name == name), None)
-    return frame.time_column
+    return next(filter(_are_ascending, frame.columns), None)
 
 
 def _values_of(frame: DataFrame) -> list[Column]:
@@ -61,4 +64,11 @@ def _values_of(frame: DataFrame) -> list[Column]:
 
 
 def _is_series(frame: DataFrame) -> bool:
-    return frame.time_column is not None and bool(_values_of(frame))
+    return any(map(_are_ascending, frame.columns)) and bool(_values_of(frame))
+
+
+def _are_ascending(column: Column) -> bool:
+    """Return whether a column has times of which each is later than the one before, as far as Grafana compares them."""
+    times = column.values[:_MAX_COMPARED_TIMES] if column.type is CellType.TIME else ()
+    is_later = all(not is_missing(after) and (is_missing(before) or before < after) for before, after in pairwise(times))
+    return column.type is CellType.TIME and is_later
