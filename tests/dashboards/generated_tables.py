@@ -19,7 +19,7 @@ from dashwright.expressions.engine.timerange import TimeRange
 _POINTS: Final = 40
 _ROWS: Final = 6
 _NANOS: Final = 1_000_000_000
-#: Panels whose queries return tables if nothing else tells the form of their data.
+#: Panels whose queries return tables unless the query names another form.
 _OF_TABLES: Final = frozenset({"table", "barchart", "piechart", "bargauge"})
 _ALIAS: Final = re.compile(r"\bas\s+(?:\"([^\"]+)\"|\[([^\]]+)\]|`([^`]+)`|([A-Za-z_]\w*))", re.IGNORECASE)
 #: A summary of the Kusto query language, with the names of its values and keys.

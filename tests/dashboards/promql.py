@@ -1,4 +1,4 @@
-"""Labels of the series that a query in PromQL, LogQL or MetricsQL returns, as far as its text tells them."""
+"""Labels of the series that a query in PromQL, LogQL or MetricsQL returns, as far as its text names them."""
 
 import re
 from typing import Final
@@ -72,7 +72,7 @@ def _names_of(query: str, further: list[str], depth: int) -> list[str]:
 
 
 def _aggregated(query: str, start: int, name: str, further: list[str], depth: int) -> list[str] | None:
-    """Return the labels of an aggregation whose name ends at ``start``; None if it is none."""
+    """Return the labels of an aggregation whose name ends at ``start``; None for another expression."""
     before = _BY.match(query, start)
     opening = query.find("(", before.end() if before else start)
     if opening < 0 or query[before.end() if before else start : opening].strip():

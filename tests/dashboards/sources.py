@@ -28,7 +28,7 @@ _NO_TYPES: Final = frozenset({"datasource", "__expr__", "grafana", "dashboard", 
 
 @dataclass(frozen=True, slots=True)
 class PanelNeeds:
-    """What the data of a panel must have."""
+    """Requirements of a panel on its data."""
 
     type: str = "timeseries"
     names: Sequence[ReadName] = ()

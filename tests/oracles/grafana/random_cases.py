@@ -189,13 +189,14 @@ def _convert(cases: Cases) -> dict[str, Any]:
 
 def _condition(cases: Cases) -> dict[str, Any]:
     """Return a condition of fields."""
-    return cases.one_of(
+    condition: dict[str, Any] = cases.one_of(
         {"id": "byName", "options": cases.name()},
         {"id": "byType", "options": cases.one_of("number", "string", "time", "boolean")},
         {"id": "byRegexp", "options": cases.one_of("/^V/", "/a/i")},
         {"id": "invertMatch", "options": {"id": "byType", "options": "time"}},
         {"id": "anyMatch", "options": [{"id": "byType", "options": "time"}, {"id": "byName", "options": cases.name()}]},
     )
+    return condition
 
 
 def _condition_of_frames(cases: Cases) -> dict[str, Any]:
@@ -204,7 +205,10 @@ def _condition_of_frames(cases: Cases) -> dict[str, Any]:
 
 def _order(cases: Cases) -> dict[str, Any]:
     rules = [{"type": cases.one_of("name", "label"), "labelName": cases.one_of("host", "job"), "desc": cases.one_of(True, False)}]
-    return cases.one_of({"indexByName": {cases.name(): index for index in range(3)}}, {"orderByMode": "auto", "orderBy": rules})
+    options: dict[str, Any] = cases.one_of(
+        {"indexByName": {cases.name(): index for index in range(3)}}, {"orderByMode": "auto", "orderBy": rules}
+    )
+    return options
 
 
 _FORMATS: Final = (

@@ -37,7 +37,7 @@ _CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
 _DECLARATION: Final = re.compile(
     r"(?<![\w-])(background(?:-color)?|color|font-size|text-align|font-weight)\s*:\s*([^;]{1,200})", re.IGNORECASE
 )
-#: What may be a colour in a background: a number, or a word that is no function.
+#: What may be a colour in a background: a number, or a word without arguments.
 _COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([\d\s.,%]{5,40}\)|(?<![\w-])[a-z]{3,20}\b(?![-(])", re.IGNORECASE)
 _PIXELS: Final = re.compile(r"(\d{1,3})(?:\.\d+)?px")
 _COMMENT: Final = re.compile("<!--.*?-->", re.DOTALL)
