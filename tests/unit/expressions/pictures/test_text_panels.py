@@ -90,6 +90,13 @@ def test_boxes_of_html_have_their_backgrounds(style: str, fill: str) -> None:
     assert "url(" not in svg
 
 
+def test_elements_in_a_row_have_gaps() -> None:
+    """Without a row, words that the HTML does not separate are one word."""
+    content = "<div{}><span>left</span><span>right</span></div>"
+    assert plain(html_blocks(content.format(' style="display: flex"'))[0]) == "left   right"
+    assert plain(html_blocks(content.format(""))[0]) == "leftright"
+
+
 def test_text_in_a_box_is_legible() -> None:
     """Text without a colour of its own is dark on a light background, and light on a dark one."""
     colours = [

@@ -20,6 +20,9 @@ _MAX_HTML_LENGTH: Final = 100_000
 _MAX_DEPTH: Final = 60
 _MAX_INDENT: Final = 6
 _BREAK: Final = "\n"
+#: The values of ``display`` with which elements are next to each other, and the text between them.
+_ROWS: Final = frozenset({"flex", "inline-flex", "grid", "inline-grid"})
+_ROW_GAP: Final = "   "
 #: The font sizes of headings in pixels, as in Grafana.
 _HEADING_SIZES: Final = {"h1": 28.0, "h2": 24.0, "h3": 22.0, "h4": 18.0, "h5": 16.0, "h6": 14.0}
 _VOID_ELEMENTS: Final = frozenset({"br", "hr", "img", "input", "meta", "link", "wbr", "source", "col", "embed"})
@@ -35,7 +38,7 @@ _BOLD_ELEMENTS: Final = frozenset({"b", "strong", "th", "h6", "summary", "dt"})
 _ITALIC_ELEMENTS: Final = frozenset({"i", "em", "cite", "var"})
 _CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
 _DECLARATION: Final = re.compile(
-    r"(?<![\w-])(background(?:-color)?|color|font-size|text-align|font-weight)\s*:\s*([^;]{1,200})", re.IGNORECASE
+    r"(?<![\w-])(background(?:-color)?|color|display|font-size|text-align|font-weight)\s*:\s*([^;]{1,200})", re.IGNORECASE
 )
 #: What may be a colour in a background: a number, or a word without arguments.
 _COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([\d\s.,%]{5,40}\)|(?<![\w-])[a-z]{3,20}\b(?![-(])", re.IGNORECASE)
@@ -112,6 +115,7 @@ class _Element:
     in_table: bool = False
     background: str = ""
     box: int = 0
+    is_row: bool = False  #: The elements in it are next to each other, with gaps.
 
 
 class _Reader(HTMLParser):
@@ -148,6 +152,8 @@ class _Reader(HTMLParser):
             self._rows[-1].append([])
         elif tag in ("iframe", "video", "object"):
             self._add(f"[{tag}]")
+        if self._stack[-1].is_row and self._spans and not self._spans[-1].text.endswith((" ", _BREAK)):
+            self._add(_ROW_GAP)
         self._boxes += 1
         self._stack.append(_opened(self._stack[-1], tag, attributes, self._boxes))
 
@@ -250,6 +256,7 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
         parent.in_table or tag == "table",
         background or parent.background,
         number if background else parent.box,
+        declarations.get("display", "").lower() in _ROWS,
     )
 
 

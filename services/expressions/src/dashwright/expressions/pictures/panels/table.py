@@ -8,7 +8,7 @@ from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.pictures import svg
 from dashwright.expressions.pictures.display.processor import DisplayValue
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import longest
+from dashwright.expressions.pictures.panels.item_cells import BOLD_WIDTH, longest
 from dashwright.expressions.pictures.panels.table_cell import FONT_SIZE, LINE_HEIGHT, PADDING, TableCell, text_in
 from dashwright.expressions.pictures.panels.table_cells import cell_text, draw_cell, row_colour, wrapped
 from dashwright.expressions.pictures.panels.table_columns import MIN_ROW_HEIGHT, TableColumn, table_columns, widths
@@ -20,10 +20,9 @@ _ROW_HEIGHTS: Final = {"sm": MIN_ROW_HEIGHT, "md": 42.0, "lg": 48.0}
 _HEADER_HEIGHT: Final = 30.0
 #: The least part of a column that is worth showing.
 _MIN_VISIBLE_WIDTH: Final = 60.0
-#: The rows and the characters by which widths are computed, and the width of bold text relative to that of regular text.
+#: The rows and the characters by which widths are computed.
 _MEASURED_ROWS: Final = 50
 _MEASURED_LENGTH: Final = 200
-_BOLD: Final = 1.08
 _NOTE_HEIGHT: Final = 18.0
 _NOTE_SIZE: Final = 10.0
 
@@ -88,7 +87,7 @@ def _shown_columns(columns: Sequence[TableColumn], available: float) -> list[_Sh
 def _content_width(column: TableColumn, displays: Sequence[DisplayValue]) -> float:
     """Return the width in pixels that the header and the first texts of a column need, at least that of a narrow column."""
     texts = [column.source.name, *(cell_text(column, index, shown) for index, shown in enumerate(displays[:_MEASURED_ROWS]))]
-    needed = max(svg.text_width(text[:_MEASURED_LENGTH], FONT_SIZE) for text in texts) * _BOLD + 2 * PADDING
+    needed = max(svg.text_width(text[:_MEASURED_LENGTH], FONT_SIZE) for text in texts) * BOLD_WIDTH + 2 * PADDING
     return max(needed, _MIN_VISIBLE_WIDTH)
 
 
