@@ -85,6 +85,16 @@ def test_one_bound_of_cells_is_enough(name: str, edges: list[float]) -> None:
     assert (list(grid.edges), grid.counts.tolist(), grid.is_logarithmic) == (edges, [[1], [2]], False)
 
 
+@pytest.mark.parametrize(("name", "start"), [("xMin", 60_000), ("xMax", 0), ("x", 30_000)])
+def test_times_are_those_of_the_named_edge(name: str, start: int) -> None:
+    """A cell begins at ``xMin``, ends at ``xMax``, or is around ``x``."""
+    cells = cells_of(minutes=[1, 2], yMin=[1, 1], Count=[1, 2])
+    cells.fields[0].name = name
+    grid = grid_of_cells(cells, props_of(panel_of("heatmap"), cells))
+    assert grid.starts.tolist() == [start, start + 60_000]
+    assert grid.ends.tolist() == [start + 60_000, start + 120_000]
+
+
 def test_logarithmic_cells_grow_by_their_factor() -> None:
     frame = cells_of(minutes=[1, 1, 1], Count=[1, 2, 3], yMin=[1, 10, 100])
     grid = grid_of_cells(frame, props_of(panel_of("heatmap"), frame))
