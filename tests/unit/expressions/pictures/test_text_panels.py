@@ -90,6 +90,12 @@ def test_boxes_of_html_have_their_backgrounds(style: str, fill: str) -> None:
     assert "url(" not in svg
 
 
+def test_blocks_move_together_before_text_is_left_out() -> None:
+    content = "\n\n".join(f"line {index}" for index in range(6))
+    assert words(text_panel(content, height=145)).endswith("line 5")
+    assert "line 5" not in words(text_panel(content, height=130))
+
+
 def test_elements_in_a_row_have_gaps() -> None:
     """Without a row, words that the HTML does not separate are one word."""
     content = "<div{}><span>left</span><span>right</span></div>"

@@ -31,8 +31,8 @@ _INDENT: Final = 22.0
 _GAP: Final = 8.0
 _CELL_PADDING: Final = 8.0
 _MAX_COLUMNS: Final = 20
-#: Around the text of a box with a background, and between the box and the border of the panel.
-_BOX_PADDING: Final = 6.0
+_SMALL_GAP: Final = 3.0
+#: Between a box with a background and the border of the panel.
 _BOX_MARGIN: Final = 4.0
 _WORD: Final = re.compile(r"\n| +|[^ \n]+")
 
@@ -44,12 +44,21 @@ def draw(props: PanelProps) -> PanelDrawing:
         blocks = [TextBlock([Span(content.expandtabs(4), TextStyle(code=True))], is_code=True)] if content.strip() else []
     else:
         blocks = html_blocks(content) if mode == "html" else markdown_blocks(content)
-    page = _Page(props)
+    page = _filled_page(props, blocks, _GAP)
+    if page.is_full:
+        # Less space between blocks may be enough.
+        page = _filled_page(props, blocks, _SMALL_GAP)
+    return PanelDrawing(page.finished(), notes=["more text than fits"] if page.is_full else ())
+
+
+def _filled_page(props: PanelProps, blocks: Sequence[TextBlock], gap: float) -> "_Page":
+    """Return a page with the blocks that fit, with gaps in pixels between them."""
+    page = _Page(props, box_padding=gap - 2)
     for index, block in enumerate(blocks):
-        page.add(block, gap=0.0 if index == 0 or block.is_tight else _GAP)
+        page.add(block, gap=0.0 if index == 0 or block.is_tight else gap)
         if page.is_full:
-            return PanelDrawing(page.finished(), notes=["more text than fits"])
-    return PanelDrawing(page.finished())
+            break
+    return page
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +74,14 @@ class _Box:
 class _Page:
     """The area of a panel that text fills from top to bottom."""
 
-    def __init__(self, props: PanelProps) -> None:
+    def __init__(self, props: PanelProps, *, box_padding: float) -> None:
         self.elements: list[str] = []
         self.is_full = False
         self._theme = props.theme
         self._width, self._height = props.width, props.height
         self._y = 6.0
         self._box = _Box()
+        self._box_padding = box_padding
         self._text_colour = props.theme.text
 
     def add(self, block: TextBlock, *, gap: float) -> None:
@@ -105,13 +115,13 @@ class _Page:
         # Text without a colour of its own is legible on any background.
         self._text_colour = text_colour_on(colour) if colour else self._theme.text
         if colour:
-            self._y += _BOX_PADDING
+            self._y += self._box_padding
 
     def _end_box(self) -> None:
         """Draw the background of the current box behind the blocks in it."""
         box = self._box
         if box.colour and self._y > box.top:
-            self._y += _BOX_PADDING
+            self._y += self._box_padding
             width, height = self._width - 2 * _BOX_MARGIN, min(self._y, self._height) - box.top
             self.elements.insert(box.first, rectangle(_BOX_MARGIN, box.top, width, height, box.colour, radius=4))
         self._box = _Box()
