@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-unit coverage test-faults test-oracles test-upgrade test-clients check fmt docs bench lock images clean
+.PHONY: help run setup test test-unit coverage test-faults test-oracles test-upgrade test-clients test-dashboards check fmt docs bench lock images clean
 
 # Compiled modules are kept: without them a service starts in three times as long, and the suite starts hundreds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -38,6 +38,9 @@ test-upgrade: setup  ## run this version next to that of a commit, over one data
 
 test-clients: setup  ## run kubectl, Kubernetes' Python clients, tools of Grafana and grafana-client's own tests; downloads them (GROUPS="kubectl teams")
 	@.venv/bin/python -m tests.clients $(GROUPS)
+
+test-dashboards: setup  ## draw the dashboards of a directory over generated data, and print what each panel shows (DASHBOARD_CORPUS=examples)
+	@.venv/bin/python -m tests.dashboards
 
 check: setup  ## lint, types, import law, spelling and language
 	.venv/bin/ruff check .

@@ -187,6 +187,30 @@ def _convert(cases: Cases) -> dict[str, Any]:
     return {"conversions": [{"targetField": cases.name(), "destinationType": cases.one_of(*kinds), "enumConfig": {"text": ["a", "b"]}}]}
 
 
+def _condition(cases: Cases) -> dict[str, Any]:
+    """Return a condition of fields."""
+    condition: dict[str, Any] = cases.one_of(
+        {"id": "byName", "options": cases.name()},
+        {"id": "byType", "options": cases.one_of("number", "string", "time", "boolean")},
+        {"id": "byRegexp", "options": cases.one_of("/^V/", "/a/i")},
+        {"id": "invertMatch", "options": {"id": "byType", "options": "time"}},
+        {"id": "anyMatch", "options": [{"id": "byType", "options": "time"}, {"id": "byName", "options": cases.name()}]},
+    )
+    return condition
+
+
+def _condition_of_frames(cases: Cases) -> dict[str, Any]:
+    return {"id": "byRefId", "options": cases.one_of("A", "B|C", "/[AB]/")}
+
+
+def _order(cases: Cases) -> dict[str, Any]:
+    rules = [{"type": cases.one_of("name", "label"), "labelName": cases.one_of("host", "job"), "desc": cases.one_of(True, False)}]
+    options: dict[str, Any] = cases.one_of(
+        {"indexByName": {cases.name(): index for index in range(3)}}, {"orderByMode": "auto", "orderBy": rules}
+    )
+    return options
+
+
 _FORMATS: Final = (
     "Upper Case",
     "Lower Case",
@@ -200,6 +224,13 @@ _FORMATS: Final = (
 )
 _OPTIONS: Final[dict[str, Callable[[Cases], dict[str, Any]]]] = {
     "organize": _organize,
+    "order": _order,
+    "rename": lambda cases: {"renameByName": {cases.name(): cases.one_of("R1", "R2", "", "Value") for _ in range(3)}},
+    "filterFields": lambda cases: {cases.one_of("include", "exclude"): _condition(cases)},
+    "filterFrames": lambda cases: {cases.one_of("include", "exclude"): _condition_of_frames(cases)},
+    "ensureColumns": lambda _cases: {},
+    "convertFrameType": lambda _cases: {"targetType": "exemplar"},
+    "noop": lambda _cases: {},
     "merge": lambda _cases: {},
     "joinByField": lambda cases: {"mode": cases.one_of("outer", "inner", "outerTabular")} | cases.optional(byField=cases.name()),
     "filterFieldsByName": _filter_fields,

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.expressions.pictures.panel_samples import drawing, numbers, panel_of, props_of, series, svg_of, times, visible_texts
 
-from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
 from dashwright.expressions.pictures.panels import heatmap
 from dashwright.expressions.pictures.panels.colour_schemes import scheme_palette
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
+from dashwright.expressions.pictures.panels.heat_cells import grid_of_cells
 from dashwright.expressions.pictures.panels.heat_grid import grid_of
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 
@@ -51,6 +52,68 @@ def test_histograms_with_other_labels_are_added() -> None:
     frames = [*buckets(("1", [1]), ("2", [3]), host="a"), *buckets(("1", [10]), ("2", [30]), host="b")]
     grid = grid_of(props_of(cumulative_panel(), *frames))
     assert (list(grid.names), grid.counts.tolist()) == (["1", "2"], [[11], [22]])
+
+
+def cells_of(**columns: list[float]) -> Frame:
+    """Return a frame whose rows are cells; ``minutes`` are the times of ``xMax``."""
+    minutes = np.array(columns.pop("minutes"), dtype=np.int64)
+    fields = [numbers(name, *values) for name, values in columns.items()]
+    return Frame([Field("xMax", FieldType.TIME, minutes * 60_000_000_000), *fields], meta={"type": "heatmap-cells"})
+
+
+def test_native_histograms_are_rows_between_their_bounds() -> None:
+    """A gap between two buckets is a row without counts, and the bounds label the axis."""
+    frame = cells_of(minutes=[1, 1, 3], yMin=[1, 4, 1], yMax=[2, 8, 2], count=[5, 6, 7])
+    grid = grid_of_cells(frame, props_of(panel_of("heatmap"), frame))
+    assert list(grid.edges) == [1, 2, 4, 8]
+    assert grid.counts.tolist()[0] == [5, 7]
+    assert np.isnan(grid.counts[1]).all()
+    assert grid.counts[2, 0] == 6
+    assert (grid.starts.tolist(), grid.ends.tolist()) == ([-60_000, 60_000], [60_000, 180_000])
+    assert grid.is_logarithmic
+    assert {"1", "2", "4", "8"} <= set(visible_texts(drawing("heatmap", frame, options=WITHOUT_LEGEND)))
+
+
+@pytest.mark.parametrize(
+    ("name", "edges"),
+    [("yMin", [10, 20, 30]), ("yMax", [0, 10, 20]), ("y", [10, 20, 30])],
+)
+def test_one_bound_of_cells_is_enough(name: str, edges: list[float]) -> None:
+    """The other one is that of the next row."""
+    frame = cells_of(minutes=[1, 1], Count=[1, 2], **{name: [10.0, 20.0]})
+    grid = grid_of_cells(frame, props_of(panel_of("heatmap"), frame))
+    assert (list(grid.edges), grid.counts.tolist(), grid.is_logarithmic) == (edges, [[1], [2]], False)
+
+
+@pytest.mark.parametrize(("name", "start"), [("xMin", 60_000), ("xMax", 0), ("x", 30_000)])
+def test_times_are_those_of_the_named_edge(name: str, start: int) -> None:
+    """A cell begins at ``xMin``, ends at ``xMax``, or is around ``x``."""
+    cells = cells_of(minutes=[1, 2], yMin=[1, 1], Count=[1, 2])
+    cells.fields[0].name = name
+    grid = grid_of_cells(cells, props_of(panel_of("heatmap"), cells))
+    assert grid.starts.tolist() == [start, start + 60_000]
+    assert grid.ends.tolist() == [start + 60_000, start + 120_000]
+
+
+def test_logarithmic_cells_grow_by_their_factor() -> None:
+    frame = cells_of(minutes=[1, 1, 1], Count=[1, 2, 3], yMin=[1, 10, 100])
+    grid = grid_of_cells(frame, props_of(panel_of("heatmap"), frame))
+    assert list(grid.edges) == [1, 10, 100, 1000]
+
+
+def test_cells_without_a_column_say_so() -> None:
+    with pytest.raises(NothingToDraw, match="no times, values or counts"):
+        drawing("heatmap", cells_of(minutes=[1], yMin=[1]))
+    with pytest.raises(NothingToDraw, match="No data"):
+        drawing("heatmap", cells_of(minutes=[1], yMin=[1], Count=[float("nan")]))
+
+
+def test_many_cells_share_pixels() -> None:
+    """The counts of cells that are smaller than two pixels are added."""
+    frame = cells_of(minutes=list(range(1000)), yMin=[row % 500 for row in range(1000)], Count=[1] * 1000)
+    grid = grid_of_cells(frame, props_of(panel_of("heatmap"), frame, width=100, height=100))
+    assert max(grid.counts.shape) <= 50
+    assert np.nansum(grid.counts) == 1000
 
 
 def test_other_series_are_rows_as_they_are() -> None:

@@ -11,6 +11,7 @@ from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.panels import stat
 from dashwright.expressions.pictures.panels.item_cells import cells, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
+from dashwright.expressions.pictures.svg import text_width
 
 STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 50, "color": "red"}]}
 GREEN, RED = "#73bf69", "#f2495c"
@@ -207,3 +208,35 @@ def test_texts_of_users_are_escaped(kind: str) -> None:
     svg = svg_of(drawing(kind, *PAIR, options={"textMode": "value_and_name", "colorMode": "background"}, defaults=defaults))
     assert "<script" not in svg
     assert "<image" not in svg
+
+
+@pytest.mark.parametrize(("sizing", "height"), [("manual", 40.0), ("auto", 194.0), (None, 194.0)])
+def test_sizes_of_bars_apply_if_they_are_manual(sizing: str | None, height: float) -> None:
+    """Otherwise a bar is as high as the panel has room for."""
+    options = {"orientation": "horizontal", "sizing": sizing, "maxVizHeight": 40, "displayMode": "basic"}
+    heights = re.findall(r'<rect [^>]*height="([\d.]+)"', svg_of(drawing("bargauge", series(5), options=options)))
+    assert float(heights[0]) == height
+
+
+def test_bars_with_a_least_height_are_left_out_if_they_do_not_fit() -> None:
+    frames = [series(5, name=f"s{index}") for index in range(4)]
+    options = {"orientation": "horizontal", "sizing": "manual", "minVizHeight": 90}
+    assert drawing("bargauge", *frames, options=options).notes == ["2 more values"]
+    assert not drawing("bargauge", *frames, options={**options, "sizing": "auto"}).notes
+
+
+def test_a_configured_size_keeps_the_value_in_the_panel() -> None:
+    """A value that would be wider than the panel is smaller, and a name ends before a wide value begins."""
+    large = svg_of(drawing("stat", series(123456), options={"text": {"valueSize": 90}, "graphMode": "none"}, width=150, height=60))
+    (size,) = map(float, re.findall(r'font-size="([\d.]+)"', large))
+    assert 15 < size < 60
+    frames = [series(123456, name="a long name of a value"), series(654321, name="another long name of it")]
+    options = {"text": {"valueSize": 40}, "graphMode": "none", "orientation": "horizontal"}
+    texts = re.findall(
+        r'<text x="([\d.]+)"[^>]*font-size="([\d.]+)"[^>]*text-anchor="(\w+)"[^>]*>([^<]+)',
+        svg_of(drawing("stat", *frames, options=options, width=300, height=160)),
+    )
+    ends = [float(x) + text_width(text, float(size)) for x, size, anchor, text in texts if anchor == "start"]
+    starts = [float(x) - text_width(text, float(size)) for x, size, anchor, text in texts if anchor == "end"]
+    assert len(ends) == len(starts) == 2
+    assert all(end < start for end, start in zip(ends, starts, strict=True))

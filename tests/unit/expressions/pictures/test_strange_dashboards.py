@@ -97,7 +97,7 @@ def test_reports_say_what_was_drawn() -> None:
         (5, "error"),
     ]
     assert entries[0] == {"id": 1, "title": "Value of 7", "type": "stat", "state": "drawn"}
-    assert entries[1]["message"] == "without transformations (spatial)"
+    assert entries[1]["message"] == "without transformations (spatial: shapes on maps are not calculated)"
     assert entries[4]["message"] == "there is no data source 'gone' (${ds}; $ds is 'gone'); there are: none"
 
 

@@ -1,8 +1,11 @@
 """Laws of table panels: columns, cells, order, footers and what does not fit."""
 
+import html
 import re
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.unit.expressions.pictures.panel_samples import (
     HOSTILE,
@@ -16,9 +19,13 @@ from tests.unit.expressions.pictures.panel_samples import (
     visible_texts,
 )
 
-from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.table_columns import table_columns, widths
+from dashwright.expressions.pictures.theme import LINK_COLOUR
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.result import transformed_for_drawing
 
 STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 50, "color": "red"}]}
 RED = "#f2495c"
@@ -81,20 +88,30 @@ def test_numbers_are_right_unless_aligned(custom: dict[str, Any], anchor: str) -
         ([{"width": 100}, {}], [100, 500]),
         ([{"width": 100}, {"width": 60}], [100, 60]),
         ([{"width": 10_000}, {"width": 60}], [600, 60]),
+        ([{"width": 500}, {}], [500, 100]),
+        ([{"width": 560}, {}], [560, 80]),
+        ([{"width": 500}, {"minWidth": 90}], [500, 100]),
+        ([{"minWidth": 400}, {"minWidth": 400}], [400, 400]),
     ],
 )
 def test_columns_without_a_width_share_the_rest(settings: list[dict[str, Any]], expected: list[float]) -> None:
+    """No column is narrower than its minimum, or than its texts need, even if the table becomes wider than the panel."""
     frame = Frame([numbers("a", 1), numbers("b", 2)])
-    overrides = [override(name, custom__width=custom.get("width")) for name, custom in zip("ab", settings, strict=True)]
+    overrides = [
+        override(name, **{f"custom__{key}": value for key, value in custom.items()}) for name, custom in zip("ab", settings, strict=True)
+    ]
     columns = table_columns(props_of(panel_of("table", overrides=overrides), frame))
-    assert widths(columns, [["a", "1"], ["b", "2"]], 13, 600) == expected
+    assert widths(columns, [80, 80], 600) == expected
 
 
-def test_narrow_tables_have_columns_by_their_content() -> None:
-    columns = table_columns(props_of(panel_of("table"), Frame([numbers("a", 1), numbers("b", 2)])))
-    first, second = widths(columns, [["a" * 40], ["b"]], 13, 200)
-    assert first > second
-    assert first + second == pytest.approx(200)
+def test_columns_that_do_not_fit_are_counted() -> None:
+    """Columns that begin beyond the panel are left out, as are those that Grafana scrolls to. Others are narrowed to their texts."""
+    wide = Frame([numbers(f"c{index}", 1) for index in range(9)])
+    assert visible_texts(table(frames=(wide,)))[-4:] == ["1", "1", "1", "3 more columns"]
+    many = Frame([numbers(f"c{index}", *range(90)) for index in range(7)])
+    assert visible_texts(table(frames=(many,)))[-1] == "86 more rows, 1 more column"
+    configured = table(frames=(Frame(wide.fields[:6]),), custom={"minWidth": 150})
+    assert visible_texts(configured)[-1] == "3 more columns"
 
 
 @pytest.mark.parametrize(
@@ -149,6 +166,101 @@ def test_footer_has_calculations_on_the_columns(options: Any, overrides: Any, te
 def test_rows_that_do_not_fit_are_counted() -> None:
     found = visible_texts(table(frames=(Frame([numbers("n", *range(100))]),)))
     assert found[-1] == f"{100 - (len(found) - 2)} more rows"
+
+
+@pytest.mark.parametrize("options", [{"enablePagination": True}, {"footer": {"enablePagination": True}}])
+def test_a_table_with_pages_shows_the_first_one(options: dict[str, Any]) -> None:
+    found = visible_texts(table(frames=(Frame([numbers("n", *range(100))]),), options=options))
+    assert found[-1] == f"1 - {len(found) - 2} of 100 rows"
+    assert visible_texts(table(options=options))[-1] == "9"
+
+
+def trends(**options: Any) -> Any:
+    """Return a table with a trend for each of two hosts."""
+    panel = panel_of("table", transformations=[{"id": "timeSeriesTable", "options": {"A": {"stat": "max"}}}], **options)
+    sources = [replace(series(3, 1, 2, host="a"), ref_id="A"), replace(series(5, host="b"), ref_id="A")]
+    frames = transformed_for_drawing([sources], panel.transformations, Context())
+    return DRAW_FUNCTIONS["table"](props_of(panel, *frames))
+
+
+def test_trends_are_lines_with_their_values() -> None:
+    """A trend of one value is a text. The value may be hidden."""
+    drawn = trends(defaults={"unit": "percent"})
+    assert visible_texts(drawn) == ["host", "Trend #A", "a", "3%", "b", "5%"]
+    assert svg_of(drawn).count("<path") == 2
+    hidden = trends(overrides=[override("Trend #A", custom__cellOptions={"type": "sparkline", "hideValue": True})])
+    assert visible_texts(hidden) == ["host", "Trend #A", "a", "b", "5"]
+
+
+def test_rows_are_sorted_by_the_values_of_trends() -> None:
+    drawn = trends(options={"sortBy": [{"displayName": "Trend #A", "desc": True}]})
+    assert visible_texts(drawn)[2:] == ["b", "5", "a", "3"]
+
+
+def test_lists_of_numbers_are_lines() -> None:
+    lists = Frame([Field("l", FieldType.JSON, objects([1, 3, 2], [1], "x"))])
+    drawn = table(frames=(lists,), custom={"cellOptions": {"type": "sparkline"}})
+    assert svg_of(drawn).count("<path") == 2
+    assert visible_texts(drawn)[-2:] == ["[1]", "x"]
+
+
+@pytest.mark.parametrize(
+    ("value", "labels"),
+    [("a, b,c", ["a", "b", "c"]), ('["x", 1]', ["x", "1"]), ("[broken", ["[broken"]), ("", []), (None, []), ("one", ["one"])],
+)
+def test_pills_are_the_values_of_a_list(value: str | None, labels: list[str]) -> None:
+    drawn = table(frames=(Frame([texts("t", value)]),), custom={"cellOptions": {"type": "pill"}})
+    assert visible_texts(drawn) == ["t", *labels]
+    assert svg_of(drawn).count('rx="3"') == len(labels)
+
+
+def test_equal_pills_have_one_colour() -> None:
+    """The colour is that of the text, of a mapping, or the fixed one."""
+    pills = Frame([texts("t", "a,b,a")])
+    first, second, third = pill_colours(table(frames=(pills,), custom={"cellOptions": {"type": "pill"}}))
+    assert first == third != second
+    fixed = table(frames=(pills,), color={"mode": "fixed", "fixedColor": "red"}, custom={"cellOptions": {"type": "pill"}})
+    assert pill_colours(fixed) == [RED] * 3
+    mappings = [{"type": "value", "options": {"b": {"color": "red"}}}]
+    assert pill_colours(table(frames=(pills,), mappings=mappings, custom={"cellOptions": {"type": "pill"}}))[1] == RED
+
+
+def pill_colours(drawn: Any) -> list[str]:
+    return re.findall(r'rx="3" fill="(#\w+)"', svg_of(drawn))
+
+
+def test_markdown_and_documents_are_one_line() -> None:
+    markdown = table(frames=(Frame([texts("t", "**bold** [link](https://example.com)")]),), custom={"cellOptions": {"type": "markdown"}})
+    assert 'font-weight="bold">bold</tspan>' in svg_of(markdown)
+    assert "https" not in svg_of(markdown)
+    document = Frame([Field("d", FieldType.JSON, objects({"a": [1]})), texts("t", '{"b" : 2}')])
+    svg = html.unescape(svg_of(table(frames=(document,), custom={"cellOptions": {"type": "json-view"}})))
+    assert re.findall(r"<tspan[^>]*>([^<]*)<", svg) == ['{"a":[1]}', '{"b":2}']
+
+
+def test_links_have_a_colour_and_titles_of_their_row() -> None:
+    links = [{"title": "Open ${__data.fields.files} of ${__value.text}", "url": "https://example.com"}]
+    plain = table(override("disk", links=links))
+    assert svg_of(plain).count(f'fill="{LINK_COLOUR}"') == 3
+    titles = visible_texts(table(override("disk", links=links, custom__cellOptions={"type": "data-links"})))
+    assert titles[3] == "Open 5 of sdb"
+    actions = visible_texts(table(override("disk", actions=[{"title": "Restart"}], custom__cellOptions={"type": "actions"})))
+    assert actions[3] == "Restart"
+
+
+def test_wrapped_texts_make_rows_higher() -> None:
+    """As many rows as fit are shown, each as high as its texts need."""
+    long = Frame([texts("t", *["some words that need more than a line of the column" * 2] * 5)])
+    wrapped = visible_texts(table(frames=(long,), custom={"cellOptions": {"type": "auto", "wrapText": True}}))
+    assert wrapped[1].startswith("some words")
+    assert not wrapped[1].endswith("…")
+    assert wrapped[-1] == "3 more rows"
+
+
+def objects(*values: Any) -> Any:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def test_header_may_be_hidden_and_rows_higher() -> None:

@@ -68,6 +68,52 @@ def test_images_and_pages_are_named_and_scripts_are_omitted(mode: str) -> None:
     assert "example.com" not in svg_of(drawn)
 
 
+@pytest.mark.parametrize(
+    ("style", "fill"),
+    [
+        ("background: #ff0000", "#ff0000"),
+        ("padding: 1px; background-color: rgb(0, 0, 255)", "#0000ff"),
+        ("background: linear-gradient(to right, Gold 10%, #000 90%)", "#ffd700"),
+        ("background: url(https://example.com/a.png) no-repeat", ""),
+        ("background: transparent", ""),
+        ("border-color: red", ""),
+    ],
+)
+def test_boxes_of_html_have_their_backgrounds(style: str, fill: str) -> None:
+    """The first colour of a background is behind the text of its element, and nothing is fetched."""
+    svg = svg_of(text_panel(f'<p>before</p><div style="{style}"><p>one</p><p>two</p></div><p>after</p>', "html"))
+    boxes = re.findall(r'<rect x="4.0" y="([\d.]+)" width="392.0" height="([\d.]+)" rx="4" fill="(#\w+)"', svg)
+    assert [found for *_, found in boxes] == [fill] * bool(fill)
+    lines = [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg)]
+    assert all(float(top) < y < float(top) + float(height) for top, height, _ in boxes for y in lines[1:3])
+    assert all(not float(top) < lines[index] < float(top) + float(height) for top, height, _ in boxes for index in (0, 3))
+    assert "url(" not in svg
+
+
+def test_blocks_move_together_before_text_is_left_out() -> None:
+    content = "\n\n".join(f"line {index}" for index in range(6))
+    assert words(text_panel(content, height=145)).endswith("line 5")
+    assert "line 5" not in words(text_panel(content, height=130))
+
+
+def test_elements_in_a_row_have_gaps() -> None:
+    """Without a row, words that the HTML does not separate are one word."""
+    content = "<div{}><span>left</span><span>right</span></div>"
+    assert plain(html_blocks(content.format(' style="display: flex"'))[0]) == "left   right"
+    assert plain(html_blocks(content.format(""))[0]) == "leftright"
+
+
+def test_text_in_a_box_is_legible() -> None:
+    """Text without a colour of its own is dark on a light background, and light on a dark one."""
+    colours = [
+        re.findall(r'fill="(#\w+)">text', svg_of(text_panel(f'<div style="background:{background}">text</div>', "html")))[0]
+        for background in ("white", "black")
+    ]
+    assert colours[0] < colours[1]
+    own = svg_of(text_panel('<div style="background:white;color:#abcdef">text</div>', "html"))
+    assert 'fill="#abcdef">text' in own
+
+
 def test_code_is_not_interpreted() -> None:
     """The lines of code are kept with their spaces and marks."""
     assert words(text_panel("**a**\n    <b>", "code")).endswith("**a**     <b>")

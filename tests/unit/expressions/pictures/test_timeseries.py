@@ -344,6 +344,21 @@ def test_legends_may_be_hidden(legend: dict[str, Any]) -> None:
     assert "a" not in labels(svg(series(1, 2, name="a"), options={"legend": legend}))
 
 
+def test_narrow_legends_keep_their_columns() -> None:
+    """Texts become smaller and names shorter before a column is left out, whose number follows the title of the names."""
+    legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
+    frame = series(12.5, 23.6, name="a name that is too long for a narrow panel")
+    sizes: dict[str, set[str]] = {}
+    for width in range(150, 400, 10):
+        drawn = drawing("timeseries", frame, options={"legend": legend}, width=width, defaults={"decimals": 1})
+        sized = dict(re.findall(r'font-size="([\d.]+)"[^>]*>(Name[^<]*|Last \*)<', svg_of(drawn)))
+        for size, title in sized.items():
+            sizes.setdefault(title, set()).add(size)
+    assert {"Last *", "Name (+1)"} <= sizes.keys()
+    assert "9.0" in sizes["Last *"]
+    assert sizes["Name (+1)"] == {"9.0"}
+
+
 def test_names_are_sorted_by_their_numbers() -> None:
     """``node-2`` precedes ``node-10``."""
     options = {"legend": {"displayMode": "table", "sortBy": "Name"}}

@@ -57,7 +57,7 @@ def test_a_panel_draws_its_transformed_frames() -> None:
     ("transformations", "state", "message"),
     [
         ([{"id": "organize"}], "drawn", None),
-        ([{"id": "spatial"}, {"id": "organize"}], "partial", "without transformations (spatial)"),
+        ([{"id": "spatial"}, {"id": "organize"}], "partial", "without transformations (spatial: shapes on maps are not calculated)"),
         ([{"id": "filterByRefId", "options": {"include": "B"}}], "noData", "No data"),
         (
             [{"id": "organize"}, {"id": "renameByRegex", "options": {"regex": "/("}}],

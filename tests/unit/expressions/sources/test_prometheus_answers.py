@@ -21,6 +21,7 @@ from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, 
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.frames_to_values import values_of
+from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import NoData, Numbers, Series
@@ -160,20 +161,55 @@ def test_nothing_is_a_frame_without_fields() -> None:
 
 
 def test_remarks_of_the_server_are_notices() -> None:
-    """Warnings and infos are notices of the first frame, as is the omission of histograms."""
-    histogram = {"metric": {"job": "h"}, "histograms": [[1700000000, {"count": "1", "sum": "1", "buckets": []}]]}
-    body = success("matrix", [histogram, series({"job": "a"}, (1, "1"))], warnings=["careful"], infos=["by the way"])
-    (frame,) = read(body)
+    """Warnings and infos are notices of the first frame."""
+    (frame,) = read(success("matrix", [series({"job": "a"}, (1, "1"))], warnings=["careful"], infos=["by the way"]))
     assert frame.meta is not None
-    notices = frame.meta["notices"]
-    assert [(notice["severity"], notice["text"][:20]) for notice in notices] == [
-        ("warning", "careful"),
-        ("info", "by the way"),
-        ("warning", "1 series of native h"),
+    assert frame.meta["notices"] == [{"severity": "warning", "text": "careful"}, {"severity": "info", "text": "by the way"}]
+
+
+def histogram(*buckets: list[Any]) -> dict[str, Any]:
+    return {"count": "3", "sum": "4", "buckets": list(buckets)}
+
+
+def test_native_histograms_are_cells() -> None:
+    """A series of histograms has a row for each bucket at each time, behind the frames of the other series."""
+    points = [[1, histogram([0, "0.5", "1", "2"], [3, "-0.1", "0.1", "1"])], [16.5, histogram([0, "1", "+Inf", "7"])]]
+    body = success("matrix", [{"metric": {"job": "h"}, "histograms": points}, series({"job": "a"}, (1, "1"))])
+    values, cells = read(body)
+    assert [field.name for field in cells.fields] == ["xMax", "yMin", "yMax", "count", "yLayout"]
+    assert [field.values.tolist() for field in cells.fields] == [
+        [10**9, 10**9, 16_500_000_000],
+        [0.5, -0.1, 1.0],
+        [1.0, 0.1, math.inf],
+        [2.0, 1.0, 7.0],
+        [0, 3, 0],
     ]
-    (alone,) = read(success("vector", [{"metric": {}, "histogram": [1, {}]}]))
-    assert alone.meta is not None
-    assert "native histograms" in alone.meta["notices"][0]["text"]
+    assert cells.fields[3].labels == Labels.of({"job": "h"})
+    assert cells.meta == {"type": "heatmap-cells"}
+    found = values_of([values, cells])
+    assert isinstance(found, Series)
+    assert len(found.labels) == 1
+
+
+def test_a_sample_may_be_a_histogram() -> None:
+    """Expressions read histograms as no data. One without buckets has no frame of its own."""
+    (frame,) = read(success("vector", [{"metric": {}, "histogram": [1, histogram([0, "0", "1", "2"])]}]))
+    assert frame.row_count == 1
+    assert isinstance(values_of([frame]), NoData)
+    (empty,) = read(success("vector", [{"metric": {}, "histogram": [1, {"count": "0", "sum": "0"}]}]))
+    assert empty.fields == ()
+
+
+@pytest.mark.parametrize("buckets", [[[0, "0", "1"]], [[0, "a", "1", "2"]], [["x", "0", "1", "2"]], 5])
+def test_other_histograms_are_errors_of_the_server(buckets: Any) -> None:
+    with pytest.raises(SourceFailed, match=r"has a (histogram|bucket)"):
+        read(success("vector", [{"metric": {}, "histogram": [1, {"buckets": buckets}]}]))
+
+
+def test_histograms_have_a_limit_of_buckets() -> None:
+    body = success("vector", [{"metric": {}, "histogram": [1, histogram(*[[0, "0", "1", "2"]] * 3)]}])
+    with pytest.raises(TooLarge, match="more than 2 buckets"):
+        read(body, Limits(query_points=2))
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,21 @@ CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
         [{"host": ["b", "a"], "load": [5, 3], "ok": [False, True]}],
     ),
     ("histogram", {"bucketSize": 2}, [frame("A", a=[0, 1, 2.5, 5])], [{"xMin": [0, 2, 4], "xMax": [2, 4, 6], "a": [2, 1, 1]}]),
+    (
+        "regression",
+        {"xFieldName": "time", "yFieldName": "cpu", "predictionCount": 2, "modelType": "polynomial", "degree": 1},
+        [CPU],
+        [
+            {"time": [1000, 2000], "cpu": [1, 2]},
+            {"time": [1000, 2000], "polynomial regression cpu predicted": [pytest.approx(1), pytest.approx(2)]},
+        ],
+    ),
+    (
+        "heatmap",
+        {"xBuckets": {"mode": "size", "value": "2s"}, "yBuckets": {"mode": "size", "value": "2"}, "keepOriginalData": False},
+        [CPU],
+        [{"xMin": [0, 0, 2000, 2000], "yMin": [0, 2, 0, 2], "Count": [1, 0, 0, 1]}],
+    ),
     ("labelsToFields", {}, [frame("A", column("v", [1, 2], host="a"))], [{"v": [1, 2], "host": ["a", "a"]}]),
     ("labelsToFields", {"mode": "rows"}, [frame("A", column("v", [1], host="a"))], [{"label": ["host"], "value": ["a"]}]),
     (
@@ -227,8 +242,8 @@ def test_a_transformation_returns_its_table(name: str, options: dict[str, Any], 
 
 
 def test_every_transformation_has_a_case() -> None:
-    """Each id of the registry is tested above, except for nested tables."""
-    assert {name for name, *_ in CASES} | {"groupToNestedTable"} == TRANSFORMATIONS.keys()
+    """Each id of the registry is tested above, except for tables of frames."""
+    assert {name for name, *_ in CASES} | {"groupToNestedTable", "timeSeriesTable"} == TRANSFORMATIONS.keys()
 
 
 def test_groups_have_their_rows_as_nested_tables() -> None:

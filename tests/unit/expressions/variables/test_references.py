@@ -39,6 +39,8 @@ SCOPE = Scope(
         ({"uid": "${gone}", "type": "prometheus"}, "p"),
         ({"uid": "of another server", "type": "prometheus"}, "p"),
         ({"uid": "of another server", "type": "postgres"}, "s"),
+        ({"uid": "of another server", "type": "victoriametrics-metrics-datasource"}, "p"),
+        ({"type": "grafana-amazonprometheus-datasource"}, "p"),
     ],
 )
 def test_references_mean_a_data_source(reference: Any, uid: str) -> None:
@@ -67,6 +69,12 @@ def test_data_sources_that_the_caller_may_not_query_replace_no_other() -> None:
     assert resolve_reference({"type": "prometheus", "uid": "gone"}, catalog, SCOPE) == {"type": "prometheus", "uid": "o"}
     assert resolve_reference({"type": "prometheus", "uid": "p"}, catalog, SCOPE) == {"type": "prometheus", "uid": "p"}
     assert isinstance(resolve_reference(None, catalog, SCOPE), str)
+
+
+def test_a_data_source_of_the_type_is_not_replaced() -> None:
+    """A type that speaks PromQL means Prometheus only if there is no data source of the type itself."""
+    metrics = CatalogEntry("v", "Metrics", "victoriametrics-metrics-datasource")
+    assert resolve_reference({"type": metrics.type, "uid": "gone"}, Catalog([PROM, metrics]), SCOPE) == {"type": metrics.type, "uid": "v"}
 
 
 def uids(datasource: Any, *targets: dict[str, Any], panels: dict[str, Any] | None = None) -> list[Any]:

@@ -70,6 +70,8 @@ def variable(kind: str, query: Any = "", current: Any = None, **members: Any) ->
         (variable("query", "x y", "gone"), "x"),
         (variable("query", {"query": "x y"}, includeAll=True, multi=True), "{x,y}"),
         (variable("query", "", includeAll=True, allValue=".+"), ".+"),
+        (variable("query", "", "kept"), "kept"),
+        (variable("query", {}, ["a", "b"], multi=True), "{a,b}"),
         (variable("datasource", "prometheus"), "a"),
         (variable("datasource", "prometheus", "default"), "default"),
         (variable("datasource", "prometheus", "Prom B"), "b"),

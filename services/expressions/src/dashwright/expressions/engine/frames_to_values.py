@@ -29,6 +29,8 @@ NAME_LABEL_SOURCES = frozenset({"graphite", "grafana-testdata-datasource", "dyna
 EMPTY_IS_NO_DATA_SOURCES = frozenset({"grafana-postgresql-datasource", "postgres"})
 
 _NAME_LABEL = "__name__"
+#: The type of frames with native histograms, which are neither series nor numbers.
+_HEATMAP_CELLS = "heatmap-cells"
 #: The values and the null mask of a single null.
 _NULL_VALUES, _NULL_MASK = np.full(1, np.nan), np.ones(1, np.bool_)
 
@@ -62,6 +64,9 @@ def values_of(frames: Sequence[Frame], source_type: str = "") -> Values:
         return NoData() if is_empty else _values_of_set(frames, source_type)
     if not frames or (source_type in EMPTY_IS_NO_DATA_SOURCES and not any(frame.row_count for frame in frames)):
         return NoData()
+    without_histograms = [frame for frame in frames if (frame.meta or {}).get("type") != _HEATMAP_CELLS]
+    if len(without_histograms) < len(frames):
+        return values_of(without_histograms, source_type)
     if declared_type := frame_layout.declared_type(frames[0].meta):
         return _values_of_declared(declared_type, frames)
     if all(frame_layout.is_instant_vector(frame) for frame in frames):

@@ -95,7 +95,7 @@ def _transformed(transformed: TransformationResult) -> Iterator[Fragment]:
     """Yield the member ``transformed``."""
     members: dict[str, Any] = {} if transformed.error is None else error_members(transformed.error)
     if transformed.unknown:
-        names = ", ".join(dict.fromkeys(name[:40] for name in transformed.unknown[:_MAX_LISTED]))
+        names = ", ".join(dict.fromkeys(name[:80] for name in transformed.unknown[:_MAX_LISTED]))
         members["notices"] = notices_of([f"unknown transformations were left out: {names}"])
     start = orjson.dumps(members)[1:-1]
     yield b',"transformed":{' + start + (b"," if start else b"") + b'"frames":[', 0

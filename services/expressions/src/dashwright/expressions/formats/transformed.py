@@ -21,4 +21,4 @@ class TransformationResult:
 
     frames: Sequence[TypedFrame] = ()
     error: DashwrightError | None = None
-    unknown: Sequence[str] = ()  #: The ids of transformations that were left out because they are unknown.
+    unknown: Sequence[str] = ()  #: The transformations that were left out, with the reason unless they are unknown.

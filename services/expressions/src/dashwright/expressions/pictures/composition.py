@@ -28,6 +28,10 @@ def compose(layout: PictureLayout, outcomes: Sequence[PanelOutcome], theme: Them
         elements.append(svg.text_element(range_text, layout.width - 12, 25, size=11, colour=theme.muted, anchor="end"))
     for box, outcome in zip(layout.boxes, outcomes, strict=True):
         elements.append(_panel_with_border(box, outcome, theme))
+    if layout.notices:
+        # In a picture of a given height, panels may be behind the notices.
+        strip = FOOTER_HEIGHT * len(layout.notices)
+        elements.append(svg.rectangle(0, layout.height - strip, layout.width, strip, theme.canvas))
     for index, notice in enumerate(reversed(layout.notices)):
         visible_notice = svg.truncated(notice, 12, layout.width - 24)
         y = layout.height - 9 - index * FOOTER_HEIGHT

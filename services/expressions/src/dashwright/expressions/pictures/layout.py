@@ -79,7 +79,7 @@ def lay_out(
     ]
     visible_boxes = [box for box in boxes[:MAX_PANELS] if height is None or box.y < height]
     omitted_count = len(boxes) - len(visible_boxes)
-    omission = [f"{omitted_count} more panels are not shown"] if omitted_count else []
+    omission = [f"{omitted_count} more panel{'s are' if omitted_count > 1 else ' is'} not shown"] if omitted_count else []
     lines = [*notices[: MAX_NOTICES - 1], *omission]
     bottom = max([_HEADER_HEIGHT, *(box.y + box.height for box in visible_boxes)]) + _GAP + FOOTER_HEIGHT * len(lines)
     return PictureLayout(width, int(bottom) if height is None else height, _HEADER_HEIGHT, visible_boxes, omitted_count, lines)

@@ -44,7 +44,7 @@ def left_out(panel: Panel) -> list[str]:
     """Return what the settings of a panel demand and its drawing lacks."""
     matchers = [object_of(override.get("matcher")) for override in panel.overrides if override.get("properties")]
     problems = []
-    if unknown_steps := [step.id for step in panel.transformations if not step.is_known]:
+    if unknown_steps := [step.description for step in panel.transformations if not step.is_known]:
         problems.append(f"without transformations ({_listed(unknown_steps)})")
     if unknown := sorted({str(matcher.get("id")) for matcher in matchers if not _is_known(matcher)}):
         problems.append(f"without overrides {_listed(unknown)}")
@@ -73,4 +73,4 @@ def _entry(panel: Panel, outcome: PanelOutcome) -> dict[str, Any]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(name[:40] for name in list(dict.fromkeys(names))[:5])
+    return ", ".join(name[:80] for name in list(dict.fromkeys(names))[:5])

@@ -11,6 +11,9 @@ from dashwright.expressions.pictures.display.colour_math import hexadecimal, mix
 FONT: Final = "Liberation Sans, Arial, sans-serif"
 CODE_FONT: Final = "Liberation Mono, Liberation Sans, monospace"
 
+#: The colour of links in both themes.
+LINK_COLOUR: Final = "#5794f2"
+
 
 @dataclass(frozen=True, slots=True)
 class Theme:

@@ -1,16 +1,26 @@
 """The data sources of an organization, and the resolution of references to them by Grafana's rules."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from dashwright.common.models.data_source_types import TYPE_BY_NAME
+from dashwright.common.models.data_source_types import PROMETHEUS, TYPE_BY_NAME
 
 #: References to the default data source, in place of a uid.
 DEFAULT_NAMES: Final = frozenset({"", "default", "null"})
 #: A reference to a variable, or to an input of a dashboard that was shared, such as ``${DS_PROMETHEUS}``.
 PLACEHOLDER: Final = re.compile(r"\$\{?\w|\[\[\w")
+#: Types of plugins that send queries in PromQL, and the served type that takes their place.
+REPLACED_TYPES: Final[Mapping[str, str]] = dict.fromkeys(
+    (
+        "grafana-amazonprometheus-datasource",
+        "grafana-azureprometheus-datasource",
+        "victoriametrics-datasource",
+        "victoriametrics-metrics-datasource",
+    ),
+    PROMETHEUS.id,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +48,10 @@ class Catalog:
         return next(by_uid, None) or next(by_name, None)
 
     def of_type(self, source_type: str) -> list[CatalogEntry]:
-        """Return the data sources of a type that the caller may query."""
-        return [entry for entry in self.entries if entry.can_query and canonical_type(entry.type) == canonical_type(source_type)]
+        """Return the data sources of a type that the caller may query, or of the type that replaces it if there are none."""
+        found = [entry for entry in self.entries if entry.can_query and canonical_type(entry.type) == canonical_type(source_type)]
+        replacement = REPLACED_TYPES.get(source_type)
+        return found if found or replacement is None else self.of_type(replacement)
 
     def default(self, source_type: str = "") -> CatalogEntry | None:
         """Return the default data source, or None. For a type: its default one, else its first one, else None."""

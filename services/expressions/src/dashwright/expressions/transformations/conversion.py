@@ -13,7 +13,7 @@ from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.formats.codec import NANOS_PER_MILLISECOND, JsonFrameWriter
 from dashwright.expressions.formats.transformed import TypedFrame
 from dashwright.expressions.javascript.values import UNDEFINED, is_missing, is_number, text_of
-from dashwright.expressions.transformations.data import Cells, CellType, Column, DataFrame
+from dashwright.expressions.transformations.data import Cells, CellType, Column, DataFrame, Trend
 
 _MAX_MILLISECONDS: Final = (2**63 - 1) // NANOS_PER_MILLISECOND
 _TYPES: Final[Mapping[FieldType, CellType]] = {
@@ -67,12 +67,13 @@ def from_frame(frame: Frame) -> DataFrame:
     return DataFrame(columns, frame.row_count, frame.name, frame.ref_id, frame.meta)
 
 
-def to_frame(frame: DataFrame) -> Frame:
+def to_frame(frame: DataFrame, *, keeps_trends: bool = False) -> Frame:
     """Return a transformed frame as the engine and pictures read it.
 
-    A column with cells of several types becomes one of documents, and undefined cells are null. Nested frames become JSON.
+    A column with cells of several types becomes one of documents, and undefined cells are null. Nested frames become JSON, and so do
+    trends unless they are kept for a picture.
     """
-    return Frame([_field(column) for column in frame.columns], frame.name, frame.ref_id, frame.meta)
+    return Frame([_field(column, keeps_trends=keeps_trends) for column in frame.columns], frame.name, frame.ref_id, frame.meta)
 
 
 def to_typed_frame(frame: DataFrame) -> TypedFrame:
@@ -80,18 +81,18 @@ def to_typed_frame(frame: DataFrame) -> TypedFrame:
     return TypedFrame(to_frame(frame), [column.type.value for column in frame.columns])
 
 
-def _field(column: Column) -> Field:
+def _field(column: Column, *, keeps_trends: bool) -> Field:
     labels = None if column.labels is None else Labels.of({text_of(key): text_of(value) for key, value in column.labels.items()})
     cells = column.values
     if isinstance(cells, FieldCells) and _TYPES.get(cells.field.type, CellType.NUMBER) is column.type:
         return replace(cells.field, name=column.name, labels=labels, config=column.config or None)
-    type_, values, nulls = _array(column.type, cells)
+    type_, values, nulls = _array(column.type, cells, keeps_trends=keeps_trends)
     field = Field(column.name, type_, values, nulls, nullable=True, labels=labels, config=column.config or None)
     absent = np.array([cell is UNDEFINED for cell in cells], np.bool_)
     return replace(field, absent=absent) if absent.any() else field
 
 
-def _array(type_: CellType, cells: Cells) -> tuple[FieldType, NDArray[Any], NDArray[np.bool_] | None]:
+def _array(type_: CellType, cells: Cells, *, keeps_trends: bool) -> tuple[FieldType, NDArray[Any], NDArray[np.bool_] | None]:
     """Return the type, the values and the nulls of cells."""
     nulls = np.array([is_missing(cell) for cell in cells], np.bool_)
     present = [cell for cell in cells if not is_missing(cell)]
@@ -101,7 +102,7 @@ def _array(type_: CellType, cells: Cells) -> tuple[FieldType, NDArray[Any], NDAr
     empty = _EMPTY.get(field_type)
     values = np.empty(len(cells), field_type.dtype)
     if field_type is FieldType.JSON:
-        cells = [_document(cell) for cell in cells]
+        cells = [cell if keeps_trends and isinstance(cell, Trend) else _document(cell) for cell in cells]
     values[:] = [empty if is_missing(cell) else cell for cell in cells]
     if field_type is FieldType.TIME:
         values *= NANOS_PER_MILLISECOND
@@ -111,11 +112,18 @@ def _array(type_: CellType, cells: Cells) -> tuple[FieldType, NDArray[Any], NDAr
 def _document(cell: Any) -> Any:
     """Return a cell as JSON can express it."""
     if isinstance(cell, DataFrame):
-        typed = to_typed_frame(cell)
-        return orjson.Fragment(b"".join(fragment for fragment, _ in JsonFrameWriter().write(typed.frame, typed.types)))
+        return orjson.Fragment(_encoded(cell))
+    if isinstance(cell, Trend):
+        return orjson.Fragment(_encoded(cell.frame)[:-1] + b',"value":' + orjson.dumps(_document(cell.value)) + b"}")
     if isinstance(cell, list):
         return [_document(item) for item in cell]
     return None if cell is UNDEFINED else cell
+
+
+def _encoded(frame: DataFrame) -> bytes:
+    """Return a frame as JSON."""
+    typed = to_typed_frame(frame)
+    return b"".join(fragment for fragment, _ in JsonFrameWriter().write(typed.frame, typed.types))
 
 
 def _is_time(cell: Any) -> bool:

@@ -25,6 +25,7 @@ class CellType(StrEnum):
     BOOLEAN = "boolean"
     ENUM = "enum"
     OTHER = "other"
+    FRAME = "frame"
     FRAMES = "nestedFrames"
 
 
@@ -115,6 +116,14 @@ class DataFrame:
 
 
 Frames = Sequence[DataFrame]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trend:
+    """A cell with a time series, which tables show as a small line."""
+
+    frame: DataFrame  #: A column of times and one of values.
+    value: Any  #: The result of a calculation on the values, by which rows are sorted.
 
 
 def joined_ref_id(transformation_id: str, frames: Frames) -> str:

@@ -9,7 +9,7 @@ from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import Frames
 from dashwright.expressions.transformations.matchers.frames import frame_matcher
-from dashwright.expressions.transformations.registry import TRANSFORMATIONS
+from dashwright.expressions.transformations.registry import TRANSFORMATIONS, UNSUPPORTED
 
 #: The maximum number of transformations of a panel.
 MAX_TRANSFORMATIONS: Final = 500
@@ -29,6 +29,12 @@ class Step:
     def is_known(self) -> bool:
         """True if the transformation can be applied; others leave the frames unchanged, as in Grafana."""
         return self.id in TRANSFORMATIONS
+
+    @property
+    def description(self) -> str:
+        """The id, with the reason if it is a transformation of Grafana that cannot be applied."""
+        reason = UNSUPPORTED.get(self.id)
+        return f"{self.id}: {reason}" if reason else self.id
 
 
 def read_steps(transformations: Any) -> list[Step]:

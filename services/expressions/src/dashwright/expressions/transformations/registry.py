@@ -19,6 +19,7 @@ from dashwright.expressions.transformations.format_time import format_time
 from dashwright.expressions.transformations.group_by import group_by
 from dashwright.expressions.transformations.group_to_nested_table import group_to_nested_table
 from dashwright.expressions.transformations.grouping_to_matrix import grouping_to_matrix
+from dashwright.expressions.transformations.heatmap import heatmap
 from dashwright.expressions.transformations.histogram import histogram
 from dashwright.expressions.transformations.join_by_field import join_by_field, join_series
 from dashwright.expressions.transformations.join_by_labels import join_by_labels
@@ -29,10 +30,12 @@ from dashwright.expressions.transformations.organize import order, organize, ren
 from dashwright.expressions.transformations.partition_by_values import partition_by_values
 from dashwright.expressions.transformations.prepare_time_series import prepare_time_series
 from dashwright.expressions.transformations.reduce import reduce
+from dashwright.expressions.transformations.regression import regression
 from dashwright.expressions.transformations.rename_by_regex import rename_by_regex
 from dashwright.expressions.transformations.rows_to_fields import rows_to_fields
 from dashwright.expressions.transformations.series_to_rows import series_to_rows
 from dashwright.expressions.transformations.sort_by import sort_by
+from dashwright.expressions.transformations.time_series_table import time_series_table
 from dashwright.expressions.transformations.transpose import transpose
 
 
@@ -63,6 +66,7 @@ TRANSFORMATIONS: Final[Mapping[str, Transformation]] = {
     "groupBy": Transformation(group_by),
     "groupToNestedTable": Transformation(group_to_nested_table, {"showSubframeHeaders": True}),
     "groupingToMatrix": Transformation(grouping_to_matrix, {"columnField": "Time", "rowField": "Time", "valueField": "Value"}),
+    "heatmap": Transformation(heatmap),
     "histogram": Transformation(histogram),
     "joinByField": Transformation(join_by_field, {"mode": "outer"}),
     "joinByLabels": Transformation(join_by_labels),
@@ -75,11 +79,19 @@ TRANSFORMATIONS: Final[Mapping[str, Transformation]] = {
     "partitionByValues": Transformation(partition_by_values),
     "prepareTimeSeries": Transformation(prepare_time_series),
     "reduce": Transformation(reduce, {"reducers": ["max"]}),
+    "regression": Transformation(regression, {"predictionCount": 100, "modelType": "linear", "degree": 2}),
     "rename": Transformation(rename),
     "renameByRegex": Transformation(rename_by_regex, {"regex": "(.*)", "renamePattern": "$1"}),
     "rowsToFields": Transformation(rows_to_fields),
     "seriesToColumns": Transformation(join_by_field, {"mode": "outer"}),
     "seriesToRows": Transformation(series_to_rows),
     "sortBy": Transformation(sort_by),
+    "timeSeriesTable": Transformation(time_series_table),
     "transpose": Transformation(transpose),
+}
+
+#: Transformations of Grafana that leave the frames unchanged here, with the reason.
+UNSUPPORTED: Final[Mapping[str, str]] = {
+    "fieldLookup": "there is no table of places to look them up in",
+    "spatial": "shapes on maps are not calculated",
 }

@@ -14,7 +14,7 @@ from dashwright.expressions.transformations.pipeline import Step, apply_steps
 
 def transform(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> TransformationResult:
     """Return the frames of all queries after the steps, or the error of a step that failed."""
-    unknown = [step.id for step in steps if not step.is_known]
+    unknown = [step.description for step in steps if not step.is_known]
     try:
         return TransformationResult([to_typed_frame(frame) for frame in _transformed(results, steps, context)], unknown=unknown)
     except DashwrightError as error:
@@ -37,7 +37,7 @@ def transformed_for_drawing(results: Sequence[Sequence[Frame]], steps: Sequence[
         return column if name == column.name else column.named(name)
 
     drawn = [frame.with_columns([column for column in frame.columns if column.type is not CellType.FRAMES]) for frame in frames]
-    return [to_frame(frame.with_columns([prepared(column, frame) for column in frame.columns])) for frame in drawn]
+    return [to_frame(frame.with_columns([prepared(column, frame) for column in frame.columns]), keeps_trends=True) for frame in drawn]
 
 
 def _transformed(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> Frames:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dashwright.common.conversion import choices
-from dashwright.common.json_shapes import string_of
+from dashwright.common.json_shapes import object_of, string_of
 from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.javascript.patterns import TextPattern
@@ -54,6 +54,9 @@ Kind = Callable[[Definition, KindContext], Awaitable[ResolvedVariable]]
 
 
 async def _query(definition: Definition, context: KindContext) -> ResolvedVariable:
+    if not definition.query_text.strip() and not object_of(definition.query) and definition.current.get("value"):
+        # Programs that write dashboards leave out the query, and keep the value.
+        return ResolvedVariable(saved_value(definition, context.from_url))
     pattern = context.scope.interpolate(string_of(definition.source.get("regex")), "regex")
     candidates = await context.query_options(definition, context.scope)
     sort = definition.source.get("sort")

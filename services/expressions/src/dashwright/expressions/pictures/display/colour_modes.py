@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.pictures.display.colour_math import brightened, darkened, gradient_colour, spun
-from dashwright.expressions.pictures.display.palettes import palette_colour, readable_palette
+from dashwright.expressions.pictures.display.palettes import classic_palette, old_palette, palette_colour, readable_palette
 from dashwright.expressions.pictures.display.thresholds import FALLBACK_COLOUR, step_colour, thresholds_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
@@ -97,6 +97,17 @@ def _by_name(context: ColourContext) -> Colouring:
     palette = readable_palette(context.theme)
     colour = palette[_hash(context.name) % len(palette)]
     return lambda _value, _share: colour
+
+
+def colour_by_text(config: Mapping[str, Any], text: str, theme: Theme) -> str:
+    """Return the colour of a text that stands for itself, such as a label in a table: fixed, or of a palette by the text."""
+    mode = mode_of(config)
+    if mode == "fixed":
+        return _fixed_colour(ColourContext(config, theme, 0, text))
+    if mode == "palette-classic-by-name":
+        return _by_name(ColourContext(config, theme, 0, text))(0, 0)
+    palette = scheme_colours(config, theme) or (classic_palette(theme) if mode == "palette-classic" else old_palette())
+    return palette[_hash(text) % len(palette)]
 
 
 def _hash(text: str) -> int:

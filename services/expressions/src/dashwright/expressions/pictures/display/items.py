@@ -102,7 +102,7 @@ def _selected(
 def _row_title(column: DisplayColumn, siblings: Sequence[DisplayColumn], row: int) -> str:
     """Return the configured name with its references replaced, else the texts of the row, and the column's name if that is needed."""
     if template := string_of(column.config.get("displayName")):
-        return _with_row_values(template, siblings, row)
+        return with_row_values(template, siblings, row)
     others = [sibling for sibling in siblings if sibling is not column]
     texts = [_text_at(other, row) for other in others if other.type == "string"]
     parts = [text for text in texts if text]
@@ -111,7 +111,9 @@ def _row_title(column: DisplayColumn, siblings: Sequence[DisplayColumn], row: in
     return " ".join(parts)
 
 
-def _with_row_values(template: str, siblings: Sequence[DisplayColumn], row: int) -> str:
+def with_row_values(template: str, siblings: Sequence[DisplayColumn], row: int) -> str:
+    """Return a text with its references to cells of a row replaced by their texts. Unknown references are kept."""
+
     def text_of_cell(match: re.Match[str]) -> str:
         position = int(match[1] or match[2])
         return _text_at(siblings[position], row) if position < len(siblings) else match[0]

@@ -7,6 +7,7 @@ import orjson
 
 from dashwright.expressions.engine.frame import Field, FieldType
 from dashwright.expressions.javascript import values as javascript
+from dashwright.expressions.transformations.data import Trend
 
 #: A value of a column: null, a number (times in milliseconds), a boolean or text. NaN is a number.
 Value = float | bool | str | None
@@ -32,9 +33,16 @@ def values_of(field: Field, limit: int | None = None) -> list[Value]:
     return listed
 
 
+def document_text(value: Any) -> str:
+    """Return a document as JSON."""
+    return orjson.dumps(value, default=str).decode()
+
+
 def _scalar(value: Any) -> Value:
+    if isinstance(value, Trend):
+        return _scalar(value.value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return orjson.dumps(value, default=str).decode()
+    return document_text(value)

@@ -34,6 +34,8 @@ _VALUE_SHARE: Final = 0.2
 _MAX_VALUE_WIDTH: Final = 150.0
 _MAX_VALUE_SHARE: Final = 0.5
 _MIN_SIZE: Final = 4.0
+#: The height of rows if the panel does not configure sizes.
+_MAX_HEIGHT: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def draw(props: PanelProps) -> PanelDrawing:
 def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:
     """Return the number of bars for which the panel has room. Raises NothingToDraw if no bar fits."""
     name, default = ("minVizWidth", 8.0) if is_vertical else ("minVizHeight", 16.0)
-    least = min(max(number_of(props.panel.options.get(name)) or default, _MIN_SIZE), 1000.0)
+    least = min(max(_size_limit(props, name) or default, _MIN_SIZE), 1000.0)
     area = content_area(props)
     room = area.width if is_vertical else area.height
     if props.width < _MIN_SIZE or props.height < _MIN_SIZE:
@@ -86,12 +88,18 @@ def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:
     return max(1, int((room + GAP) // (least + GAP)))
 
 
+def _size_limit(props: PanelProps, name: str) -> float | None:
+    """Return a configured limit of the size of bars, which applies unless the panel chooses the sizes."""
+    options = props.panel.options
+    return number_of(options.get(name)) if options.get("sizing") == "manual" else None
+
+
 def _cells(props: PanelProps, count: int, *, is_vertical: bool) -> list[Cell]:
     area = content_area(props)
     size = ((area.width if is_vertical else area.height) - (count - 1) * GAP) / count
     if is_vertical:
         return [Cell(area.x + index * (size + GAP), area.y, size, area.height) for index in range(count)]
-    limit = number_of(props.panel.options.get("maxVizHeight")) or 300.0
+    limit = _size_limit(props, "maxVizHeight") or _MAX_HEIGHT
     height = min(size, max(limit, _MIN_SIZE))
     return [Cell(area.x, area.y + index * (height + GAP), area.width, height) for index in range(count)]
 

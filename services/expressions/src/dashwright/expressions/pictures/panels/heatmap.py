@@ -20,6 +20,7 @@ from dashwright.expressions.pictures.panels.axes import (
 )
 from dashwright.expressions.pictures.panels.colour_schemes import scheme_palette
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
+from dashwright.expressions.pictures.panels.heat_cells import cells_frame, grid_of_cells
 from dashwright.expressions.pictures.panels.heat_grid import HeatGrid, grid_of
 from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES
@@ -44,7 +45,8 @@ _MIN_HEIGHT_WITH_LEGEND: Final = 110
 def draw(props: PanelProps) -> PanelDrawing:
     """Return the heat map. Raises NothingToDraw if there are no times or counts."""
     options = props.panel.options
-    grid = grid_of(props)
+    cells = None if options.get("calculate") is True else cells_frame(props.frames)
+    grid = grid_of(props) if cells is None else grid_of_cells(cells, props)
     shown = _shown_counts(grid.counts, object_of(options.get("filterValues")))
     if np.isnan(shown).all():
         raise NothingToDraw("No data")
@@ -66,6 +68,8 @@ def draw(props: PanelProps) -> PanelDrawing:
     elements += time_axis(area, props.start, props.end, props.zone, props.theme)
     if has_legend:
         elements += _legend(props, palette, (low, high), area)
+    if cells is not None:
+        return PanelDrawing(elements)
     # Further series are not read; the last row then is one of many.
     field_count = sum(field.type.is_numeric for frame in props.frames for field in frame.fields)
     return PanelDrawing(elements, notes=[f"only the first {MAX_SERIES} of {field_count} series"] if field_count > MAX_SERIES else ())

@@ -19,7 +19,7 @@ GAP: Final = 8.0
 _MIN_WIDTH: Final = 12.0
 _MIN_HEIGHT: Final = 10.0
 #: The width of bold text relative to that of regular text.
-_BOLD: Final = 1.08
+BOLD_WIDTH: Final = 1.08
 #: The height of a line in font sizes.
 LINE_HEIGHT: Final = 1.2
 _MIN_FONT_SIZE: Final = 6.0
@@ -87,7 +87,7 @@ def _automatic_columns(area: Cell, count: int, aspect: float) -> int:
 
 def font_size(text: str, width: float, height: float, limit: float = math.inf) -> float:
     """Return the size at which a text fills a width or a line fills a height, all in pixels."""
-    return max(_MIN_FONT_SIZE, min(height / LINE_HEIGHT, width / max(text_width(text, 1) * _BOLD, 0.1), limit))
+    return max(_MIN_FONT_SIZE, min(height / LINE_HEIGHT, width / max(text_width(text, 1) * BOLD_WIDTH, 0.1), limit))
 
 
 def longest(texts: Sequence[str]) -> str:

@@ -21,8 +21,10 @@ _BOTTOM_SHARE: Final = 0.35
 _RIGHT_SHARE: Final = 0.6
 #: The part of a panel that a list to the right takes at most.
 _RIGHT_LIST_SHARE: Final = 0.4
-#: The part of a table that names may take at most if there is no room for all columns.
-_MIN_NAME_SHARE: Final = 0.4
+#: The sizes of the texts of a table, from which the largest is chosen that leaves room for all columns.
+_TABLE_SIZES: Final = (_SIZE, 10.0, 9.0)
+#: The part of a table that names have at least if there is no room for all columns.
+_MIN_NAME_SHARE: Final = 0.25
 _MIN_PANEL_HEIGHT: Final = 100
 _MIN_PANEL_WIDTH: Final = 140
 
@@ -81,8 +83,8 @@ def _natural_width(entries: Sequence[LegendEntry], columns: Sequence[str], *, is
     return names_width + sum(_column_width(entries, index, title) for index, title in enumerate(columns))
 
 
-def _column_width(entries: Sequence[LegendEntry], index: int, title: str) -> float:
-    return max(text_width(text, _SIZE) for text in [title, *(entry.values[index] for entry in entries)]) + 12
+def _column_width(entries: Sequence[LegendEntry], index: int, title: str, size: float = _SIZE) -> float:
+    return max(text_width(text, size) for text in [title, *(entry.values[index] for entry in entries)]) + size
 
 
 def _list_rows(entries: Sequence[LegendEntry], width: float) -> list[list[LegendEntry]]:
@@ -111,12 +113,12 @@ def _list(props: PanelProps, rows: Sequence[Sequence[LegendEntry]], top: float, 
     return elements if not omitted_count else [*elements, _omission(props, omitted_count, props.width - 8, top - 3)]
 
 
-def _entry(props: PanelProps, entry: LegendEntry, x: float, y: float, width: float) -> list[str]:
+def _entry(props: PanelProps, entry: LegendEntry, x: float, y: float, width: float, size: float = _SIZE) -> list[str]:
     """Return the swatch, the name and the values of an entry of a list."""
     text_x, baseline = x + _SWATCH_WIDTH + 5, y + _ROW_HEIGHT / 2 + 4
-    text = truncated("  ".join([entry.name, *entry.values]), _SIZE, width - _SWATCH_WIDTH - 5 + 1)
+    text = truncated("  ".join([entry.name, *entry.values]), size, width - _SWATCH_WIDTH - 5 + 1)
     colour = props.theme.muted if entry.is_disabled else props.theme.text
-    return [_swatch(props, entry, x, y), text_element(text, text_x, baseline, size=_SIZE, colour=colour)]
+    return [_swatch(props, entry, x, y), text_element(text, text_x, baseline, size=size, colour=colour)]
 
 
 def _swatch(props: PanelProps, entry: LegendEntry, x: float, y: float) -> str:
@@ -129,33 +131,38 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[
     header_rows = 1 if columns else 0
     fitting_count = max(1, int(area.height // _ROW_HEIGHT) - header_rows)
     visible_entries = entries[:fitting_count]
-    columns = _fitting_columns(visible_entries, columns, area.width)
-    widths = [_column_width(visible_entries, index, title) for index, title in enumerate(columns)]
+    size, widths = _fitting_widths(visible_entries, columns, area.width)
     name_width = area.width - sum(widths)
     elements: list[str] = []
     for index, entry in enumerate(visible_entries):
         y = area.y + (index + header_rows) * _ROW_HEIGHT
         shown = replace(entry, values=()) if columns else entry
-        elements += _entry(props, shown, area.x, y, name_width)
+        elements += _entry(props, shown, area.x, y, name_width, size)
     if columns:
-        elements.append(text_element("Name", area.x, area.y + _ROW_HEIGHT / 2 + 4, size=_SIZE, colour=props.theme.muted))
-    rights = [area.x + name_width + sum(widths[: index + 1]) for index in range(len(widths))]
-    for index, (title, right) in enumerate(zip(columns, rights, strict=True)):
+        further = f" (+{len(columns) - len(widths)})" if len(widths) < len(columns) else ""
+        title = truncated(f"Name{further}", size, name_width)
+        elements.append(text_element(title, area.x, area.y + _ROW_HEIGHT / 2 + 4, size=size, colour=props.theme.muted))
+    rights = [area.x + name_width + total for total in accumulate(widths)]
+    for index, (title, right) in enumerate(zip(columns, rights, strict=False)):
         texts = [(title, props.theme.muted), *((entry.values[index], props.theme.text) for entry in visible_entries)]
         elements += [
-            text_element(text, right, area.y + (row + 0.5) * _ROW_HEIGHT + 4, size=_SIZE, colour=colour, anchor="end")
+            text_element(text, right, area.y + (row + 0.5) * _ROW_HEIGHT + 4, size=size, colour=colour, anchor="end")
             for row, (text, colour) in enumerate(texts)
         ]
     omitted_count = len(entries) - len(visible_entries)
     return elements if not omitted_count else [*elements, _omission(props, omitted_count, area.x + area.width, area.y + area.height + 4)]
 
 
-def _fitting_columns(entries: Sequence[LegendEntry], columns: Sequence[str], width: float) -> Sequence[str]:
-    """Return the first columns, as many as leave a part of a width in pixels to the names."""
-    names_width = max(min(text_width(entry.name, _SIZE), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + 12
-    remaining = width - min(names_width, width * _MIN_NAME_SHARE)
-    widths = accumulate(_column_width(entries, index, title) for index, title in enumerate(columns))
-    return columns[: sum(total <= remaining for total in widths)]
+def _fitting_widths(entries: Sequence[LegendEntry], columns: Sequence[str], width: float) -> tuple[float, list[float]]:
+    """Return the size of texts, and the widths of the first columns, as many as leave a part of a width in pixels to the names."""
+    widths: list[float] = []
+    for size in _TABLE_SIZES:
+        names_width = max(min(text_width(entry.name, size), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + size
+        remaining = width - min(names_width, width * _MIN_NAME_SHARE)
+        widths = [_column_width(entries, index, title, size) for index, title in enumerate(columns)]
+        if sum(widths) <= remaining:
+            return size, widths
+    return _TABLE_SIZES[-1], widths[: sum(total <= remaining for total in accumulate(widths))]
 
 
 def _omission(props: PanelProps, count: int, right: float, y: float) -> str:

@@ -7,9 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
-from typing import Final
+from typing import Any, Final
 
 from markdown_it import MarkdownIt
+
+from dashwright.expressions.pictures.css_colours import CSS_COLOURS
 
 #: The content that is read; the rest would not fit into a panel.
 MAX_LENGTH: Final = 10_000
@@ -18,6 +20,9 @@ _MAX_HTML_LENGTH: Final = 100_000
 _MAX_DEPTH: Final = 60
 _MAX_INDENT: Final = 6
 _BREAK: Final = "\n"
+#: The values of ``display`` with which elements are next to each other, and the text between them.
+_ROWS: Final = frozenset({"flex", "inline-flex", "grid", "inline-grid"})
+_ROW_GAP: Final = "   "
 #: The font sizes of headings in pixels, as in Grafana.
 _HEADING_SIZES: Final = {"h1": 28.0, "h2": 24.0, "h3": 22.0, "h4": 18.0, "h5": 16.0, "h6": 14.0}
 _VOID_ELEMENTS: Final = frozenset({"br", "hr", "img", "input", "meta", "link", "wbr", "source", "col", "embed"})
@@ -32,7 +37,11 @@ _BLOCK_ELEMENTS: Final = frozenset(
 _BOLD_ELEMENTS: Final = frozenset({"b", "strong", "th", "h6", "summary", "dt"})
 _ITALIC_ELEMENTS: Final = frozenset({"i", "em", "cite", "var"})
 _CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
-_DECLARATION: Final = re.compile(r"(color|font-size|text-align|font-weight)\s*:\s*([^;]{1,60})", re.IGNORECASE)
+_DECLARATION: Final = re.compile(
+    r"(?<![\w-])(background(?:-color)?|color|display|font-size|text-align|font-weight)\s*:\s*([^;]{1,200})", re.IGNORECASE
+)
+#: What may be a colour in a background: a number, or a word without arguments.
+_COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([\d\s.,%]{5,40}\)|(?<![\w-])[a-z]{3,20}\b(?![-(])", re.IGNORECASE)
 _PIXELS: Final = re.compile(r"(\d{1,3})(?:\.\d+)?px")
 _COMMENT: Final = re.compile("<!--.*?-->", re.DOTALL)
 _UNENDED: Final = re.compile("<(?![^<>]{1,2000}>)")
@@ -73,6 +82,8 @@ class TextBlock:
     is_rule: bool = False
     is_tight: bool = False  #: Follows the previous block without a gap, such as an item of a list.
     rows: Sequence[Sequence[Sequence[Span]]] = ()  #: The rows of a table, with the spans of each cell.
+    background: str = ""  #: The colour behind the block, as the user wrote it.
+    box: int = 0  #: The number of the element with the background. Neighbours of one box have a common background.
 
 
 def markdown_blocks(content: str) -> list[TextBlock]:
@@ -102,6 +113,9 @@ class _Element:
     is_code: bool = False
     is_quoted: bool = False
     in_table: bool = False
+    background: str = ""
+    box: int = 0
+    is_row: bool = False  #: The elements in it are next to each other, with gaps.
 
 
 class _Reader(HTMLParser):
@@ -115,6 +129,7 @@ class _Reader(HTMLParser):
         self._marker = ""
         self._counters: list[int | None] = []
         self._rows: list[list[list[Span]]] = []
+        self._boxes = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open an element."""
@@ -137,7 +152,10 @@ class _Reader(HTMLParser):
             self._rows[-1].append([])
         elif tag in ("iframe", "video", "object"):
             self._add(f"[{tag}]")
-        self._stack.append(_opened(self._stack[-1], tag, attributes))
+        if self._stack[-1].is_row and self._spans and not self._spans[-1].text.endswith((" ", _BREAK)):
+            self._add(_ROW_GAP)
+        self._boxes += 1
+        self._stack.append(_opened(self._stack[-1], tag, attributes, self._boxes))
 
     def handle_endtag(self, tag: str) -> None:
         """Close an element and those in it that are still open."""
@@ -153,7 +171,7 @@ class _Reader(HTMLParser):
             rows = [row for row in self._rows if row]
             self._rows = []
             if rows:
-                self.blocks.append(TextBlock(rows=rows, indent=self._stack[-1].indent))
+                self.blocks.append(self._block(rows=rows))
 
     def handle_data(self, data: str) -> None:
         """Add text to the current block."""
@@ -175,7 +193,7 @@ class _Reader(HTMLParser):
         if tag == "br":
             self._spans.append(Span(_BREAK, element.style))
         elif tag == "hr":
-            self.blocks.append(TextBlock(is_rule=True, indent=element.indent))
+            self.blocks.append(self._block(is_rule=True))
         elif tag == "img":
             description = attributes.get("alt", "").strip()[:200]
             self._add(f"[image: {description}]" if description else "[image]")
@@ -198,13 +216,18 @@ class _Reader(HTMLParser):
         if not spans:
             return
         marker, self._marker = self._marker, ""
-        self.blocks.append(
-            TextBlock(spans, marker, element.indent, element.alignment, element.is_code, element.is_quoted, is_tight=bool(self._counters))
-        )
+        alignment, is_tight = element.alignment, bool(self._counters)
+        settings = {"alignment": alignment, "is_code": element.is_code, "is_quoted": element.is_quoted, "is_tight": is_tight}
+        self.blocks.append(self._block(spans=spans, marker=marker, **settings))
+
+    def _block(self, **members: Any) -> TextBlock:
+        """Return a block with the indent and the background of the current element."""
+        element = self._stack[-1]
+        return TextBlock(**members, indent=element.indent, background=element.background, box=element.box)
 
 
-def _opened(parent: _Element, tag: str, attributes: Mapping[str, str]) -> _Element:
-    """Return an element in its parent, whose style it inherits."""
+def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: int) -> _Element:
+    """Return an element in its parent, whose style it inherits. ``number`` is that of the element."""
     declarations = {name.lower(): value.strip() for name, value in _DECLARATION.findall(attributes.get("style", "")[:500])}
     pixels = _PIXELS.match(declarations.get("font-size", ""))
     style = parent.style
@@ -218,6 +241,9 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str]) -> _Eleme
         colour=declarations.get("color", "") or (attributes.get("color", "") if tag == "font" else "") or style.colour,
         size=min(max(float(pixels[1]), 8.0), 72.0) if pixels else _HEADING_SIZES.get(tag, style.size),
     )
+    background = _background(
+        declarations.get("background-color", "") or declarations.get("background", "") or attributes.get("bgcolor", "")
+    )
     alignment = declarations.get("text-align", "") or attributes.get("align", "") or ("center" if tag == "center" else "")
     return _Element(
         tag,
@@ -228,7 +254,15 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str]) -> _Eleme
         parent.is_code or tag == "pre",
         parent.is_quoted or tag == "blockquote",
         parent.in_table or tag == "table",
+        background or parent.background,
+        number if background else parent.box,
+        declarations.get("display", "").lower() in _ROWS,
     )
+
+
+def _background(value: str) -> str:
+    """Return the first colour of a background, such as that of a gradient; empty without one."""
+    return next((found for found in _COLOUR.findall(value) if not found.isalpha() or found.lower() in CSS_COLOURS), "")
 
 
 def _trimmed(spans: Sequence[Span]) -> list[Span]:

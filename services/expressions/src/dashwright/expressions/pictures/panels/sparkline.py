@@ -19,12 +19,18 @@ _MIN_POINTS: Final = 2
 def sparkline(props: PanelProps, column: DisplayColumn | None, cell: Cell, colour: str) -> list[str]:
     """Return the values of a column over the time range of the panel; nothing for less than two values."""
     series = series_of_column(column) if column else None
-    if series is None or series.times is None:
+    return [] if series is None else sparkline_of_series(series, cell, colour, start=props.start, end=props.end)
+
+
+def sparkline_of_series(series: PlotSeries, cell: Cell, colour: str, *, start: float, end: float) -> list[str]:
+    """Return the values of a series between two times in milliseconds, or over all of its times if the range is empty."""
+    if series.times is None:
         return []
     series = downsampled(series, max(_MIN_POINTS, int(cell.width * 2)))
     assert series.times is not None
     scale = _scale(series)
-    start, end = (props.start, props.end) if props.end > props.start else (float(series.times[0]), float(series.times[-1]))
+    if end <= start:
+        start, end = float(series.times[0]), float(series.times[-1])
     segments: list[list[tuple[float, float]]] = [[]]
     for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
         if math.isnan(value):

@@ -1,5 +1,6 @@
 """Stat panels: single large values, each with a name, a sparkline and the change in percent if the panel wants them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -9,10 +10,18 @@ from dashwright.expressions.pictures.display.colour_math import darkened, mixed,
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, longest, omitted_values, panel_items
+from dashwright.expressions.pictures.panels.item_cells import (
+    BOLD_WIDTH,
+    LINE_HEIGHT,
+    cells,
+    font_size,
+    longest,
+    omitted_values,
+    panel_items,
+)
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
 from dashwright.expressions.pictures.sections import number_of
-from dashwright.expressions.pictures.svg import rectangle, text_element, truncated
+from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
@@ -155,13 +164,19 @@ class _PlacedText:
     colour: str = ""  #: Empty for the colour of the role.
 
 
+def _limited(size: float, text: str, width: float) -> float:
+    """Return a font size at which a text fits into a width. The fonts of pictures are wider than those of Grafana."""
+    return min(size, font_size(text, width, math.inf))
+
+
 def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_chart: bool) -> tuple[list[_PlacedText], float]:
     """Return the texts in one line, the name to the left and the value to the right, and the height of the chart below."""
     chart_height = cell.height * _CHART_SHARE if has_chart else 0.0
-    height = max(inner.height - chart_height, inner.height * 0.3) if has_chart else inner.height
+    height = max(cell.height - chart_height - (inner.y - cell.y), inner.height * 0.3) if has_chart else inner.height
     share = _WIDE_VALUE_SHARE_OVER_CHART if has_chart else _WIDE_VALUE_SHARE
     value_width = inner.width * (share if look.longest_title else 1.0)
     value_size = look.text_size("valueSize", font_size(look.longest_value, value_width, height, _MAX_VALUE_SIZE))
+    value_size = _limited(value_size, look.longest_value, inner.width)
     title_size = font_size(look.longest_title, inner.width * _WIDE_TITLE_SHARE, height, _MAX_TITLE_SIZE)
     title_size = look.text_size("titleSize", title_size if has_chart else min(title_size, value_size * _TITLE_TO_VALUE))
     middle = inner.y + height / 2
@@ -169,7 +184,9 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
         is_centred = string_of(look.options.get("justifyMode")) != "start"
         x, anchor = (inner.x + inner.width / 2, "middle") if is_centred else (inner.x, "start")
         return _value_and_change(texts, x, middle, value_size, "middle" if anchor == "middle" else "start"), chart_height
-    title = truncated(texts.title, title_size, inner.width - value_width - 8)
+    # A configured size may make the value wider than its share.
+    taken = max(value_width, text_width(texts.value, value_size) * BOLD_WIDTH)
+    title = truncated(texts.title, title_size, inner.width - taken - 8)
     placed = [_PlacedText(title, "title", inner.x, middle + title_size * _BASELINE, title_size, "start")]
     return placed + _value_and_change(texts, inner.x + inner.width, middle, value_size, "end"), chart_height
 
@@ -180,6 +197,7 @@ def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_c
     room = inner.height * (1 - _CHART_SHARE if has_chart else 1) - title_size * LINE_HEIGHT
     change_room = 1 + (_CHANGE_TO_VALUE if texts.change else 0)
     value_size = look.text_size("valueSize", font_size(look.longest_value, inner.width, room / change_room, _MAX_VALUE_SIZE))
+    value_size = _limited(value_size, look.longest_value, inner.width)
     if look.longest_title:
         title_size = look.text_size("titleSize", max(min(value_size * _TITLE_TO_VALUE, title_size), _MIN_TITLE_SIZE))
     change_height = max(value_size * _CHANGE_TO_VALUE, _MIN_CHANGE_SIZE) * LINE_HEIGHT if texts.change else 0.0

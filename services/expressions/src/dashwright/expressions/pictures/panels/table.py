@@ -1,13 +1,16 @@
 """Table panels: as many rows and columns as fit into the panel, with a header and a footer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from dashwright.common.json_shapes import string_of
+from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.pictures import svg
+from dashwright.expressions.pictures.display.processor import DisplayValue
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import longest
-from dashwright.expressions.pictures.panels.table_cells import FONT_SIZE, PADDING, TableCell, cell_text, draw_cell, row_colour, text_in
+from dashwright.expressions.pictures.panels.item_cells import BOLD_WIDTH, longest
+from dashwright.expressions.pictures.panels.table_cell import FONT_SIZE, LINE_HEIGHT, PADDING, TableCell, text_in
+from dashwright.expressions.pictures.panels.table_cells import cell_text, draw_cell, row_colour, wrapped
 from dashwright.expressions.pictures.panels.table_columns import MIN_ROW_HEIGHT, TableColumn, table_columns, widths
 from dashwright.expressions.pictures.panels.table_footer import footer_texts
 from dashwright.expressions.pictures.svg import polyline, rectangle, text_element
@@ -15,69 +18,141 @@ from dashwright.expressions.pictures.svg import polyline, rectangle, text_elemen
 # In pixels.
 _ROW_HEIGHTS: Final = {"sm": MIN_ROW_HEIGHT, "md": 42.0, "lg": 48.0}
 _HEADER_HEIGHT: Final = 30.0
+#: The least part of a column that is worth showing.
+_MIN_VISIBLE_WIDTH: Final = 60.0
+#: The rows and the characters by which widths are computed.
+_MEASURED_ROWS: Final = 50
+_MEASURED_LENGTH: Final = 200
 _NOTE_HEIGHT: Final = 18.0
 _NOTE_SIZE: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownColumn:
+    """A column that begins inside of the panel, with its place and the displays of the values of its rows."""
+
+    column: TableColumn
+    x: float
+    width: float
+    displays: Sequence[DisplayValue]
+
+    @property
+    def texts(self) -> list[str]:
+        return [cell_text(self.column, index, shown) for index, shown in enumerate(self.displays)]
 
 
 def draw(props: PanelProps) -> PanelDrawing:
     """Return the table. Raises NothingToDraw if no frame has columns."""
     options = props.panel.options
     columns = table_columns(props)
+    shown = _shown_columns(columns, props.width)
     header_height = 0.0 if options.get("showHeader") is False else _HEADER_HEIGHT
     row_height = _ROW_HEIGHTS.get(string_of(options.get("cellHeight")), _ROW_HEIGHTS["sm"])
     footer = footer_texts(columns, options)
-    row_count = columns[0].row_count
     room = props.height - header_height - (row_height if footer else 0)
-    # If rows do not fit, a line says how many.
-    shown_count = row_count if row_count * row_height <= room else max(0, int((room - _NOTE_HEIGHT) // row_height))
-    shown = [[column.source.processor.display(value) for value in column.values[:shown_count]] for column in columns]
-    texts = [
-        [column.source.name, *(cell_text(column, value) for value in values), *footer[index : index + 1]]
-        for index, (column, values) in enumerate(zip(columns, shown, strict=True))
-    ]
-    areas = _areas(columns, texts, props.width)
-    text_widths = [svg.text_width(longest(column_texts[1:]), FONT_SIZE) for column_texts in texts]
-    elements = _header(props, columns, areas) if header_height else []
-    for row in range(shown_count):
-        y = header_height + row * row_height
-        colours = [row_colour(column, values[row]) for column, values in zip(columns, shown, strict=True)]
-        colour = next((colour for colour in colours if colour), "")
-        if colour:
-            elements.append(rectangle(0, y, props.width, row_height, colour))
-        for column, values, (x, width), text_width in zip(columns, shown, areas, text_widths, strict=True):
-            elements += draw_cell(TableCell(column, values[row], Cell(x, y, width, row_height), props, text_width, colour))
-        elements.append(polyline([(0, y + row_height), (props.width, y + row_height)], props.theme.grid))
-    y = header_height + shown_count * row_height
-    if shown_count < row_count:
-        note = f"{row_count - shown_count} more rows"
-        place = (props.width - PADDING, y + _NOTE_HEIGHT * 0.75)
+    heights = _row_heights(shown, row_height)
+    row_count, omitted_columns = columns[0].row_count, len(columns) - len(shown)
+    # If rows or columns do not fit, a line says how many.
+    has_note = omitted_columns > 0 or _fitting_count(heights, room) < row_count
+    heights = heights[: _fitting_count(heights, room - _NOTE_HEIGHT if has_note else room)]
+    elements = _header(props, shown) if header_height else []
+    elements += _rows(props, shown, heights, header_height)
+    if has_note:
+        note = _note(len(heights), row_count, omitted_columns, is_paged=_is_paged(props))
+        place = (props.width - PADDING, header_height + sum(heights) + _NOTE_HEIGHT * 0.75)
         elements.append(text_element(note, *place, size=_NOTE_SIZE, colour=props.theme.muted, anchor="end"))
     if footer:
-        elements += _footer(props, columns, areas, footer, props.height - row_height, row_height)
+        elements += _footer(props, shown, footer, props.height - row_height, row_height)
     return PanelDrawing(elements)
 
 
-def _areas(columns: Sequence[TableColumn], texts: Sequence[Sequence[str]], available: float) -> list[tuple[float, float]]:
-    """Return the position and the width of each column that begins inside of the panel."""
-    x, areas = 0.0, []
-    for width in widths(columns, texts, FONT_SIZE, available):
-        areas.append((x, width))
+def _shown_columns(columns: Sequence[TableColumn], available: float) -> list[_ShownColumn]:
+    """Return the columns that fit into a width in pixels. Further ones are reached by scrolling in Grafana.
+
+    A column of which a part fits is narrowed to it, so that texts at its right end are visible.
+    """
+    displays = [[column.source.processor.display(value) for value in column.values] for column in columns]
+    contents = [_content_width(column, found) for column, found in zip(columns, displays, strict=True)]
+    x = 0.0
+    shown: list[_ShownColumn] = []
+    for column, found, width in zip(columns, displays, widths(columns, contents, available), strict=True):
+        visible_width = min(width, available - x)
+        if shown and visible_width < min(width, _MIN_VISIBLE_WIDTH):
+            break
+        shown.append(_ShownColumn(column, x, visible_width, found))
         x += width
-    return areas
+    return shown
 
 
-def _header(props: PanelProps, columns: Sequence[TableColumn], areas: Sequence[tuple[float, float]]) -> list[str]:
+def _content_width(column: TableColumn, displays: Sequence[DisplayValue]) -> float:
+    """Return the width in pixels that the header and the first texts of a column need, at least that of a narrow column."""
+    texts = [column.source.name, *(cell_text(column, index, shown) for index, shown in enumerate(displays[:_MEASURED_ROWS]))]
+    needed = max(svg.text_width(text[:_MEASURED_LENGTH], FONT_SIZE) for text in texts) * BOLD_WIDTH + 2 * PADDING
+    return max(needed, _MIN_VISIBLE_WIDTH)
+
+
+def _row_heights(shown: Sequence[_ShownColumn], row_height: float) -> list[float]:
+    """Return the heights of the rows, which wrapped texts increase."""
+    heights = [row_height] * len(shown[0].displays)
+    for one in shown:
+        for index, text in enumerate(one.texts):
+            lines = len(wrapped(one.column, text, one.width))
+            if lines > 1:
+                heights[index] = max(heights[index], lines * LINE_HEIGHT + 2 * PADDING)
+    return heights
+
+
+def _fitting_count(heights: Sequence[float], room: float) -> int:
+    used = 0.0
+    for count, height in enumerate(heights):
+        used += height
+        if used > room:
+            return count
+    return len(heights)
+
+
+def _is_paged(props: PanelProps) -> bool:
+    options = props.panel.options
+    return options.get("enablePagination") is True or object_of(options.get("footer")).get("enablePagination") is True
+
+
+def _note(shown_rows: int, row_count: int, omitted_columns: int, *, is_paged: bool) -> str:
+    """Return how many rows and columns are not shown."""
+    parts = []
+    if is_paged and shown_rows:
+        parts.append(f"1 - {shown_rows} of {row_count} rows")
+    elif shown_rows < row_count:
+        parts.append(f"{row_count - shown_rows} more rows")
+    if omitted_columns:
+        parts.append(f"{omitted_columns} more column{'s' if omitted_columns > 1 else ''}")
+    return ", ".join(parts)
+
+
+def _rows(props: PanelProps, shown: Sequence[_ShownColumn], heights: Sequence[float], y: float) -> list[str]:
+    elements: list[str] = []
+    text_widths = [svg.text_width(longest([str(display) for display in one.displays[: len(heights)]]), FONT_SIZE) for one in shown]
+    for row, height in enumerate(heights):
+        colour = next((colour for one in shown if (colour := row_colour(one.column, one.displays[row]))), "")
+        if colour:
+            elements.append(rectangle(0, y, props.width, height, colour))
+        for one, text_width in zip(shown, text_widths, strict=True):
+            area = Cell(one.x, y, one.width, height)
+            elements += draw_cell(TableCell(one.column, row, one.displays[row], area, props, text_width, colour))
+        y += height
+        elements.append(polyline([(0, y), (props.width, y)], props.theme.grid))
+    return elements
+
+
+def _header(props: PanelProps, shown: Sequence[_ShownColumn]) -> list[str]:
     elements = [
-        text_in(column.source.name, Cell(x, 0, width, _HEADER_HEIGHT), column.align, props.theme.text, bold=True)
-        for column, (x, width) in zip(columns, areas, strict=True)
+        text_in(one.column.source.name, Cell(one.x, 0, one.width, _HEADER_HEIGHT), one.column.align, props.theme.text, bold=True)
+        for one in shown
     ]
     return [*elements, polyline([(0, _HEADER_HEIGHT), (props.width, _HEADER_HEIGHT)], props.theme.border)]
 
 
-def _footer(
-    props: PanelProps, columns: Sequence[TableColumn], areas: Sequence[tuple[float, float]], texts: Sequence[str], y: float, height: float
-) -> list[str]:
+def _footer(props: PanelProps, shown: Sequence[_ShownColumn], texts: Sequence[str], y: float, height: float) -> list[str]:
     elements = [polyline([(0, y), (props.width, y)], props.theme.border)]
-    for column, text, (x, width) in zip(columns, texts, areas, strict=True):
-        elements.append(text_in(text, Cell(x, y, width, height), column.align, props.theme.text, bold=True))
+    for one, text in zip(shown, texts, strict=False):
+        elements.append(text_in(text, Cell(one.x, y, one.width, height), one.column.align, props.theme.text, bold=True))
     return elements

@@ -1,61 +1,32 @@
-"""Cells of table panels. ``CELL_TYPES`` at the end has a function for each type that is not plain text."""
+"""Drawing of the cells of table panels. ``CELL_TYPES`` at the end has a function for each type that is not plain text."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.common.json_shapes import objects_of, string_of
 from dashwright.expressions.pictures.display.colour_math import darkened, spun
-from dashwright.expressions.pictures.display.items import DisplayItem
+from dashwright.expressions.pictures.display.items import DisplayItem, with_row_values
 from dashwright.expressions.pictures.display.processor import DisplayValue
+from dashwright.expressions.pictures.panels import rich_cells
 from dashwright.expressions.pictures.panels.bar_fills import FILLS, GaugeBar, gradient_fill
-from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
+from dashwright.expressions.pictures.panels.drawing import Cell
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
-from dashwright.expressions.pictures.panels.table_columns import Align, TableColumn
-from dashwright.expressions.pictures.svg import rectangle, text_element, truncated
+from dashwright.expressions.pictures.panels.table_cell import FONT_SIZE, LINE_HEIGHT, PADDING, SPARKLINE, TableCell, cell_options, text_in
+from dashwright.expressions.pictures.panels.table_columns import TableColumn
+from dashwright.expressions.pictures.svg import rectangle, wrapped_lines
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
+from dashwright.expressions.pictures.theme import LINK_COLOUR
 
 # In pixels.
-FONT_SIZE: Final = 13.0
-PADDING: Final = 6.0
 _BAR_MARGIN: Final = 4.0
-_BASELINE: Final = 0.36
 #: The part of a cell that the text of a gauge takes at most.
 _GAUGE_TEXT_SHARE: Final = 0.5
 #: The ends of the gradient of backgrounds, relative to the cell.
 _GRADIENT: Final = ((0.07, 0.25), (0.93, 0.75))
-#: The cell options of each display mode of older dashboards.
-_OLD_MODES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "color-text": {"type": "color-text"},
-    "color-background": {"type": "color-background", "mode": "gradient"},
-    "color-background-solid": {"type": "color-background", "mode": "basic"},
-    "basic": {"type": "gauge", "mode": "basic"},
-    "gradient-gauge": {"type": "gauge", "mode": "gradient"},
-    "lcd-gauge": {"type": "gauge", "mode": "lcd"},
-}
-
-
-@dataclass(frozen=True, slots=True)
-class TableCell:
-    """A cell of a table."""
-
-    column: TableColumn
-    shown: DisplayValue
-    area: Cell
-    props: PanelProps
-    text_width: float  #: The width of the widest text of the column, in pixels.
-    row_colour: str = ""  #: The background that another column gives to the row.
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """The options of the type of the cell."""
-        return cell_options(self.column)
-
-
-def cell_options(column: TableColumn) -> Mapping[str, Any]:
-    """Return the options of the cells of a column: the configured ones, or those of the display mode of older dashboards."""
-    options = object_of(column.custom.get("cellOptions"))
-    return options or _OLD_MODES.get(string_of(column.custom.get("displayMode")), {})
+#: The lines of a text that is wrapped.
+_MAX_LINES: Final = 8
+#: The types of cells whose texts may be wrapped.
+_WRAPPED_TYPES: Final = frozenset({"", "auto", "color-text", "color-background", "data-links"})
 
 
 def row_colour(column: TableColumn, shown: DisplayValue) -> str:
@@ -65,38 +36,54 @@ def row_colour(column: TableColumn, shown: DisplayValue) -> str:
     return shown.colour if is_for_row and shown.colour.startswith("#") else ""
 
 
-def cell_text(column: TableColumn, shown: DisplayValue) -> str:
+def cell_text(column: TableColumn, index: int, shown: DisplayValue) -> str:
     """Return the text of a cell. Links show their titles, and images their descriptions, because pictures do not fetch them."""
     options = cell_options(column)
-    if options.get("type") == "data-links":
-        titles = [string_of(link.get("title")) for link in objects_of(column.source.config.get("links"))]
+    if options.get("type") in ("data-links", "actions"):
+        member = "links" if options["type"] == "data-links" else "actions"
+        titles = [_title(string_of(link.get("title")), column, index, shown) for link in objects_of(column.source.config.get(member))]
         return " · ".join(title for title in titles if title) or str(shown)
     if options.get("type") == "image":
         return string_of(options.get("alt")) or "image"
     return str(shown)
 
 
+def _title(template: str, column: TableColumn, index: int, shown: DisplayValue) -> str:
+    """Return the title of a link, with references to the value and its row replaced."""
+    for reference in ("${__value.text}", "${__value.raw}", "${__value.numeric}", "${__value}"):
+        template = template.replace(reference, str(shown))
+    return with_row_values(template, column.siblings, column.rows[index]) if "${" in template or "$__" in template else template
+
+
+def wrapped(column: TableColumn, text: str, width: float) -> list[str]:
+    """Return the lines of a text in a column of a width in pixels: one, unless the column wraps its texts."""
+    options = cell_options(column)
+    wraps = (options.get("wrapText") is True or column.custom.get("wrapText") is True) and string_of(options.get("type")) in _WRAPPED_TYPES
+    return (wrapped_lines(text, FONT_SIZE, width - 2 * PADDING, _MAX_LINES) or [""]) if wraps else [text]
+
+
 def draw_cell(cell: TableCell) -> list[str]:
     """Return the elements of a cell."""
-    return CELL_TYPES.get(string_of(cell.options.get("type")), _plain)(cell)
-
-
-def text_in(text: str, area: Cell, align: Align, colour: str, *, bold: bool = False) -> str:
-    """Return a text in a cell, truncated to its width."""
-    x = {"start": area.x + PADDING, "middle": area.x + area.width / 2, "end": area.x + area.width - PADDING}[align]
-    visible = truncated(text, FONT_SIZE, area.width - 2 * PADDING)
-    y = area.y + area.height / 2 + FONT_SIZE * _BASELINE
-    return text_element(visible, x, y, size=FONT_SIZE, colour=colour, anchor=align, bold=bold)
+    return CELL_TYPES.get(cell.type, _plain)(cell)
 
 
 def _plain(cell: TableCell) -> list[str]:
-    colour = DisplayValue("", 0, cell.row_colour).contrast if cell.row_colour else cell.props.theme.text
-    return [text_in(cell_text(cell.column, cell.shown), cell.area, cell.column.align, colour)]
+    has_link = bool(objects_of(cell.column.source.config.get("links"))) or cell.options.get("type") == "data-links"
+    return _lines(cell, LINK_COLOUR if has_link and not cell.row_colour else cell.text_colour)
+
+
+def _lines(cell: TableCell, colour: str) -> list[str]:
+    """Return the text of a cell, one below another if it is wrapped."""
+    lines = wrapped(cell.column, cell_text(cell.column, cell.index, cell.shown), cell.area.width)
+    top = cell.area.y + (cell.area.height - len(lines) * LINE_HEIGHT) / 2
+    return [
+        text_in(line, Cell(cell.area.x, top + position * LINE_HEIGHT, cell.area.width, LINE_HEIGHT), cell.column.align, colour)
+        for position, line in enumerate(lines)
+    ]
 
 
 def _coloured_text(cell: TableCell) -> list[str]:
-    colour = cell.shown.colour if cell.shown.colour.startswith("#") else cell.props.theme.text
-    return [text_in(str(cell.shown), cell.area, cell.column.align, colour)]
+    return _lines(cell, cell.shown.colour if cell.shown.colour.startswith("#") else cell.props.theme.text)
 
 
 def _coloured_background(cell: TableCell) -> list[str]:
@@ -108,7 +95,7 @@ def _coloured_background(cell: TableCell) -> list[str]:
         gradient, fill = linear_gradient([Stop(0, spun(darkened(colour, 10), 5)), Stop(1, colour)], *_GRADIENT, is_in_pixels=False)
         elements.append(gradient)
     elements.append(rectangle(area.x, area.y, area.width, area.height, fill))
-    return [*elements, text_in(str(cell.shown), area, cell.column.align, cell.shown.contrast)]
+    return [*elements, *_lines(cell, cell.shown.contrast)]
 
 
 def _gauge(cell: TableCell) -> list[str]:
@@ -136,4 +123,8 @@ CELL_TYPES: Final[Mapping[str, Callable[[TableCell], list[str]]]] = {
     "color-text": _coloured_text,
     "color-background": _coloured_background,
     "gauge": _gauge,
+    "pill": rich_cells.pills,
+    "markdown": rich_cells.markdown,
+    "json-view": rich_cells.document,
+    SPARKLINE: rich_cells.sparkline_cell,
 }

@@ -5,23 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-import numpy as np
-
 from dashwright.common.json_shapes import list_of, member_at, object_of, objects_of, string_of
-from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.frame import Field
 from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
 from dashwright.expressions.pictures.display.values import Value, values_of
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
+from dashwright.expressions.pictures.panels.table_frames import shown_frame
 from dashwright.expressions.pictures.sections import number_of
-from dashwright.expressions.pictures.svg import text_width
 
 #: The least width of a column without a configured one, in pixels.
 _DEFAULT_MIN_WIDTH: Final = 150.0
-_MIN_WIDTH: Final = 40.0
 _MAX_COLUMNS: Final = 50
 MIN_ROW_HEIGHT: Final = 36.0
-#: The number of rows by which the widths of columns are computed.
-_MEASURED_ROWS: Final = 50
 #: Further rows are neither sorted nor shown.
 _MAX_ROWS: Final = 100_000
 
@@ -34,7 +29,10 @@ class TableColumn:
     """A column of a table."""
 
     source: DisplayColumn
-    values: Sequence[Value]  #: The values in the first rows of the table, at most as many as the panel may show.
+    siblings: Sequence[DisplayColumn]  #: All columns of the frame.
+    rows: Sequence[int]  #: The positions in the frame of the first rows of the table, at most as many as the panel may show.
+    values: Sequence[Value]  #: The values in these rows.
+    raw: Sequence[Any]  #: The values in these rows as the query or a transformation returned them.
     row_count: int  #: The number of rows of the whole table.
 
     @property
@@ -53,38 +51,46 @@ def table_columns(props: PanelProps) -> list[TableColumn]:
     frames = [frame for frame in props.frames if frame.fields]
     if not frames:
         raise NothingToDraw("No data")
-    found = columns_of([_shown_frame(frames, props.panel.options.get("frameIndex"))], props.field_settings)[0]
+    found = columns_of([shown_frame(frames, props.panel.options.get("frameIndex"))], props.field_settings)[0]
     visible = [column for column in found if not _is_hidden(column)][:_MAX_COLUMNS]
     if not visible:
         raise NothingToDraw("All columns are hidden")
     order = _order_of_rows(found, objects_of(props.panel.options.get("sortBy")))
     first_rows = order[: int(props.height // MIN_ROW_HEIGHT) + 1]
-    return [TableColumn(column, _values_at(column.field, first_rows), len(column.field)) for column in visible]
+    return [
+        TableColumn(
+            column,
+            found,
+            first_rows,
+            _values_at(column.field, first_rows),
+            column.field.values[first_rows].tolist(),
+            len(column.field),
+        )
+        for column in visible
+    ]
 
 
-def widths(columns: Sequence[TableColumn], texts: Sequence[Sequence[str]], size: float, available: float) -> list[float]:
-    """Return the widths of columns in pixels. ``texts`` are those of the header and of the first rows of each column.
+def widths(columns: Sequence[TableColumn], contents: Sequence[float], available: float) -> list[float]:
+    """Return the widths of columns in pixels. ``contents`` are the widths that their texts need.
 
-    Columns without a configured width share the rest equally, or by their content if the rest is too narrow.
+    As in Grafana, columns without a configured width share the rest equally, but none is narrower than its minimum. If the table then
+    is wider than the panel, columns without a configured minimum are only as wide as their texts, because pictures are not scrolled.
     """
     fixed = [min(width, available) if (width := number_of(column.custom.get("width"))) and width > 0 else None for column in columns]
-    rest = available - sum(width for width in fixed if width)
-    automatic = [index for index, width in enumerate(fixed) if width is None]
-    if not automatic:
-        return [width or 0.0 for width in fixed]
-    least = [number_of(columns[index].custom.get("minWidth")) or _DEFAULT_MIN_WIDTH for index in automatic]
-    if rest / len(automatic) >= max(least):
-        shares = [rest / len(automatic)] * len(automatic)
-    else:
-        contents = [_content_width(texts[index], size) for index in automatic]
-        rest = max(rest, _MIN_WIDTH * len(automatic))
-        shares = [content * rest / sum(contents) for content in contents]
-    by_index = dict(zip(automatic, shares, strict=True))
-    return [by_index[index] if width is None else width for index, width in enumerate(fixed)]
-
-
-def _content_width(texts: Sequence[str], size: float) -> float:
-    return max([_MIN_WIDTH, *(text_width(text[:200], size) + 16 for text in texts[:_MEASURED_ROWS])])
+    minimums = [number_of(column.custom.get("minWidth")) for column in columns]
+    share = (available - sum(width for width in fixed if width)) / max(fixed.count(None), 1)
+    found = [
+        max(min(minimum or _DEFAULT_MIN_WIDTH, available), share) if width is None else width
+        for width, minimum in zip(fixed, minimums, strict=True)
+    ]
+    are_flexible = [width is None and not minimum for width, minimum in zip(fixed, minimums, strict=True)]
+    if sum(found) <= available or not any(are_flexible):
+        return found
+    found = [
+        min(width, content) if is_flexible else width for width, content, is_flexible in zip(found, contents, are_flexible, strict=True)
+    ]
+    added = max(available - sum(found), 0.0) / are_flexible.count(True)
+    return [width + added if is_flexible else width for width, is_flexible in zip(found, are_flexible, strict=True)]
 
 
 def _values_at(field: Field, rows: Sequence[int]) -> list[Value]:
@@ -115,40 +121,6 @@ def _sort_key(value: Value) -> tuple[int, float, str]:
     if value is None or math.isnan(value):
         return 0, 0.0, ""
     return 1, float(value), ""
-
-
-def _shown_frame(frames: Sequence[Frame], index: Any) -> Frame:
-    """Return the frame that the panel selects, by default the first one; series become a frame with a row for each of them."""
-    if isinstance(index, int) and 0 <= index < len(frames):
-        return frames[index]
-    are_series = len(frames) > 1 and all(_is_series(frame) for frame in frames)
-    return _joined(frames) if are_series else frames[0]
-
-
-def _is_series(frame: Frame) -> bool:
-    return [field.type is FieldType.TIME for field in frame.fields] == [True, False] and frame.fields[1].type.is_numeric
-
-
-def _joined(frames: Sequence[Frame]) -> Frame:
-    """Return a frame with a row for each series: its last time, its labels and its last value."""
-    rows = [frame for frame in frames if frame.row_count]
-    fields = [frame.fields[1] for frame in rows]
-    label_names = sorted({label_name for field in fields if field.labels for label_name in field.labels.keys})
-    times = np.array([frame.fields[0].values[-1] for frame in rows], dtype=np.int64)
-    columns = [Field(rows[0].fields[0].name if rows else "Time", FieldType.TIME, times)]
-    for label_name in label_names:
-        values = np.array([dict(field.labels.pairs).get(label_name) if field.labels else None for field in fields], dtype=object)
-        columns.append(Field(label_name, FieldType.STRING, values))
-    last_numbers = np.array([_last_number(field) for field in fields], dtype=np.float64)
-    config = fields[0].config if fields else None
-    columns.append(Field("Value", FieldType.FLOAT64, last_numbers, np.isnan(last_numbers), config=config))
-    return Frame(columns, ref_id=frames[0].ref_id)
-
-
-def _last_number(field: Field) -> float:
-    """Return the last value of a column; NaN if it is null."""
-    is_null = field.nulls is not None and field.nulls[-1]
-    return math.nan if is_null else float(field.values[-1])
 
 
 def named(value: Any) -> list[str]:

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
 from dashwright.common.json_shapes import string_of
+from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.rich_text import MAX_LENGTH, Span, TextBlock, TextStyle, html_blocks, markdown_blocks
 from dashwright.expressions.pictures.svg import (
@@ -18,7 +20,7 @@ from dashwright.expressions.pictures.svg import (
     truncated,
     wrapped_lines,
 )
-from dashwright.expressions.pictures.theme import Theme, colour_of
+from dashwright.expressions.pictures.theme import LINK_COLOUR, Theme, colour_of
 
 # In pixels.
 _SIZE: Final = 14.0
@@ -29,7 +31,9 @@ _INDENT: Final = 22.0
 _GAP: Final = 8.0
 _CELL_PADDING: Final = 8.0
 _MAX_COLUMNS: Final = 20
-_LINK_COLOUR: Final = "#5794f2"
+_SMALL_GAP: Final = 3.0
+#: Between a box with a background and the border of the panel.
+_BOX_MARGIN: Final = 4.0
 _WORD: Final = re.compile(r"\n| +|[^ \n]+")
 
 
@@ -40,27 +44,54 @@ def draw(props: PanelProps) -> PanelDrawing:
         blocks = [TextBlock([Span(content.expandtabs(4), TextStyle(code=True))], is_code=True)] if content.strip() else []
     else:
         blocks = html_blocks(content) if mode == "html" else markdown_blocks(content)
-    page = _Page(props)
+    page = _filled_page(props, blocks, _GAP)
+    if page.is_full:
+        # Less space between blocks may be enough.
+        page = _filled_page(props, blocks, _SMALL_GAP)
+    return PanelDrawing(page.finished(), notes=["more text than fits"] if page.is_full else ())
+
+
+def _filled_page(props: PanelProps, blocks: Sequence[TextBlock], gap: float) -> "_Page":
+    """Return a page with the blocks that fit, with gaps in pixels between them."""
+    page = _Page(props, box_padding=gap - 2)
     for index, block in enumerate(blocks):
-        page.add(block, gap=0.0 if index == 0 or block.is_tight else _GAP)
+        page.add(block, gap=0.0 if index == 0 or block.is_tight else gap)
         if page.is_full:
-            return PanelDrawing(page.elements, notes=["more text than fits"])
-    return PanelDrawing(page.elements)
+            break
+    return page
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """The background that the current blocks have in common."""
+
+    number: int = 0
+    colour: str = ""  #: Empty for none.
+    first: int = 0  #: The position of its first element among the elements of the page.
+    top: float = 0.0  #: In pixels.
 
 
 class _Page:
     """The area of a panel that text fills from top to bottom."""
 
-    def __init__(self, props: PanelProps) -> None:
+    def __init__(self, props: PanelProps, *, box_padding: float) -> None:
         self.elements: list[str] = []
         self.is_full = False
         self._theme = props.theme
         self._width, self._height = props.width, props.height
         self._y = 6.0
+        self._box = _Box()
+        self._box_padding = box_padding
+        self._text_colour = props.theme.text
 
     def add(self, block: TextBlock, *, gap: float) -> None:
         """Add a block below those before, as far as it fits."""
-        self._y += gap
+        if block.box != self._box.number:
+            self._end_box()
+            self._y += gap
+            self._begin_box(block)
+        else:
+            self._y += gap
         left = _MARGIN + block.indent * _INDENT
         width = max(self._width - left - _MARGIN, _INDENT)
         if block.is_rule:
@@ -73,18 +104,42 @@ class _Page:
         else:
             self._add_lines(block, left, width)
 
+    def finished(self) -> list[str]:
+        """Return the elements of all blocks."""
+        self._end_box()
+        return self.elements
+
+    def _begin_box(self, block: TextBlock) -> None:
+        colour = colour_of(block.background.lower(), self._theme) or ""
+        self._box = _Box(block.box, colour, len(self.elements), self._y)
+        # Text without a colour of its own is legible on any background.
+        self._text_colour = text_colour_on(colour) if colour else self._theme.text
+        if colour:
+            self._y += self._box_padding
+
+    def _end_box(self) -> None:
+        """Draw the background of the current box behind the blocks in it."""
+        box = self._box
+        if box.colour and self._y > box.top:
+            self._y += self._box_padding
+            width, height = self._width - 2 * _BOX_MARGIN, min(self._y, self._height) - box.top
+            self.elements.insert(box.first, rectangle(_BOX_MARGIN, box.top, width, height, box.colour, radius=4))
+        self._box = _Box()
+        self._text_colour = self._theme.text
+
     def _add_lines(self, block: TextBlock, left: float, width: float) -> None:
         top = self._y
         anchor, x = _anchor(block.alignment, left, width)
+        colour = self._theme.muted if block.is_quoted and not self._box.colour else self._text_colour
         for index, line in enumerate(_lines(block.spans, width)):
             size = max((span.style.size or _SIZE for span in line), default=_SIZE)
             if not self._advance(size * _LINE_HEIGHT):
                 break
             baseline = self._y - size * (_LINE_HEIGHT - 1)
             if block.marker and index == 0:
-                marker = text_element(block.marker, left - 6, baseline, size=_SIZE, colour=self._theme.text, anchor="end")
+                marker = text_element(block.marker, left - 6, baseline, size=_SIZE, colour=self._text_colour, anchor="end")
                 self.elements.append(marker)
-            self.elements.append(rich_text_element(_runs(line, self._theme, is_quoted=block.is_quoted), x, baseline, anchor=anchor))
+            self.elements.append(rich_text_element(text_runs(line, self._theme, colour), x, baseline, anchor=anchor))
         if block.is_quoted:
             self.elements.append(rectangle(left - 12, top, 3, self._y - top, self._theme.border))
 
@@ -98,7 +153,7 @@ class _Page:
             if not self._advance(_CODE_SIZE * _LINE_HEIGHT):
                 return
             visible = Span(_fitting_code(line, width - 2 * _GAP), style)
-            self.elements.append(rich_text_element(_runs([visible], self._theme), left + _GAP, self._y - _CODE_SIZE * 0.4))
+            self.elements.append(rich_text_element(text_runs([visible], self._theme), left + _GAP, self._y - _CODE_SIZE * 0.4))
         self._y += _GAP / 2
 
     def _add_table(self, block: TextBlock, left: float, width: float) -> None:
@@ -116,7 +171,7 @@ class _Page:
             x = left
             for cell, cell_width in zip(cells, widths, strict=False):
                 line = next(_lines(cell, cell_width * scale - _CELL_PADDING), [])
-                self.elements.append(rich_text_element(_runs(line, self._theme), x + _CELL_PADDING, self._y - 8))
+                self.elements.append(rich_text_element(text_runs(line, self._theme, self._text_colour), x + _CELL_PADDING, self._y - 8))
                 x += cell_width * scale
             self.elements.append(polyline([(left, self._y), (left + sum(widths) * scale, self._y)], self._theme.border))
 
@@ -162,11 +217,11 @@ def _lines(spans: Sequence[Span], width: float) -> Iterator[list[Span]]:
         yield line
 
 
-def _runs(line: Sequence[Span], theme: Theme, *, is_quoted: bool = False) -> list[TextRun]:
-    """Return the texts of a line in their styles; neighbours of one style are one text."""
+def text_runs(line: Sequence[Span], theme: Theme, default_colour: str = "") -> list[TextRun]:
+    """Return the texts of a line in their styles; neighbours of one style are one text. The default colour is that of the theme."""
     runs = []
     for style, spans in groupby(line, key=lambda span: span.style):
-        colour = colour_of(style.colour.strip(), theme) or (_LINK_COLOUR if style.link else theme.muted if is_quoted else theme.text)
+        colour = colour_of(style.colour.strip(), theme) or (LINK_COLOUR if style.link else default_colour or theme.text)
         size = style.size or (_CODE_SIZE if style.code else _SIZE)
         text = "".join(span.text for span in spans)
         runs.append(TextRun(text, size, colour, bold=style.bold, italic=style.italic, code=style.code, struck=style.struck))

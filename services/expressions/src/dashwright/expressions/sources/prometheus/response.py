@@ -14,6 +14,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Cells, Numbers
 from dashwright.expressions.engine.values_to_frames import first_meta, with_first_meta
 from dashwright.expressions.sources.prometheus.errors import ADVICE, unreadable
+from dashwright.expressions.sources.prometheus.histograms import histogram_frames
 from dashwright.expressions.sources.prometheus.points import read_samples, read_series
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 
@@ -60,6 +61,11 @@ class _Item(msgspec.Struct, gc=False):
     def points(self) -> msgspec.Raw:
         """The JSON array of the points of a series, or of the point of a sample; _ABSENT for an item without points."""
         return self.value if self.values is _ABSENT else self.values
+
+    @property
+    def histogram_points(self) -> msgspec.Raw:
+        """The JSON array of the histograms of a series, or of the histogram of a sample."""
+        return self.histogram if self.histograms is _ABSENT else self.histograms
 
     @property
     def has_histograms(self) -> bool:
@@ -131,9 +137,9 @@ def frames_of(response: PrometheusResponse, query: PrometheusQuery, limits: Limi
     if data is None:
         raise unreadable("has no result")
     if isinstance(data, _ItemsData):
-        frames = _frames_of_items(data.result_type, data.result, query, limits, notices)
+        frames = _frames_of_items(data.result_type, data.result, query, limits)
     else:
-        frames = _frames_of_result(data.result_type, data.result, query, limits, notices)
+        frames = _frames_of_result(data.result_type, data.result, query, limits)
     frames = frames or [Frame()]
     meta = {**(first_meta(frames) or {}), "executedQueryString": query.executed_query}
     if notices:
@@ -151,13 +157,11 @@ def _notices(envelope: _Envelope) -> list[dict[str, str]]:
     ]
 
 
-def _frames_of_result(
-    result_type: str, result: msgspec.Raw, query: PrometheusQuery, limits: Limits, notices: list[dict[str, str]]
-) -> Sequence[Frame]:
+def _frames_of_result(result_type: str, result: msgspec.Raw, query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
     """Return the frames of a result that was not decoded with its response."""
     match result_type:
         case "matrix" | "vector":
-            return _frames_of_items(result_type, _decode(_ITEMS, result), query, limits, notices)
+            return _frames_of_items(result_type, _decode(_ITEMS, result), query, limits)
         case "scalar":
             return _frames_of_numbers([result], LabelSets.of((NO_LABELS,)), result_type, query, limits)
         case "string":
@@ -166,27 +170,29 @@ def _frames_of_result(
             raise unreadable(f"has results of the unknown type {result_type!r:.40}")
 
 
-def _frames_of_items(
-    result_type: str, items: list[_Item], query: PrometheusQuery, limits: Limits, notices: list[dict[str, str]]
-) -> Sequence[Frame]:
-    """Return the frames of series or samples. Adds a notice if native histograms were left out."""
+def _frames_of_items(result_type: str, items: list[_Item], query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
+    """Return the frames of series or samples, and behind them those of native histograms."""
     if len(items) > limits.query_series:
         raise limits.refusal("query_series", f"the response has {len(items)} series", ADVICE)
     limits.deadline.check()
+    histograms = histogram_frames(
+        [(item.metric or {}, item.histogram_points) for item in items if item.has_histograms],
+        query.step,
+        limits,
+        are_samples=result_type == "vector",
+    )
+    items = [item for item in items if item.points is not _ABSENT or not item.has_histograms]
     arrays = [item.points for item in items]
-    if histogram_count := sum(item.has_histograms for item in items):
-        warning = f"{histogram_count} series of native histograms were left out; use histogram_quantile() or a similar function"
-        notices.append({"severity": "warning", "text": warning})
-        items = [item for item, array in zip(items, arrays, strict=True) if array is not _ABSENT or not item.has_histograms]
-        arrays = [item.points for item in items]
     if any(array is _ABSENT for array in arrays):
         raise unreadable("has a series without values")
     if not items:
-        return []
+        return histograms
     labels = LabelSets.of_mappings([item.metric or {} for item in items])
     if result_type == "vector":
-        return _frames_of_numbers(arrays, labels, result_type, query, limits)
-    return _frame_set(FrameSet(read_series(arrays, labels, limits), _meta("timeseries-multi", result_type)), query)
+        frames = _frames_of_numbers(arrays, labels, result_type, query, limits)
+    else:
+        frames = _frame_set(FrameSet(read_series(arrays, labels, limits), _meta("timeseries-multi", result_type)), query)
+    return [*frames, *histograms] if histograms else frames
 
 
 def _frames_of_numbers(

@@ -1,0 +1,86 @@
+"""Grids of heat maps from frames of the type ``heatmap-cells``: of native histograms, and of transformations."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
+from dashwright.expressions.pictures.panels.heat_grid import HeatGrid
+from dashwright.expressions.pictures.series import float_values, milliseconds_of
+
+HEATMAP_CELLS: Final = "heatmap-cells"
+_EDGE_NAMES: Final = frozenset({"x", "xMin", "xMax", "y", "yMin", "yMax", "yLayout"})
+
+
+def cells_frame(frames: Sequence[Frame]) -> Frame | None:
+    """Return the first frame whose rows are cells, or None."""
+    return next((frame for frame in frames if (frame.meta or {}).get("type") == HEATMAP_CELLS and frame.row_count), None)
+
+
+def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
+    """Return the grid of a frame with a row for each cell, with at most one cell for each two pixels.
+
+    Columns have the name ``xMin``, ``xMax`` or ``x`` for their times, ``yMin``, ``yMax`` or ``y`` for their values; the first other
+    column of numbers has the counts. Raises NothingToDraw if one of them is missing.
+    """
+    fields = {field.name: field for field in frame.fields}
+    at = next((fields[name] for name in ("xMax", "xMin", "x") if name in fields and fields[name].type is FieldType.TIME), None)
+    counts = next((field for field in frame.fields if field.name not in _EDGE_NAMES and field.type.is_numeric), None)
+    if at is None or counts is None or not fields.keys() & {"y", "yMin", "yMax"}:
+        raise NothingToDraw("The cells of the heat map have no times, values or counts")
+    times, values = milliseconds_of(at), float_values(counts)
+    lower, upper = _bounds(fields)
+    is_known = ~np.isnan(times) & ~np.isnan(lower) & ~np.isnan(upper) & ~np.isnan(values)
+    if not is_known.any():
+        raise NothingToDraw("No data")
+    times, lower, values = times[is_known], lower[is_known], values[is_known]
+    edges = np.unique(np.concatenate([lower, upper[is_known]]))
+    distinct = np.unique(times)
+    interval = float(np.diff(distinct).min()) if len(distinct) > 1 else props.end - props.start
+    # Columns and rows that would be smaller than two pixels are added.
+    width = -(-len(distinct) // max(int(props.width // 2), 1))
+    height = -(-(len(edges) - 1) // max(int(props.height // 2), 1))
+    columns = np.searchsorted(distinct, times) // width
+    rows = np.searchsorted(edges, lower) // height
+    shape = (-(-(len(edges) - 1) // height), -(-len(distinct) // width))
+    sums, is_missing = np.zeros(shape), np.ones(shape, dtype=np.bool_)
+    np.add.at(sums, (rows, columns), values)
+    is_missing[rows, columns] = False
+    offset = {"xMax": interval, "xMin": 0.0}.get(at.name, interval / 2)
+    starts = distinct[::width] - offset
+    ends = distinct[np.minimum(np.arange(width, len(distinct) + width, width), len(distinct)) - 1] - offset + interval
+    shown_edges = [*edges[:-1:height].tolist(), float(edges[-1])]
+    return HeatGrid(np.where(is_missing, np.nan, sums), starts, ends, edges=shown_edges, is_logarithmic=not _are_regular(edges))
+
+
+def _bounds(fields: dict[str, Field]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the lower and the upper bound of each cell. If there is only one of them, the other is that of the neighbour."""
+    known = {name: float_values(fields[name]) for name in ("yMin", "yMax", "y") if name in fields}
+    if "yMin" in known and "yMax" in known:
+        return known["yMin"], known["yMax"]
+    name, values = next(iter(known.items()))
+    levels = np.unique(values[~np.isnan(values)])
+    if not len(levels):
+        return values, values
+    edges = _extended(levels, is_upper=name == "yMax")
+    positions = np.searchsorted(levels, np.nan_to_num(values, nan=levels[0]))
+    lower, upper = (np.where(np.isnan(values), np.nan, edges[positions + shift]) for shift in (0, 1))
+    return lower, upper
+
+
+def _extended(levels: NDArray[np.float64], *, is_upper: bool) -> NDArray[np.float64]:
+    """Return levels with the one below or above them, at the distance or ratio that they have."""
+    if len(levels) == 1:
+        return np.array([levels[0] - 1, levels[0]]) if is_upper else np.array([levels[0], levels[0] + 1])
+    end, neighbour = (levels[0], levels[1]) if is_upper else (levels[-1], levels[-2])
+    added = end * end / neighbour if levels[0] > 0 and not _are_regular(levels) else 2 * end - neighbour
+    return np.concatenate([[added], levels] if is_upper else [levels, [added]])
+
+
+def _are_regular(edges: NDArray[np.float64]) -> bool:
+    """Return whether the distances of edges are equal."""
+    distances = np.diff(edges)
+    return bool(np.allclose(distances, distances[0])) if len(distances) else True

@@ -1,0 +1,91 @@
+"""Regression: a line or polynomial through the points of two columns."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.json_shapes import string_of
+from dashwright.expressions.javascript.values import is_missing, number_of
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
+from dashwright.expressions.transformations.matchers.fields import FieldPlace, named
+from dashwright.expressions.transformations.names import DisplayNames
+
+_MAX_DEGREE: Final = 20
+
+
+def regression(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
+    """Return the frames and one with ``predictionCount`` points of the curve, from the lowest to the highest value of ``xFieldName``.
+
+    ``modelType`` is ``linear`` or ``polynomial`` of a ``degree``. Without the columns, or for another model, the frames are unchanged.
+
+    Raises BadRequest if the columns are in different frames, or for an invalid number.
+    """
+    pair = _columns(frames, string_of(options.get("xFieldName")), string_of(options.get("yFieldName")))
+    model = string_of(options.get("modelType"))
+    if pair is None or model not in ("linear", "polynomial"):
+        return frames
+    x, y = pair
+    count = _whole(options, "predictionCount", 1, context.limits.transformation_cells)
+    degree = 1 if model == "linear" else _whole(options, "degree", 0, _MAX_DEGREE)
+    context.check_cells(count, 2)
+    pairs = [(_number(left), _number(right)) for left, right in zip(x.values, y.values, strict=True) if not is_missing(left)]
+    low, high = (min(left for left, _ in pairs), max(left for left, _ in pairs)) if pairs else (math.nan, math.nan)
+    # Times are counted from the first one, because powers of milliseconds since 1970 are not exact.
+    origin = low if x.type is CellType.TIME else 0.0
+    points = [(left - origin, right) for left, right in pairs if not math.isnan(right)]
+    step = (high - low) / count
+    positions = [*(index * step + low for index in range(count - 1)), high]
+    curve = _curve(np.array(points, dtype=np.float64).reshape(-1, 2), degree)
+    predicted = curve(np.array(positions, dtype=np.float64) - origin).tolist()
+    columns = [Column(x.name, x.type, positions), Column(f"{y.name} predicted", y.type, predicted)]
+    return [*frames, DataFrame(columns, count, f"{model} regression")]
+
+
+def _columns(frames: Frames, x_name: str, y_name: str) -> tuple[Column, Column] | None:
+    """Return the columns of the first frame that has the second one."""
+    names = DisplayNames(frames)
+    for frame in frames:
+        places = [FieldPlace(column, frame, names) for column in frame.columns]
+        y = next((place.column for place in places if named(y_name)(place)), None)
+        if y is not None:
+            x = next((place.column for place in places if named(x_name)(place)), None)
+            if x is None:
+                raise BadRequest(f"the columns {x_name!r:.60} and {y_name!r:.60} must be in one frame; join the frames first")
+            return x, y
+    return None
+
+
+def _whole(options: Mapping[str, Any], name: str, low: int, high: int) -> int:
+    number = number_of(options.get(name))
+    if not low <= number <= high:
+        raise BadRequest(f"{name} must be a number from {low} to {high}")
+    return int(number)
+
+
+def _number(value: Any) -> float:
+    """Return a cell as a number; NaN for a missing one, and infinity for an integer that is too large."""
+    if is_missing(value):
+        return math.nan
+    try:
+        return float(number_of(value))
+    except OverflowError:
+        return math.inf
+
+
+def _curve(points: NDArray[np.float64], degree: int) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """Return the polynomial with the least squares of distances to the points."""
+    if not len(points):
+        return lambda positions: np.full(len(positions), np.nan)
+    x, y = points[:, 0], points[:, 1]
+    if not np.isfinite(points).all():
+        return lambda positions: np.full(len(positions), np.nan)
+    # Powers of numbers up to 1 are of similar size, which keeps the equations solvable.
+    scale = float(np.abs(x).max()) or 1.0
+    powers = np.vander(x / scale, degree + 1, increasing=True)
+    coefficients = np.linalg.lstsq(powers, y, rcond=None)[0]
+    return lambda positions: np.vander(positions / scale, degree + 1, increasing=True) @ coefficients

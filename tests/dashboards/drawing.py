@@ -1,0 +1,110 @@
+"""Drawing of the panels of dashboard files over generated data."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+import orjson
+import yaml
+from tests.dashboards.sources import GeneratedSources
+
+from dashwright.common.models.dashboard_outline import DashboardOutline, OutlinePanel
+from dashwright.common.models.pictures import MIN_WIDTH, PictureRequest
+from dashwright.common.models.query_context import QueryContext
+from dashwright.common.settings import load
+from dashwright.expressions.consumer import query_settings
+from dashwright.expressions.pictures.dashboard import read_sections
+from dashwright.expressions.pictures.picture import draw
+from dashwright.expressions.pictures.plotter import Plotter
+from dashwright.expressions.queries import QuerySettings
+from dashwright.standalone.fixed_clock import FixedClock
+
+#: The time of the pictures, so that results can be repeated.
+NOW: Final = datetime(2026, 6, 15, 12, 34, 56, tzinfo=UTC)
+_WIDTH: Final = 1_400
+_ROW_HEIGHT: Final = 38
+_SECONDS: Final = 60.0
+#: The states of panels that show their data.
+DRAWN: Final = frozenset({"drawn", "partial"})
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPanel:
+    """A panel, and what was drawn of it."""
+
+    id: int
+    title: str
+    type: str
+    state: str
+    message: str = ""
+
+
+@dataclass(slots=True)
+class DrawnDashboard:
+    """A dashboard in a file, and what was drawn of its panels."""
+
+    name: str
+    panels: list[DrawnPanel] = field(default_factory=list)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The number of panels in each state."""
+        return Counter(panel.state for panel in self.panels)
+
+
+async def draw_files(directory: Path) -> list[DrawnDashboard]:
+    """Return the dashboards of all files below a directory, with the outcome of each panel."""
+    return [DrawnDashboard(name, await draw_panels(spec)) for name, spec in dashboards_below(directory)]
+
+
+def dashboards_below(directory: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the dashboards in the files below a directory, with the paths of the files."""
+    for path in sorted(directory.rglob("*")):
+        if path.suffix in (".json", ".yaml", ".yml"):
+            yield from ((str(path.relative_to(directory)), spec) for spec in dashboards_of(path))
+
+
+def dashboards_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the dashboards in a file; files of other content have none."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        documents = [orjson.loads(text)] if path.suffix == ".json" else list(yaml.safe_load_all(text))
+    except (orjson.JSONDecodeError, yaml.YAMLError):
+        return
+    for document in documents:
+        for member in ("spec", "dashboard"):
+            if isinstance(document, dict) and isinstance(document.get(member), dict):
+                document = document[member]
+        if isinstance(document, dict) and (isinstance(document.get("panels"), list) or isinstance(document.get("elements"), dict)):
+            yield document
+
+
+async def draw_panels(spec: dict[str, Any]) -> list[DrawnPanel]:
+    """Return the outcome of each panel of a dashboard, in its own size; the panels of collapsed rows are included."""
+    panels = {int(panel.source["id"]): panel.source for section in read_sections(spec) for panel in section.panels}
+    settings = replace(query_settings(load()), sources=GeneratedSources(spec, panels), clock=FixedClock.at(NOW))
+    plotter = Plotter()
+    try:
+        outline = DashboardOutline.model_validate_json(await _drawn(spec, settings, plotter, {"format": "outline"}))
+        listed = {panel.id: panel for section in outline.sections for panel in reversed(section.panels)}
+        return [await _drawn_panel(spec, settings, plotter, panel) for panel in listed.values()]
+    finally:
+        await plotter.stop()
+        settings.close()
+
+
+async def _drawn_panel(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, panel: OutlinePanel) -> DrawnPanel:
+    width, height = max(panel.width * _WIDTH // 24, MIN_WIDTH), max(panel.height * _ROW_HEIGHT - 8, 50)
+    options = {"format": "json", "panel": panel.id, "width": width, "height": height, "variables": panel.variables}
+    report = orjson.loads(await _drawn(spec, settings, plotter, options))
+    (entry,) = report["panels"]
+    return DrawnPanel(panel.id, panel.title, entry["type"], entry["state"], entry.get("message", ""))
+
+
+async def _drawn(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, options: Mapping[str, Any]) -> bytes:
+    request = PictureRequest.model_validate({**options, "spec": spec})
+    return (await draw(request, QueryContext(), settings, plotter, monotonic() + _SECONDS)).body

@@ -1,0 +1,55 @@
+"""Generated results of queries in PromQL and languages like it, as a server would send them."""
+
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+from tests.dashboards.promql import label_names, label_values
+
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.prometheus.query import PrometheusQuery, read_query
+from dashwright.expressions.sources.prometheus.response import frames_of, parse_response
+
+_SERIES: Final = 3
+_BOUNDS: Final = ("0.1", "0.5", "1", "5", "+Inf")
+_NANOS: Final = 1e9
+
+
+def series_of_query(
+    query: SourceQuery, record: SourceRecord, further: Sequence[str], time_range: TimeRange, limits: Limits
+) -> Sequence[Frame]:
+    """Return the frames that the data source for Prometheus makes of generated series.
+
+    The series have the labels of the query, and the labels ``further`` if the query selects series without aggregation.
+    """
+    read = read_query(query, time_range, record)
+    read = replace(read, is_range=read.is_range and not read.is_instant)
+    body = {"status": "success", "data": {"resultType": "vector" if read.is_instant else "matrix", "result": list(_items(read, further))}}
+    return frames_of(parse_response(orjson.dumps(body)), read, limits)
+
+
+def _items(query: PrometheusQuery, further: Sequence[str]) -> Iterator[dict[str, Any]]:
+    names = label_names(query.expr, list(further))
+    values = {name: label_values(query.expr, name, _SERIES) for name in names if name != "le"}
+    count = max(map(len, values.values()), default=1)
+    bounds: Sequence[str] = _BOUNDS if "le" in names else ("",)
+    for index in range(count):
+        labels = {name: listed[index % len(listed)] for name, listed in values.items()}
+        for position, bound in enumerate(bounds):
+            level = 10.0 * (1 + zlib.crc32(query.expr.encode()) % 7) * (index + 1) * (position + 1)
+            metric = labels | ({"le": bound} if bound else {})
+            yield {"metric": metric, **_points(query, level)}
+
+
+def _points(query: PrometheusQuery, level: float) -> dict[str, Any]:
+    if query.is_instant:
+        return {"value": [query.evaluation_time / _NANOS, str(level)]}
+    times = range(query.start, query.end + 1, query.step)
+    return {"values": [[time / _NANOS, str(round(level * (1.2 + math.sin(time / _NANOS / 1800)), 3))] for time in times]}

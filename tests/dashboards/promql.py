@@ -1,0 +1,143 @@
+"""Labels of the series that a query in PromQL, LogQL or MetricsQL returns, as far as its text names them."""
+
+import re
+from typing import Final
+
+_AGGREGATIONS: Final = frozenset(
+    {"sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "quantile", "count_values", "median", "distinct", "any", "share"}
+    | {"topk", "bottomk", "limitk", "outliersk"}
+)
+#: Aggregations that keep the series of their argument.
+_SELECTIONS: Final = frozenset({"topk", "bottomk", "limitk", "outliersk"})
+_WITHOUT_LABELS: Final = frozenset({"vector", "scalar", "time", "pi"})
+_NAME: Final = re.compile(r"[A-Za-z_:][\w:.]*")
+_BY: Final = re.compile(r"\s*(by|without)\s*\(([^()]*)\)", re.IGNORECASE)
+_MATCHER: Final = re.compile(r"([A-Za-z_][\w.]*)\s*(=~|!~|!=|=)\s*\"((?:[^\"\\]|\\.)*)\"")
+_OPERAND: Final = re.compile(r"[-+\s]*(?:\d[\w.]*\s*[-+*/%^]\s*)?")
+_OPERATOR: Final = re.compile(r"\s*[-+*/%^]\s*")
+_TEMPLATE: Final = re.compile(r"\s*with\s*\(", re.IGNORECASE)
+_REPLACEMENT: Final = re.compile(r"\blabel_(?:replace|join|set|format)\s*\(.*?,\s*\"([A-Za-z_]\w*)\"\s*,\s*\"([^\"]*)\"", re.DOTALL)
+_GROUPED: Final = re.compile(r"\bgroup_(?:left|right)\s*\(([^()]*)\)")
+_LISTED: Final = re.compile(r"\(?[\w./ -]+(?:\|[\w./ -]+)*\)?")
+_MAX_DEPTH: Final = 30
+
+
+def label_names(query: str, further: list[str]) -> list[str]:
+    """Return the names of the labels. ``further`` are names that a selector without aggregation may have in addition."""
+    names: list[str] = _names_of(query.strip(), further, 0)
+    if _TEMPLATE.match(query):
+        # The labels of templates are those of all of their aggregations.
+        names = [label for matched in _BY.finditer(query) for label in _split(matched[2])]
+    names += [name for name, _ in _REPLACEMENT.findall(query)]
+    for listed in _GROUPED.findall(query):
+        names += _split(listed)
+    return list(dict.fromkeys(names))
+
+
+def label_values(query: str, name: str, count: int) -> list[str]:
+    """Return up to ``count`` values of a label: those that the query selects, else numbered ones."""
+    found = [(match[1], match[2]) for match in _REPLACEMENT.finditer(query)]
+    if replaced := [value for replaced_name, value in found if replaced_name == name and value and "$" not in value]:
+        return list(dict.fromkeys(replaced))[:count]
+    for matched, operator, value in _MATCHER.findall(query):
+        if matched == name and operator == "=" and value:
+            return [value]
+        if matched == name and operator == "=~" and _LISTED.fullmatch(value):
+            return str(value).strip("()").split("|")[:count]
+    return [f"{name}-{number}" for number in range(1, count + 1)]
+
+
+def _names_of(query: str, further: list[str], depth: int) -> list[str]:
+    """Return the labels of the first operand of an expression."""
+    operand = _OPERAND.match(query)
+    query = query[operand.end() :] if operand else query
+    if not query or depth > _MAX_DEPTH:
+        return []
+    if query[0] == "(":
+        return _names_of(query[1 : _end(query, 0)].strip(), further, depth + 1)
+    name = _NAME.match(query)
+    if name is None or name.end() == len(query) or query[name.end()] in "{[ \n":
+        found = _aggregated(query, name.end(), name[0], further, depth) if name and name[0].lower() in _AGGREGATIONS else None
+        return _selected(query, further) if found is None else found
+    if query[name.end()] != "(":
+        return _selected(query, further)
+    if name[0].lower() in _AGGREGATIONS:
+        found = _aggregated(query, name.end(), name[0], further, depth)
+        return [] if found is None else found
+    if name[0] in _WITHOUT_LABELS:
+        following = _OPERATOR.match(query, _end(query, name.end()) + 1)
+        return _names_of(query[following.end() :], further, depth + 1) if following else []
+    found = _argument(query[name.end() + 1 : _end(query, name.end())], further, depth)
+    return [label for label in found if label != "le"] if name[0] == "histogram_quantile" else found
+
+
+def _aggregated(query: str, start: int, name: str, further: list[str], depth: int) -> list[str] | None:
+    """Return the labels of an aggregation whose name ends at ``start``; None for another expression."""
+    before = _BY.match(query, start)
+    opening = query.find("(", before.end() if before else start)
+    if opening < 0 or query[before.end() if before else start : opening].strip():
+        return None
+    closing = _end(query, opening)
+    by = before or _BY.match(query, closing + 1)
+    inner = _argument(query[opening + 1 : closing], further, depth)
+    if name.lower() in _SELECTIONS and by is None:
+        return inner
+    if by is None:
+        return []
+    listed = _split(by[2])
+    return listed if by[1].lower() == "by" else [label for label in inner if label not in listed]
+
+
+def _argument(text: str, further: list[str], depth: int) -> list[str]:
+    """Return the labels of the first argument that is neither a number nor a text."""
+    for argument in _arguments(text):
+        if argument and not re.fullmatch(r"[\d.eE+-]+|\".*\"|'.*'", argument, re.DOTALL):
+            return _names_of(argument, further, depth + 1)
+    return []
+
+
+def _selected(query: str, further: list[str]) -> list[str]:
+    names = [name for name, _, _ in _MATCHER.findall(query) if name != "__name__"]
+    return [*names, *further]
+
+
+def _split(listed: str) -> list[str]:
+    return [name.strip().strip('"') for name in listed.split(",") if name.strip()]
+
+
+def _arguments(text: str) -> list[str]:
+    """Return the arguments of a function, split at commas outside of brackets and texts."""
+    arguments, start, index = [], 0, 0
+    while index < len(text):
+        if text[index] in "({[":
+            index = _end(text, index)
+        elif text[index] in "\"'`":
+            index = _end_of_text(text, index)
+        elif text[index] == ",":
+            arguments.append(text[start:index].strip())
+            start = index + 1
+        index += 1
+    return [*arguments, text[start:].strip()]
+
+
+def _end(text: str, opening: int) -> int:
+    """Return the position of the bracket that closes the one at ``opening``, or the end of the text."""
+    depth, index = 0, opening
+    while index < len(text):
+        if text[index] in "({[":
+            depth += 1
+        elif text[index] in ")}]":
+            depth -= 1
+            if depth == 0:
+                return index
+        elif text[index] in "\"'`":
+            index = _end_of_text(text, index)
+        index += 1
+    return len(text)
+
+
+def _end_of_text(text: str, start: int) -> int:
+    index = start + 1
+    while index < len(text) and text[index] != text[start]:
+        index += 2 if text[index] == "\\" else 1
+    return index

@@ -1,0 +1,152 @@
+"""Transformations that make trends, regressions and heat maps of time series."""
+
+import math
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.transformations.tables import applied, cells, column, frame, transformed
+
+from dashwright.common.errors import BadRequest, TooLarge
+from dashwright.expressions.formats.codec import JsonFrameWriter
+from dashwright.expressions.transformations.conversion import to_typed_frame
+from dashwright.expressions.transformations.data import CellType, DataFrame, Trend
+
+NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
+
+
+def load(*values: float | None, ref_id: str = "A", **labels: str) -> DataFrame:
+    return frame(ref_id, column("time", [1000 * row for row in range(len(values))]), column("Value", values, None, **labels))
+
+
+def test_a_table_of_trends_has_a_row_for_each_series() -> None:
+    """Labels are columns, a missing one is empty. The value of a trend is its last one, or the result of ``stat``."""
+    frames = [load(1, 5, None, host="a"), load(4, 2, job="x"), frame("A", host=["t"]), load(7, ref_id="B")]
+    others, first, second = applied(frames, {"id": "timeSeriesTable", "options": {"A": {"stat": "max"}}})
+    assert cells([others]) == [{"host": ["t"]}]
+    assert [one.name for one in first.columns] == ["host", "job", "Trend #A"]
+    assert [list(one.values) for one in first.columns[:2]] == [["a", ""], ["", "x"]]
+    assert [trend.value for trend in first.columns[2].values] == [5, 4]
+    assert first.columns[2].type is CellType.FRAME
+    assert [(one.name, [trend.value for trend in one.values]) for one in second.columns] == [("Trend #B", [7])]
+
+
+def test_frames_without_ascending_times_are_not_series() -> None:
+    """They are unchanged: times that repeat or descend belong to tables."""
+    table = frame("A", time=[1000, 1000], v=[1, 2])
+    assert cells(applied([table], {"id": "timeSeriesTable"})) == cells([table])
+
+
+def test_a_trend_is_written_as_a_frame_with_its_value() -> None:
+    (table,) = applied([load(1, 5)], {"id": "timeSeriesTable"})
+    typed = to_typed_frame(table)
+    written = orjson.loads(b"".join(part for part, _ in JsonFrameWriter().write(typed.frame, typed.types)))
+    assert written["schema"]["fields"][0]["type"] == "frame"
+    (((trend,),),) = (written["data"]["values"],)
+    assert trend["value"] == 5
+    assert trend["data"]["values"] == [[0, 1000], [1, 5]]
+
+
+def test_trends_can_be_joined_and_sorted() -> None:
+    """Tables of several queries become one by their labels, with a column of trends for each query."""
+    frames = [load(1, host="a"), load(2, host="b"), load(3, ref_id="B", host="b")]
+    (table,) = applied(frames, {"id": "timeSeriesTable"}, {"id": "joinByField", "options": {"byField": "host"}})
+    assert [one.name for one in table.columns] == ["host", "Trend #A", "Trend #B"]
+    found = dict(zip(table.columns[0].values, zip(*(one.values for one in table.columns[1:]), strict=True), strict=True))
+    assert isinstance(found["b"][0], Trend)
+    assert (found["b"][0].value, found["b"][1].value) == (2, 3)
+
+
+def curve_of(points: DataFrame, **options: Any) -> dict[str, list[Any]]:
+    """Return the cells of the curve by the names of its columns."""
+    _, curve = applied([points], {"id": "regression", "options": options})
+    return {one.name: list(one.values) for one in curve.columns}
+
+
+@given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3), st.integers(2, 30))
+def test_a_line_is_its_own_regression(slope: float, start: float, count: int) -> None:
+    """The points of the curve are on the line, from the first value to the last."""
+    rows = list(range(count))
+    options: dict[str, Any] = {"xFieldName": "x", "yFieldName": "y", "predictionCount": 5}
+    curve = curve_of(frame("A", x=rows, y=[start + slope * row for row in rows]), **options)
+    assert curve["x"][0] == 0
+    assert curve["x"][-1] == count - 1
+    assert curve["y predicted"] == pytest.approx([start + slope * x for x in curve["x"]], abs=1e-6)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 3])
+def test_a_polynomial_has_the_least_squares(degree: int) -> None:
+    """The curve is that of an independent solution of the normal equations, for numbers and for times."""
+    y = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, None, 2.0]
+    options: dict[str, Any] = {"modelType": "polynomial", "degree": degree, "yFieldName": "y", "predictionCount": 4}
+    known = [(row, value) for row, value in enumerate(y) if value is not None]
+    coefficients = np.polynomial.polynomial.polyfit([row for row, _ in known], [value for _, value in known], degree)
+    for name, scale, offset in (("x", 1, 0), ("time", 60_000, 1_700_000_000_000)):
+        points = frame("A", column(name, [offset + scale * row for row in range(len(y))]), column("y", y))
+        curve = curve_of(points, xFieldName=name, **options)
+        expected = np.polynomial.polynomial.polyval([(x - offset) / scale for x in curve[name]], coefficients)
+        assert curve["y predicted"] == pytest.approx(expected.tolist(), rel=1e-9)
+
+
+def test_regressions_need_columns_of_one_frame() -> None:
+    """Without the columns, frames are unchanged; columns in several frames are an error, as are other numbers."""
+    frames = [frame("A", x=[1, 2]), frame("B", y=[1, 2])]
+    with pytest.raises(BadRequest, match="'x' and 'y' must be in one frame"):
+        transformed(frames, "regression", xFieldName="x", yFieldName="y")
+    assert transformed(frames, "regression", xFieldName="gone", yFieldName="gone") == cells(frames)
+    with pytest.raises(BadRequest, match="predictionCount must be a number from 1"):
+        transformed([frame("A", x=[1], y=[1])], "regression", xFieldName="x", yFieldName="y", predictionCount=0)
+    curve = curve_of(frame("A", x=[1, 2], y=[None, None]), xFieldName="x", yFieldName="y", predictionCount=2)
+    assert all(map(math.isnan, curve["y predicted"]))
+
+
+@given(NUMBERS, st.sampled_from([0.5, 10, 1000]), st.integers(1, 5))
+def test_cells_of_a_heat_map_count_each_value(values: list[float], size: float, seconds: int) -> None:
+    """The counts add up to the number of values, and each value is in the cell of its time and size."""
+    options: dict[str, Any] = {"xBuckets": {"mode": "size", "value": f"{seconds}s"}, "yBuckets": {"mode": "size", "value": str(size)}}
+    try:
+        (result,) = applied([load(*values)], {"id": "heatmap", "options": options})
+    except TooLarge:
+        return
+    lefts, bounds, counts = (list(one.values) for one in result.columns)
+    assert [one.name for one in result.columns] == ["xMin", "yMin", "Count"]
+    assert result.meta == {"type": "heatmap-cells"}
+    assert sum(counts) == len(values)
+    filled = {(left, bound): count for left, bound, count in zip(lefts, bounds, counts, strict=True) if count}
+    for row, value in enumerate(values):
+        place = (row * 1000 // (seconds * 1000) * seconds * 1000, math.floor(value / size) * size)
+        assert any(left == place[0] and bound == pytest.approx(place[1]) for left, bound in filled)
+
+
+def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:
+    """A number of columns or rows becomes the next smaller usual size; a logarithmic scale has rows for each power."""
+    values = [1.0, 2.0, 5.0, 100.0]
+    (linear,) = applied([load(*values)], {"id": "heatmap", "options": {"xBuckets": {"value": 2}, "yBuckets": {"value": 10}}})
+    assert sorted(set(linear.columns[0].values)) == [0, 2000]
+    assert sorted(set(linear.columns[1].values))[:3] == [0, 10, 20]
+    scale = {"yBuckets": {"scale": {"type": "log", "log": 10}, "value": "1"}}
+    (logarithmic,) = applied([load(*values)], {"id": "heatmap", "options": scale})
+    assert sorted(set(logarithmic.columns[1].values)) == pytest.approx([1, 10, 100])
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "problem"),
+    [
+        ([0.0, 1.0], {"yBuckets": {"scale": {"type": "log", "log": 2}}}, "only positive values"),
+        ([0.0, 1e300], {"yBuckets": {"mode": "size", "value": 1e-300}}, "would produce"),
+    ],
+)
+def test_a_heat_map_says_what_it_lacks(values: list[float | None], options: dict[str, Any], problem: str) -> None:
+    with pytest.raises((BadRequest, TooLarge)) as error:
+        transformed([load(*values)], "heatmap", **options)
+    assert problem in error.value.message
+
+
+def test_the_frames_may_be_kept() -> None:
+    found = applied([load(1, 2)], {"id": "heatmap", "options": {"keepOriginalData": True}})
+    assert [one.name for one in found[1].columns] == ["time", "Value"]
+    for unchanged in (frame("A", v=[1]), load(None)):
+        assert transformed([unchanged], "heatmap") == cells([unchanged])
