@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
+import structlog
 
-from dashwright.common.errors import DeadlineExceeded, Unavailable
+from dashwright.common.errors import DashwrightError, DeadlineExceeded, Unavailable
 from dashwright.expressions.confinement_report import report_confinement
 from dashwright.expressions.sql.pipe import Pipe, PipeClosed, RemainingSeconds
+
+_log = structlog.get_logger()
 
 _PROGRAM: Final = Path(__file__).with_name("child.py")
 _ENVIRONMENT: Final = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
@@ -42,8 +45,8 @@ LATE: Final = "the picture was not drawn in time; ask for a shorter time range, 
 IDLE_SECONDS: Final = 60.0
 
 
-class NotDrawn(Exception):
-    """The library could not make a PNG. The message is the library's."""
+class NotDrawn(DashwrightError):
+    """The library could not make a PNG, for the reason in the message."""
 
 
 class _Child:
@@ -112,7 +115,7 @@ class _Child:
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as parse_error:
             raise PipeClosed from parse_error
         if error is not None:
-            raise NotDrawn(str(error))
+            raise NotDrawn(f"the PNG could not be made, request the format svg: {error}")
         if not isinstance(size, int) or not 0 <= size <= _MAX_RESPONSE_BYTES:
             raise PipeClosed
         return head, bytes(self._pipe.read_bytes(size, remaining_seconds))
@@ -168,8 +171,9 @@ class PngProcess:
             if self._child is None:
                 self._child = _Child()
             drawing = self._child.send(request, remaining_seconds)
-        except NotDrawn:
+        except NotDrawn as error:
             # The child has responded with an error and remains usable.
+            _log.error("png_not_made", reason=error.message)
             raise
         except PipeClosed as error:
             reason = "it did not start" if self._child is None else self._child.kill()
