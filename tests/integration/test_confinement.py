@@ -23,7 +23,10 @@ program, options, secret, port, path = sys.argv[1], json.loads(sys.argv[2]), sys
 spec = importlib.util.spec_from_file_location("child", program)
 child = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(child)
-confined = child._confine(child._Setup(**options) if hasattr(child, "_Setup") else options["parent"], *options.get("more", ()))
+if hasattr(child, "_Setup"):
+    confined = child._confine(child._Setup(**options))
+else:
+    confined = child._confine(**options, renderer=child._Renderer())
 unix = socket.AF_UNIX
 
 def in_thread():
@@ -66,7 +69,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the restriction
 
 def options(program: str) -> dict[str, object]:
     if program == "pictures":
-        return {"parent": os.getpid(), "more": [256 << 20]}
+        return {"parent": os.getpid(), "allocation_limit": 256 << 20}
     return {"parent": os.getpid(), "descriptor": 0, "bytes": 64 << 20, "address_space": 256 << 20, "cpu_seconds": 60, "macros": []}
 
 

@@ -112,6 +112,18 @@ async def test_the_url_sets_variables_zone_and_rows(drawing: Api) -> None:
         assert (status, name in body) == (400, True), body
 
 
+async def test_the_url_gives_the_middle_and_length_of_the_range(drawing: Api) -> None:
+    """Pages show this range, and so do the pictures on them."""
+    zoom = "time=1767225600000&time.window=1h&from=now-5m&to=now"
+    _, _, body, _ = await fetched(drawing, f"{PICTURE}?format=outline&{zoom}")
+    outline = json.loads(body)
+    assert (outline["start"], outline["end"]) == (1767223800000, 1767227400000)
+    status, _, body, _ = await fetched(drawing, f"/d/pictured?{zoom}")
+    page = body.decode()
+    assert (status, "from=1767223800000&amp;to=1767227400000" in page, "time.window" in page) == (200, True, False)
+    assert (await fetched(drawing, f"{PICTURE}?time=soon&time.window=1h"))[0] == 400
+
+
 async def test_an_outline_has_positions_and_options_but_no_data(drawing: Api) -> None:
     """It lists what a page shows before any panel is queried."""
     status, media_type, body, _ = await fetched(drawing, f"{PICTURE}?format=outline")

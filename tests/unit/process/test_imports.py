@@ -21,7 +21,7 @@ def test_expressions_import_no_parser_of_sql() -> None:
     """Check that sqlglot is not imported before a statement: most workers run none, and the others serve all else before."""
     loaded = _loaded("dashwright.expressions.main")
     assert "dashwright.expressions.sql.engine" in loaded
-    assert not loaded & {"sqlglot", "duckdb", "vl_convert"}
+    assert not loaded & {"sqlglot", "duckdb", "resvg"}
 
 
 def test_collections_are_switched_on_again() -> None:

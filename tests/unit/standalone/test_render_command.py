@@ -1,5 +1,6 @@
 """``dashwright render``: draws the dashboard of a file with recorded results, and again after changes, or that of a server."""
 
+import io
 import json
 import threading
 import time
@@ -143,6 +144,22 @@ def test_a_watched_file_is_drawn_after_each_change(write: Write, tmp_path: Path,
     monkeypatch.setattr(time, "sleep", sleep)
     assert run(file, "-o", str(output), "--data", write("r.json", results(1)), "--watch") == 0
     assert titles == ["1,2", "1,2", "1,2", "7"]
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+def test_standard_input_is_drawn(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_last: bool) -> None:
+    """It is given as ``-``, before or after the options."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(DASHBOARD)))
+    output = tmp_path / "x.json"
+    options = ("-o", str(output), "--data", write("r.json", results(1)))
+    assert run(*(("-",) * (not is_last)), *options, *(("-",) * is_last)) == 0
+    assert list(report_of(output)) == [1, 2]
+
+
+def test_standard_input_is_not_watched(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It never changes, so that the command would wait forever."""
+    assert run("-", "-o", str(tmp_path / "x.json"), "--data", write("r.json", results(1)), "--watch") == 2
+    assert "--watch needs a file that changes" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
-"""The process that makes PNGs: its results, its restrictions, and its end."""
+"""The processes that make PNGs: their results, their restrictions, and their end."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,9 +9,10 @@ import pytest
 from tests.acceptance.polling import until
 
 from dashwright.common.errors import DeadlineExceeded, Unavailable
-from dashwright.expressions.pictures import plotter as room
+from dashwright.expressions.pictures import png_process as room
 from dashwright.expressions.pictures import svg
-from dashwright.expressions.pictures.plotter import NotDrawn, Plotter
+from dashwright.expressions.pictures.plotter import Plotter
+from dashwright.expressions.pictures.png_process import NotDrawn
 
 pytestmark = pytest.mark.exhaustive
 
@@ -41,11 +43,11 @@ def is_there(pid: int) -> bool:
 async def test_pngs_are_made_with_their_text(plotter: Plotter) -> None:
     """One process makes all PNGs. They contain letters, which a missing font would omit silently."""
     bare = await plotter.png(text(""), 1, soon())
-    first = plotter.pid
+    (first,) = plotter.pids
     written = await plotter.png(text("Letters"), 1, soon())
     assert bare.startswith(b"\x89PNG")
     assert len(written) > len(bare) + 500
-    assert plotter.pid == first
+    assert plotter.pids == [first]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ async def test_pngs_are_made_with_their_text(plotter: Plotter) -> None:
 )
 async def test_invalid_pictures_are_errors_and_no_address_is_loaded(plotter: Plotter, content: str) -> None:
     """After an SVG that is invalid or refers to something outside of it, the process continues."""
-    with pytest.raises(NotDrawn):
+    with pytest.raises(NotDrawn, match=r"request the format svg: (<|fill of|the drawing)"):
         await plotter.png(svg.document([content], 200, 40), 1, soon())
     assert (await plotter.png(text("a"), 1, soon())).startswith(b"\x89PNG")
 
@@ -68,11 +70,10 @@ async def test_invalid_pictures_are_errors_and_no_address_is_loaded(plotter: Plo
 async def test_a_picture_that_takes_too_long_or_too_much_ends_the_process(plotter: Plotter, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process ends at the deadline or the memory limit, and another one makes the next PNG."""
     await plotter.png(text("a"), 1, soon())
-    first = plotter.pid
-    assert first is not None
+    (first,) = plotter.pids
     with pytest.raises(DeadlineExceeded):
         await plotter.png(ENDLESS, 1, soon(0.3))
-    assert plotter.pid is None
+    assert not plotter.pids
     assert not is_there(first)
     monkeypatch.setattr(room, "MAX_MEMORY_BYTES", 100 * 1024 * 1024)
     with pytest.raises(Unavailable):
@@ -87,7 +88,35 @@ async def test_an_idle_process_is_ended() -> None:
     await plotter.png(text("a"), 1, soon())
 
     async def is_ended() -> bool:
-        return plotter.pid is None
+        return not plotter.pids
 
     await until(is_ended)
     await plotter.stop()
+
+
+async def test_pictures_are_drawn_concurrently_in_as_many_processes_as_needed() -> None:
+    """One after another they use one process. With both of two processes at work, a third picture waits, at most until its deadline."""
+    plotter = Plotter(processes=2)
+    for letters in "ab":
+        await plotter.png(text(letters), 1, soon())
+    assert len(plotter.pids) == 1
+    busy = [asyncio.create_task(plotter.png(ENDLESS.replace("9", digit), 1, soon())) for digit in "78"]
+
+    async def both_run() -> bool:
+        return len(plotter.pids) == 2
+
+    await until(both_run)
+    with pytest.raises(DeadlineExceeded):
+        await plotter.png(text("c"), 1, soon(0.1))
+    for task in busy:
+        task.cancel()
+    assert (await plotter.png(text("c"), 1, soon())).startswith(b"\x89PNG")
+    await asyncio.gather(*busy, return_exceptions=True)
+    await plotter.stop()
+    assert not plotter.pids
+
+
+async def test_texts_in_scripts_that_the_font_lacks_are_drawn_with_fonts_of_the_machine(plotter: Plotter) -> None:
+    """Without a font that has them, a sign takes their place."""
+    drawn = [await plotter.png(text(words), 1, soon()) for words in ("", "Größe 5 μs", "\u2603\u2603\u2603")]
+    assert len({len(png) for png in drawn}) == 3

@@ -16,6 +16,7 @@ from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import PanelProps
 from dashwright.expressions.pictures.plotter import Plotter
 from dashwright.expressions.pictures.png_cache import PngCache, PngKey, key_of
+from dashwright.expressions.pictures.png_process import PngProcess
 from dashwright.expressions.pictures.theme import THEMES
 
 
@@ -53,11 +54,11 @@ def test_the_cache_never_exceeds_its_bound(sizes: list[tuple[int, int]]) -> None
 async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[str, float]] = []
 
-    async def run(_: Plotter, request: dict[str, Any], __: float) -> bytes:
-        drawn.append((request["svg"], request["scale"]))
+    async def png(_: PngProcess, svg: str, scale: float, __: float) -> bytes:
+        drawn.append((svg, scale))
         return f"{len(drawn)}".encode()
 
-    monkeypatch.setattr(Plotter, "_run", run)
+    monkeypatch.setattr(PngProcess, "png", png)
     plotter = Plotter(cache_bytes=100)
     requests = [("a", 1, 1), ("a", 1, 1), ("b", 1, 1), ("a", 2, 1), ("a", 1, 2), ("a", 1, 1)]
     pngs = [await plotter.png(svg, scale, 0, org_id=org_id) for svg, scale, org_id in requests]

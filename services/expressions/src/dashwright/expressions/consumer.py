@@ -23,6 +23,7 @@ from dashwright.expressions.heap_trimmer import HeapTrimmer
 from dashwright.expressions.sources.query_cache import QueryCache
 from dashwright.expressions.sources.registry import SourceRegistry, SourceResolver
 from dashwright.expressions.sql.engine import SqlEngine
+from dashwright.expressions.variables.option_cache import OptionCache
 
 log = structlog.get_logger()
 
@@ -123,6 +124,7 @@ def query_settings(settings: Settings, sources: SourceResolver | None = None) ->
         settings.evaluation_seconds,
         sources=sources or SourceRegistry(),
         cache=cache,
+        options=OptionCache(seconds=settings.query_cache_seconds if settings.query_cache_bytes else 0),
         sql=sql,
         memory=MemoryBudget(settings.query_bytes, HeapTrimmer().trim_after),
         threads=ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="evaluation"),

@@ -38,6 +38,7 @@ from dashwright.expressions.sql.engine import SqlEngine
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.pipeline import read_steps
 from dashwright.expressions.transformations.result import transform
+from dashwright.expressions.variables.option_cache import OptionCache
 
 _log = structlog.get_logger()
 
@@ -75,6 +76,7 @@ class QuerySettings:
     clock: Clock = field(default_factory=Clock)  #: The clock of time ranges and of callers' deadlines.
     sources: SourceResolver = field(default_factory=SourceRegistry)  #: Finds data sources.
     cache: QueryCache = field(default_factory=QueryCache)  #: Recent results of data sources.
+    options: OptionCache = field(default_factory=OptionCache)  #: Recent options of variables.
     sql: SqlEngine | None = None  #: Runs statements; None if the feature is off.
     threads: ThreadPoolExecutor | None = None  #: For large evaluations only, so that other work always has a thread.
     memory: MemoryBudget = UNBOUNDED  #: Shared by all requests.

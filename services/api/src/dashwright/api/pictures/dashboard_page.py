@@ -5,6 +5,7 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 import structlog
+from multidict import MultiMapping
 from pydantic import ValidationError
 
 from dashwright.api.access.policy import AccessPolicy
@@ -24,6 +25,7 @@ from dashwright.api.pictures.page_controls import (
 )
 from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of, panel_alone
 from dashwright.api.pictures.render import picture_options
+from dashwright.api.pictures.url_times import TIME_PARAMETERS, with_range
 from dashwright.api.routes.readable_titles import ReadableTitles
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, Unavailable
@@ -37,8 +39,7 @@ _log = structlog.get_logger()
 
 PAGE_CONTENT: Final = Content(str, ("text/html",))
 PAGE_PARAMETERS: Final = {
-    "from": "start of the time range; by default the dashboard's own",
-    "to": "end of the time range",
+    **TIME_PARAMETERS,
     "theme": "light or dark; by default that of the reader",
     "tz": "time zone of the axes; by default the dashboard's own",
     "refresh": "interval after which the pictures are drawn again, such as 30s; empty for never; by default the dashboard's own",
@@ -66,12 +67,12 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         return PageLink(folder.title, folder_url(folder.name, folder.title)) if folder else None
 
     async def show_dashboard(call: Call) -> Response:
-        options, dashboard = picture_options(call), await read(call)
+        options, dashboard, query = picture_options(call), await read(call), with_range(call.query)
         outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, pictures)
-        theme, kept = call.query.get("theme", ""), kept_parameters(call.query)
+        theme, kept = query.get("theme", ""), kept_parameters(query)
         grid = None
         if outline:
-            address = PictureAddress(dashboard_path(dashboard.name), picture_parameters(call.query))
+            address = PictureAddress(dashboard_path(dashboard.name), picture_parameters(query))
             grid = grid_of(outline, address, panel_page=f"/d-solo/{quote(dashboard.name, safe='')}", page_parameters=kept, theme=theme)
         return html.page(
             "dashboard.html",
@@ -84,20 +85,20 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
             folder=await folder_of(call, dashboard),
             caption=f"{dashboard.name}, version {dashboard.generation}",
             problem=problem.message if problem else "",
-            links=await _links(call, outline, titles) if outline else (),
+            links=await _links(call, query, outline, titles) if outline else (),
             sections=grid.sections if grid else (),
             opens_rows=options.rows == "expanded",
-            whole_picture=f"/render/d/{quote(dashboard.name, safe='')}?{urlencode(picture_parameters(call.query))}",
-            controls=page_controls(call.path, call.query, outline),
+            whole_picture=f"/render/d/{quote(dashboard.name, safe='')}?{urlencode(picture_parameters(query))}",
+            controls=page_controls(call.path, query, outline),
             notices=outline.notices if outline else (),
         )
 
     async def show_panel(call: Call) -> Response:
-        options, dashboard = picture_options(call), await read(call)
+        options, dashboard, query = picture_options(call), await read(call), with_range(call.query)
         if options.panel is None:
             raise BadRequest("the parameter panelId is missing: it is the id of the panel to show")
         outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, pictures)
-        theme, address = call.query.get("theme", ""), PictureAddress(dashboard_path(dashboard.name), picture_parameters(call.query))
+        theme, address = query.get("theme", ""), PictureAddress(dashboard_path(dashboard.name), picture_parameters(query))
         panels = [panel for section in outline.sections for panel in section.panels] if outline else []
         panel = next((panel for panel in panels if panel.id == options.panel), None)
         if outline and panel is None:
@@ -105,7 +106,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         # The values of the page apply, not those of the first repetition of the panel.
         shown = panel_alone(panel.model_copy(update={"variables": {}}), address, theme) if panel else None
         title = (outline.title if outline else dashboard.title) or dashboard.name
-        back = urlencode(kept_parameters(call.query))
+        back = urlencode(kept_parameters(query))
         return html.page(
             "panel.html",
             title=title,
@@ -119,7 +120,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
             description=panel.description if panel else "",
             dashboard_address=f"{dashboard_url(dashboard.name, dashboard.title)}{'?' if back else ''}{back}",
             problem=problem.message if problem else "",
-            controls=page_controls(call.path, call.query, outline),
+            controls=page_controls(call.path, query, outline),
             notices=outline.notices if outline else (),
         )
 
@@ -169,13 +170,13 @@ def _status_of(problem: DashwrightError | None) -> int:
     return problem.status if isinstance(problem, BadRequest) else 200
 
 
-async def _links(call: Call, outline: DashboardOutline, titles: ReadableTitles) -> Sequence[PageLink]:
+async def _links(call: Call, query: MultiMapping[str], outline: DashboardOutline, titles: ReadableTitles) -> Sequence[PageLink]:
     """Return the links of a dashboard. A link to tags becomes one to each dashboard with these tags."""
     links = []
     for link in outline.links:
         if link.url:
-            links.append(link_of(link, call.query, outline))
+            links.append(link_of(link, query, outline))
             continue
         tagged = await titles.search(call.identity, limit=_MAX_TAGGED, tags=link.tags, include_folders=False) if link.tags else ()
-        links += [link_of(link, call.query, outline, text=match.title, address=match.url) for match in tagged]
+        links += [link_of(link, query, outline, text=match.title, address=match.url) for match in tagged]
     return [link for link in links if link]

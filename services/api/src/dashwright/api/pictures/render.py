@@ -10,6 +10,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
 from dashwright.api.pictures.dashboard_pictures import DashboardPictures
+from dashwright.api.pictures.url_times import TIME_PARAMETERS, with_range
 from dashwright.api.workers.picture_client import Picture
 from dashwright.common import media
 from dashwright.common.errors import BadRequest
@@ -101,7 +102,7 @@ def picture_response(picture: Picture) -> Response:
 
 def picture_options(call: Call) -> PictureOptions:
     """Return the picture options in the query of the URL. Raises BadRequest, which names the parameter, for an invalid value."""
-    query = call.query
+    query = with_range(call.query)
     values: dict[str, object] = {name: query[name] for name in _STRING_PARAMETERS if query.get(name)}
     for name, member in _NUMERIC_PARAMETERS.items():
         if value := query.get(name):
@@ -135,8 +136,7 @@ def _parse_number(name: str, value: str) -> float:
 
 
 PICTURE_PARAMETERS: Final = {
-    "from": "start of the time range, such as now-6h; by default the dashboard's own",
-    "to": "end of the time range, such as now",
+    **TIME_PARAMETERS,
     "width": "pixels, 200 to 3000, by default 1000",
     "height": "pixels; by default, and for -1, as many as the panels take",
     "theme": "light or dark (the default)",

@@ -11,11 +11,13 @@ import re
 import resource
 import struct
 import sys
-import zlib
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-import vl_convert
+import fontpkg_arimo
+import resvg
 
 from dashwright.expressions import confinement
 
@@ -23,13 +25,14 @@ _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 _LENGTH_BYTES = 4
 _MAX_DESCRIPTORS = 64
 _MAX_ERROR_LENGTH = 500
-_COMPRESSION_LEVEL = 4
-_PNG_SIGNATURE_LENGTH = 8
-#: The length of a chunk and its type, and its checksum, in bytes.
-_PNG_CHUNK_HEADER_LENGTH, _PNG_CHECKSUM_LENGTH = 8, 4
 _FONTS = ("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts")
 _FORBIDDEN_ELEMENTS = frozenset({"image", "feimage", "script", "foreignobject"})
-_WARM_UP_SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text font-family="Liberation Sans" y="9">a</text></svg>'
+_WARM_UP_SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text font-family="Arimo" y="9">a</text></svg>'
+#: Characters outside of the blocks that the font of pictures has completely.
+_UNCOVERED_CHARACTER = re.compile(
+    r"[^\t\n\r -~\u00a0-\u0377\u0384-\u052f\u1e00-\u1eff\u2000-\u2064\u20a0-\u20be\u2100-\u214f\u2190-\u2195"
+    r"\u2211\u2212\u221e\u2248\u2260\u2264\u2265\u25a0\u25b2\u25bc\u25cf]"
+)
 
 
 def _check_references(svg: str) -> None:
@@ -58,45 +61,56 @@ def _check_references(svg: str) -> None:
         raise ValueError(f"the drawing is not valid XML: {error}") from error
 
 
-def _png(svg: str, scale: float) -> bytes:
-    """Return the PNG of an SVG, with its pixels compressed again: the library compresses for speed, at more than twice the size."""
-    _check_references(svg)
-    png = bytes(vl_convert.svg_to_png(svg, scale=scale))
-    chunks, offset = [], _PNG_SIGNATURE_LENGTH
-    while offset < len(png):
-        # A chunk of PNG has the length of its data, its type, the data and a checksum.
-        length, chunk_type = struct.unpack(">I4s", png[offset : offset + _PNG_CHUNK_HEADER_LENGTH])
-        data_offset = offset + _PNG_CHUNK_HEADER_LENGTH
-        chunks.append((chunk_type, png[data_offset : data_offset + length]))
-        offset = data_offset + length + _PNG_CHECKSUM_LENGTH
-    pixels = b"".join(data for chunk_type, data in chunks if chunk_type == b"IDAT")
-    header, *other_chunks = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
-    compressed_chunks = [header, (b"IDAT", zlib.compress(zlib.decompress(pixels), _COMPRESSION_LEVEL)), *other_chunks]
-    return png[:_PNG_SIGNATURE_LENGTH] + b"".join(
-        struct.pack(">I", len(data)) + chunk_type + data + _checksum(chunk_type + data) for chunk_type, data in compressed_chunks
-    )
+class _Renderer:
+    """A renderer of SVGs, with the font of pictures in memory: from a file, it would be mapped into memory for each letter.
+
+    The fonts of the machine are used only for texts with characters that the font of pictures may lack.
+    """
+
+    def __init__(self) -> None:
+        self._font_files = [file.read_bytes() for file in sorted(Path(fontpkg_arimo.ROOT, "files").glob("*.ttf"))]
+        self._own_fonts = _options(self._font_files)
+        self._all_fonts: resvg.usvg.Options | None = None
+
+    def png(self, svg: str, scale: float) -> bytes:
+        """Return the PNG of an SVG. Raises ValueError for an SVG that is invalid or refers to anything outside of itself."""
+        _check_references(svg)
+        tree = resvg.usvg.Tree.from_str(svg, self._options_for(svg))
+        width, height = tree.int_size()
+        size = max(1, round(width * scale)), max(1, round(height * scale))
+        return bytes(resvg.render(tree, (scale, 0, 0, 0, scale, 0), bg_size=size))
+
+    def _options_for(self, svg: str) -> "resvg.usvg.Options":
+        if svg.isascii() or not _UNCOVERED_CHARACTER.search(svg):
+            return self._own_fonts
+        if self._all_fonts is None:
+            self._all_fonts = _options(self._font_files)
+            self._all_fonts.load_system_fonts()
+        return self._all_fonts
 
 
-def _checksum(content: bytes) -> bytes:
-    return struct.pack(">I", zlib.crc32(content))
+def _options(font_files: Sequence[bytes]) -> "resvg.usvg.Options":
+    options = resvg.usvg.Options.default()
+    for file in font_files:
+        options.load_font_data(file)
+    return options
 
 
-def _respond(request: dict[str, Any]) -> bytes:
+def _respond(request: dict[str, Any], renderer: _Renderer) -> bytes:
     """Return the response to a request, with the picture or an error."""
     try:
-        body = _png(request["svg"], request["scale"])
-    except (ValueError, MemoryError) as error:
+        body = renderer.png(request["svg"], request["scale"])
+    except (ValueError, RuntimeError, MemoryError) as error:
         return _message({"error": str(error)[:_MAX_ERROR_LENGTH], "size": 0})
     return _message({"size": len(body)}) + body
 
 
-def _confine(parent: int, allocation_limit: int) -> confinement.Restrictions:
+def _confine(parent: int, allocation_limit: int, renderer: _Renderer) -> confinement.Restrictions:
     """Confine this process. After its first picture it may allocate ``allocation_limit`` more bytes of memory."""
     confinement.drop_privileges(parent)
     status = os.open("/proc/self/status", os.O_RDONLY) if sys.platform == "linux" else None
     landlock = confinement.restrict_files(_FONTS)
-    # The library starts its threads with the first picture. Started after the confinement, they cannot open files either.
-    _png(_WARM_UP_SVG, 1)
+    renderer.png(_WARM_UP_SVG, 1)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_NOFILE, _MAX_DESCRIPTORS)
@@ -148,11 +162,12 @@ def _read_bytes(count: int) -> bytes:
 
 def main() -> None:
     """Serve requests until the parent ends."""
+    renderer = _Renderer()
     request = _receive()
-    restrictions = _confine(request["parent"], request["allocation_limit"])
+    restrictions = _confine(request["parent"], request["allocation_limit"], renderer)
     _send(_message({"size": 0, "restrictions": restrictions._asdict()}))
     while True:
-        _send(_respond(_receive()))
+        _send(_respond(_receive(), renderer))
 
 
 if __name__ == "__main__":

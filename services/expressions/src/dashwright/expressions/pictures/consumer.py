@@ -20,7 +20,7 @@ from dashwright.expressions.pictures.png_cache import MAX_BYTES
 
 _log = structlog.get_logger()
 
-#: Pictures whose queries run concurrently. The plotter draws them one after another.
+#: Pictures that are drawn concurrently: their queries, and their PNGs in as many processes.
 _CONCURRENT_PICTURES: Final = 2
 
 _MAX_WAITING_REQUESTS: Final = 16
@@ -32,7 +32,7 @@ class PictureConsumer:
     def __init__(self, broker: Broker, signer: Signer, settings: queries.QuerySettings, *, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
-        self._plotter = Plotter(cache_bytes=MAX_BYTES)
+        self._plotter = Plotter(processes=_CONCURRENT_PICTURES, cache_bytes=MAX_BYTES)
         self._limiter = FairLimiter(_CONCURRENT_PICTURES, waiting=_MAX_WAITING_REQUESTS, subject="pictures")
         self._server = RpcServer(broker, broker.topology.pictures, self._respond, signer, prefetch=self._limiter.capacity)
 
@@ -41,7 +41,7 @@ class PictureConsumer:
         await self._server.start()
 
     async def stop(self, *, drain: float) -> None:
-        """Stop consuming requests, wait up to ``drain`` seconds for those in progress, and end the child process."""
+        """Stop consuming requests, wait up to ``drain`` seconds for those in progress, and end the child processes."""
         await self._server.stop(drain=drain)
         await self._plotter.stop()
 

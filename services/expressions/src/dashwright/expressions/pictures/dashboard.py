@@ -4,7 +4,7 @@ Invalid parts of a spec are ignored, because a stored dashboard may contain anyt
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of, string_of
@@ -19,6 +19,7 @@ from dashwright.expressions.pictures.zones import PictureTime
 from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.transformations.pipeline import Step, read_steps
 from dashwright.expressions.variables.builtin import end_values
+from dashwright.expressions.variables.references import DASHBOARD
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import text_of
@@ -73,16 +74,27 @@ def read_sections(spec: Mapping[str, Any], library_panels: Mapping[str, Mapping[
     return with_library_panels(sections, spec, library_panels or {})
 
 
-def used_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[str]:
-    """Return the names of the variables that the title, the headings and the panels refer to."""
+def used_names(spec: Mapping[str, Any], sections: Sequence[Section], *, panel_id: int | None = None) -> set[str]:
+    """Return the names of the variables that the title, the headings and the panels refer to, or only the panel with an id."""
     names = set(names_in(spec.get("title")))
-    for section in sections:
+    for section in sections if panel_id is None else _sections_with(sections, panel_id):
         names.update(names_in(section.title))
         repeats = [section.repeat, *(panel.repeat for panel in section.panels)]
         names.update(repeat.variable for repeat in repeats if repeat)
         for panel in section.panels:
             names.update(names_in([panel.source.get(name) for name in _INTERPOLATED_MEMBERS]))
     return names
+
+
+def _sections_with(sections: Sequence[Section], panel_id: int) -> Sequence[Section]:
+    """Return the sections of a panel with this panel only; all of them if the panel shows the queries of another one."""
+    found = [
+        replace(section, panels=[panel for panel in section.panels if number_of(panel.source.get("id")) == panel_id])
+        for section in sections
+    ]
+    found = [section for section in found if section.panels]
+    shows_other_queries = any(DASHBOARD in str(panel.source) for section in found for panel in section.panels)
+    return sections if shows_other_queries else found
 
 
 _INTERPOLATED_MEMBERS: Final = (

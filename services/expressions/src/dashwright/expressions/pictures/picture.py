@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from dashwright.common import media
@@ -48,7 +49,7 @@ async def draw(
     time = picture_time(request.spec, request, settings.clock.now())
     catalog = await settings.sources.catalog(context)
     sections = await asyncio.to_thread(read_sections, request.spec, request.library_panels)
-    names = outline_names if request.format == "outline" else used_names
+    names = outline_names if request.format == "outline" else partial(used_names, panel_id=request.panel)
     resolution = await _resolve(request, await asyncio.to_thread(names, request.spec, sections), context, settings, catalog, time)
     if request.format == "outline":
         return Picture((await asyncio.to_thread(outline_of, request.spec, sections, resolution, time)).to_json(), media.JSON)
@@ -91,7 +92,7 @@ async def _resolve(
         time.range,
         builtin_values(time.range, time.notation, time.zone_name, identity, context.org_id),
         request.variables,
-        option_query(settings.sources, context, catalog, time.range, limits),
+        option_query(settings.sources, context, catalog, time.range, limits, settings.options),
         time.zone,
     )
     return await resolve(spec, used, resolution_context)

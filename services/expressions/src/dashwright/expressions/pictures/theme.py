@@ -7,9 +7,9 @@ from typing import Any, Final
 from dashwright.expressions.pictures.css_colours import CSS_COLOURS
 from dashwright.expressions.pictures.display.colour_math import hexadecimal, mixed
 
-#: The first font is part of the drawing library, so that text is drawn on machines without fonts.
-FONT: Final = "Liberation Sans, Arial, sans-serif"
-CODE_FONT: Final = "Liberation Mono, Liberation Sans, monospace"
+#: The first font is part of the process that makes PNGs. Browsers have one of the others, whose letters have the same widths.
+FONT: Final = "Arimo, Liberation Sans, Arial, sans-serif"
+CODE_FONT: Final = "Liberation Mono, Arimo, monospace"
 
 #: The colour of links in both themes.
 LINK_COLOUR: Final = "#5794f2"

@@ -12,11 +12,12 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.sources.privacy import visible_error
-from dashwright.expressions.sources.registry import SourceResolver
+from dashwright.expressions.sources.registry import DataSource, SourceResolver
 from dashwright.expressions.variables.builtin import range_values
 from dashwright.expressions.variables.definitions import Definition
 from dashwright.expressions.variables.intervals import automatic_interval
 from dashwright.expressions.variables.kinds import OptionQuery
+from dashwright.expressions.variables.option_cache import FoundOptions, OptionCache
 from dashwright.expressions.variables.references import query_format, resolve_reference
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Option
@@ -24,7 +25,9 @@ from dashwright.expressions.variables.values import Option
 _REF_ID: Final = "variable"
 
 
-def option_query(sources: SourceResolver, context: QueryContext, catalog: Catalog, time_range: TimeRange, limits: Limits) -> OptionQuery:
+def option_query(
+    sources: SourceResolver, context: QueryContext, catalog: Catalog, time_range: TimeRange, limits: Limits, cache: OptionCache
+) -> OptionQuery:
     """Return the function that queries data sources for the options of variables."""
 
     async def query_options(definition: Definition, scope: Scope) -> Sequence[Option]:
@@ -43,9 +46,24 @@ def option_query(sources: SourceResolver, context: QueryContext, catalog: Catalo
             # The data source knows the members of its own queries.
             text = orjson.dumps(scope.interpolate_tree(definition.query)).decode()
         try:
-            found = await data_source.source.variable_options(text, time_range, limits)
+            found = await _found(data_source, text, time_range, limits, None if context.fresh else cache)
         except DashwrightError as error:
             raise visible_error(context, data_source.record, error) from error
         return [Option(value, shown) for value, shown in found]
 
     return query_options
+
+
+async def _found(data_source: DataSource, text: str, time_range: TimeRange, limits: Limits, cache: OptionCache | None) -> FoundOptions:
+    """Return the values and texts of options. The right to query the data source is checked before."""
+    record = data_source.record
+    if record is None or cache is None:
+        return await data_source.source.variable_options(text, time_range, limits)
+    # Ranges such as now-6h differ by milliseconds between the panels of a page.
+    bounds = [int(time.timestamp() // max(cache.seconds, 1)) for time in (time_range.start, time_range.end)]
+    key = record.org_id, record.id, record.uid, record.version, text, *bounds
+    return await cache.get(key, lambda: _run(data_source, text, time_range, limits))
+
+
+async def _run(data_source: DataSource, text: str, time_range: TimeRange, limits: Limits) -> FoundOptions:
+    return await data_source.source.variable_options(text, time_range, limits)

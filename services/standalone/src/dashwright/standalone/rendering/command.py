@@ -15,6 +15,7 @@ from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.common.models.causes import causes_of, sentence
 from dashwright.common.models.pictures import PictureOptions, Theme
 from dashwright.common.settings import SettingsError
+from dashwright.standalone.documents import STANDARD_INPUT
 from dashwright.standalone.remote.client import ServerClient
 from dashwright.standalone.remote.command import NOT_DONE, report, run_command
 from dashwright.standalone.remote.login import DEFAULT_SERVER, ServerOptions
@@ -29,7 +30,7 @@ _WATCH_SECONDS: Final = 0.5
 
 
 def render(
-    dashboard: str,
+    dashboard: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
@@ -114,6 +115,9 @@ def render(
             report(_PROGRAM, f"--data and --watch need a file, and there is no file {dashboard!r}")
             return NOT_DONE
         return _render_uid(dashboard, output, options, server)
+    if watch and dashboard == STANDARD_INPUT:
+        report(_PROGRAM, "--watch needs a file that changes, and standard input is read only once; give the path of a file")
+        return NOT_DONE
     status = NOT_DONE
     try:
         for _ in _changes([Path(dashboard), *([data] if data else [])]) if watch else [None]:
@@ -158,7 +162,7 @@ def _render_uid(uid: str, output: Path, options: PictureOptions, server: ServerO
 
 
 def _is_file(name: str) -> bool:
-    return name == "-" or name.endswith(_FILE_SUFFIXES) or Path(name).is_file()
+    return name == STANDARD_INPUT or name.endswith(_FILE_SUFFIXES) or Path(name).is_file()
 
 
 def _format_of(output: Path) -> str:

@@ -16,6 +16,7 @@ from dashwright.api.pictures.dashboard_pictures import DashboardPictures
 from dashwright.api.pictures.page_controls import page_controls, picture_parameters
 from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of
 from dashwright.api.pictures.render import PICTURE_CONTENT, PICTURE_PARAMETERS, picture_options, picture_response
+from dashwright.api.pictures.url_times import with_range
 from dashwright.api.repositories.files import Files
 from dashwright.api.repositories.preview_changes import Side, shown_changes
 from dashwright.api.resources.threads import run_in_thread_if_large
@@ -86,9 +87,9 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         return picture_response(await pictures.render(call.identity, await _body_of(file.spec, file.size), options))
 
     async def show_preview(call: Call) -> Response:
-        options, file = picture_options(call), await read(call)
+        options, file, query = picture_options(call), await read(call), with_range(call.query)
         comparison = await run_in_thread_if_large(file.size, lambda: compare(file.stored_spec, file.spec))
-        parameters, theme = picture_parameters(call.query), call.query.get("theme", "")
+        parameters, theme = picture_parameters(query), query.get("theme", "")
 
         async def outline(spec: Mapping[str, Any]) -> tuple[DashboardOutline | None, DashwrightError | None]:
             if not spec:
@@ -117,7 +118,7 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
             changes=shown_changes(comparison, before, after, theme) if file.stored_name and file.spec else None,
             problems=[str(error) for error in file.wrapper.get("errors") or ()],
             lint=_lint_messages(file.wrapper),
-            controls=page_controls(call.path, call.query, changed) if file.spec else None,
+            controls=page_controls(call.path, query, changed) if file.spec else None,
             problem=problem.message if problem else "",
             notices=changed.notices if changed else (),
             sections=grid.sections if grid else (),

@@ -1,0 +1,146 @@
+"""Pictures of single panels, as a page requests them: which variables are resolved, and how often data sources are queried for them."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import orjson
+from tests.unit.expressions.sources.records import prometheus
+
+from dashwright.common.clock import Clock
+from dashwright.common.errors import DashwrightError, SourceFailed
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.pictures import PictureRequest
+from dashwright.common.models.query_context import QueryContext
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.pictures.picture import draw
+from dashwright.expressions.pictures.plotter import Plotter
+from dashwright.expressions.queries import QuerySettings
+from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
+from dashwright.expressions.sources.registry import DataSource, SourceRegistry
+from dashwright.expressions.sources.source import Source
+from dashwright.expressions.variables.option_cache import OptionCache
+
+
+@dataclass
+class Moment(Clock):
+    at: float = 1000.0
+
+    def seconds(self) -> float:
+        return self.at
+
+
+class Labels(Source):
+    """A source of one option for each query, which records the queries. A query named ``fail`` fails."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        return []
+
+    async def health(self) -> str:
+        return "OK"
+
+    async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
+        self.asked.append(text)
+        await asyncio.sleep(0)
+        if text == "fail":
+            raise SourceFailed("it is down")
+        return [(f"value of {text}", text)]
+
+
+class OneSource(SourceRegistry):
+    """A registry with one data source, of which every organization has a record of its own."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self._source = source
+
+    async def catalog(self, context: QueryContext) -> Catalog:
+        return Catalog([CatalogEntry("p", "P", "prometheus", is_default=True)])
+
+    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
+        return [DataSource("prometheus", self._source, record=prometheus("http://p", "p", org_id=context.org_id)) for _ in queries]
+
+
+def dashboard(*names: str) -> dict[str, Any]:
+    """Return a dashboard with a variable and a text panel for each name; the panel shows its variable."""
+    variables = [{"name": name, "type": "query", "query": name, "datasource": {"uid": "p"}} for name in names]
+    panels = [
+        {"id": index, "type": "text", "title": f"${name}", "gridPos": {"x": 0, "y": index, "w": 24, "h": 4}}
+        for index, name in enumerate(names, 1)
+    ]
+    return {"title": "D", "panels": panels, "templating": {"list": variables}}
+
+
+async def titles(settings: QuerySettings, spec: dict[str, Any], *panel_ids: int, context: QueryContext | None = None) -> list[str]:
+    """Return the titles of panels, each of which is requested concurrently with the others."""
+    plotter = Plotter()
+    requests = [PictureRequest(spec=spec, format="json", panel=panel_id) for panel_id in panel_ids]
+    pictures = await asyncio.gather(
+        *(draw(request, context or QueryContext(org_id=1), settings, plotter, monotonic() + 30) for request in requests)
+    )
+    await plotter.stop()
+    return [orjson.loads(picture.body)["panels"][0]["title"] for picture in pictures]
+
+
+async def test_only_the_variables_of_the_panel_are_resolved() -> None:
+    labels = Labels()
+    assert await titles(QuerySettings(sources=OneSource(labels)), dashboard("a", "b", "c"), 2) == ["b"]
+    assert labels.asked == ["b"]
+
+
+async def test_a_panel_with_the_queries_of_another_one_has_its_variables() -> None:
+    labels, spec = Labels(), dashboard("a", "b")
+    spec["panels"][1] |= {"type": "stat", "datasource": {"uid": "-- Dashboard --"}, "targets": [{"refId": "A", "panelId": 1}]}
+    await titles(QuerySettings(sources=OneSource(labels)), spec, 2)
+    assert sorted(labels.asked) == ["a", "b"]
+
+
+async def test_the_panels_of_a_page_share_the_options_of_a_variable() -> None:
+    """The data source is queried once, and again after the time for which options are kept, for fresh results or another organization."""
+    labels, clock, spec = Labels(), Moment(), dashboard("a", "a")
+    settings = QuerySettings(sources=OneSource(labels), clock=clock, options=OptionCache(clock=clock))
+    assert await titles(settings, spec, 1, 2) == ["a", "a"]
+    assert await titles(settings, spec, 1) == ["a"]
+    assert labels.asked == ["a"]
+    await titles(settings, spec, 1, context=QueryContext(org_id=1, fresh=True))
+    await titles(settings, spec, 1, context=QueryContext(org_id=2))
+    assert labels.asked == ["a"] * 3
+    clock.at += 11
+    await titles(settings, spec, 1)
+    assert labels.asked == ["a"] * 4
+
+
+async def test_a_failure_is_not_kept() -> None:
+    labels, spec = Labels(), dashboard("fail")
+    settings = QuerySettings(sources=OneSource(labels))
+    for _ in range(2):
+        await titles(settings, spec, 1)
+    assert labels.asked == ["fail", "fail"]
+
+
+async def test_options_beyond_the_size_of_the_cache_are_evicted() -> None:
+    """The least recently used ones are evicted; with 0 seconds, none are kept."""
+    asked: list[str] = []
+
+    async def options(cache: OptionCache, key: str) -> None:
+        async def run() -> list[tuple[str, str]]:
+            asked.append(key)
+            return [(key, key)]
+
+        await cache.get(key, run)
+
+    small = OptionCache(max_characters=500)
+    for key in ("a", "b", "a", "c", "a", "b"):
+        await options(small, key)
+    assert "".join(asked) == "abcb"
+    asked.clear()
+    for _ in range(2):
+        await options(OptionCache(seconds=0), "a")
+    assert asked == ["a", "a"]
