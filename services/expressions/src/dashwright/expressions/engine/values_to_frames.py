@@ -43,7 +43,7 @@ def frames_of(outcome: Outcome, ref_id: str) -> Sequence[Frame]:
 
 
 def with_first_meta(frames: Sequence[Frame], meta: Mapping[str, Any]) -> Sequence[Frame]:
-    """Return frames with another meta of the first one. There must be one."""
+    """Return frames, at least one, with another meta of the first one."""
     if isinstance(frames, FrameSet):
         return frames.with_first_meta(meta)
     first, *others = frames

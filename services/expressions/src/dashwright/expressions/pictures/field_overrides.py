@@ -151,7 +151,7 @@ def matcher_of(matcher: Any) -> FieldMatcher:
 
 
 def _completed(config: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the configuration with ``min`` below ``max``, and coloured by its thresholds if it has them and no colour."""
+    """Return the configuration with ``min`` below ``max``, and with the colour mode of thresholds if it has thresholds but no mode."""
     low, high = number_of(config.get("min")), number_of(config.get("max"))
     if low is not None and high is not None and low > high:
         config |= {"min": high, "max": low}

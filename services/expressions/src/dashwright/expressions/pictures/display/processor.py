@@ -132,7 +132,7 @@ class DisplayProcessor:
         return javascript.number_of(value) if value.strip() else math.nan
 
     def _share(self, number: float) -> float:
-        """Return the place of a number in the range; that of null is the start, except of columns of booleans."""
+        """Return the place of a number in the range, 0 at its start and 1 at its end. NaN is at the start; among booleans, it is 1."""
         if self.traits.type == "boolean":
             return float(math.isnan(number) or number != 0)
         low, high = self.range
@@ -146,7 +146,7 @@ class DisplayProcessor:
         return self._colouring(-math.inf if math.isnan(number) else number, share)
 
     def _enum_member(self, value: Value) -> DisplayValue | None:
-        """Return the display of a number of an enumeration, or None if the column has no names of numbers."""
+        """Return the display of a member of an enumeration by its number, or None if the column is not an enumeration."""
         names = member_at(self.config, "type", "enum", "text")
         if not isinstance(names, list):
             return None

@@ -33,7 +33,7 @@ class Thresholds:
     is_percentage: bool = False  #: True if the steps are percentages of the range of the column.
 
     def colour(self, value: float, share: float) -> str:
-        """Return the colour of a value at a share of the range, from 0 to 1: that of the last of the first steps that it reaches."""
+        """Return the colour of the last step before the first one that a value does not reach. ``share`` is its place in the range."""
         colour = self.steps[0].colour if self.steps else FALLBACK_COLOUR
         compared = share * 100 if self.is_percentage else value
         for step in self.steps:
@@ -43,7 +43,7 @@ class Thresholds:
         return colour
 
     def starts(self, low: float, high: float) -> list[float]:
-        """Return the start of each step as a value, where percentages are those of the range from ``low`` to ``high``."""
+        """Return the value at which each step starts. Percentages are relative to the range from ``low`` to ``high``."""
         if not self.is_percentage:
             return [step.start for step in self.steps]
         return [low + (high - low) * step.start / 100 for step in self.steps]

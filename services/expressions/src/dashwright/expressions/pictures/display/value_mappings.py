@@ -89,7 +89,7 @@ def _by_pattern(options: Mapping[str, Any]) -> _Mapping:
                 return None
             return result if result.text is None else MappingResult(pattern.replaced(value, result.text), result.colour)
         except BadRequest:
-            # Each further value would take some time.
+            # The limit of time of the pattern is used up: it would fail for each further value too.
             pattern = None
             return None
 

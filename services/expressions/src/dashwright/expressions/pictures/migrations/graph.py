@@ -149,7 +149,7 @@ def _legend(legend: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _thresholds(rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the steps of old thresholds, between which values without a rule are transparent, with the style of their marks."""
+    """Return the thresholds of old rules with the style of their marks. Values to which no rule applies are transparent."""
     steps: list[dict[str, Any]] = [{"value": None, "color": "transparent"}]
     has_area = has_line = False
     known = [(number, rule) for rule in rules[:_MAX_OVERRIDES] if (number := number_of(rule.get("value"))) is not None]

@@ -128,7 +128,7 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
 
 
 def _rotated_labels(props: PanelProps, labelled: Sequence[tuple[float, str]], area: Cell, rotation: float) -> list[str]:
-    """Return labels below an area that end at their position if they rise, and begin there if they fall; touching ones are omitted."""
+    """Return rotated labels below an area. Rising labels end at their position, falling ones begin there; touching ones are omitted."""
     elements, free_from, y = [], -math.inf, area.y + area.height + 14
     for x, label in labelled:
         if x < free_from:

@@ -66,7 +66,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     elements += time_axis(area, props.start, props.end, props.zone, props.theme)
     if has_legend:
         elements += _legend(props, palette, (low, high), area)
-    # Further series are not read; the last row then is one of many.
+    # At most MAX_SERIES series are read, so the note counts the columns of numbers instead.
     field_count = sum(field.type.is_numeric for frame in props.frames for field in frame.fields)
     return PanelDrawing(elements, notes=[f"only the first {MAX_SERIES} of {field_count} series"] if field_count > MAX_SERIES else ())
 

@@ -38,7 +38,7 @@ _MARGIN: Final = 8.0
 #: Values beyond it are in the outermost buckets, so that their distances are finite.
 _MAX_VALUE: Final = 1e300
 _MIN_SIZE: Final = 1e-300
-#: Columns of frames that a transformation has already made buckets of.
+#: The columns with the edges of buckets, in a frame that a transformation has already divided into buckets.
 _EDGE_NAMES: Final = ("xMin", "xMax")
 _COMBINED_NAME: Final = "Count"
 

@@ -144,7 +144,7 @@ def _draw_item(props: PanelProps, item: DisplayItem, texts: _Texts, cell: Cell, 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedText:
-    """A text at a place, in one of the roles ``title``, ``value`` and ``change``."""
+    """A text at a place. Its role, ``title`` or ``value``, determines its style."""
 
     text: str
     role: Literal["title", "value"]

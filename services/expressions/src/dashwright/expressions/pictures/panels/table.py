@@ -28,7 +28,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     footer = footer_texts(columns, options)
     row_count = columns[0].row_count
     room = props.height - header_height - (row_height if footer else 0)
-    # If rows do not fit, a line says how many.
+    # If rows do not fit, a line below the others has their number.
     shown_count = row_count if row_count * row_height <= room else max(0, int((room - _NOTE_HEIGHT) // row_height))
     shown = [[column.source.processor.display(value) for value in column.values[:shown_count]] for column in columns]
     texts = [

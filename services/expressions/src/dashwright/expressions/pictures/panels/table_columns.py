@@ -151,6 +151,6 @@ def _last_number(field: Field) -> float:
     return math.nan if is_null else float(field.values[-1])
 
 
-def named(value: Any) -> list[str]:
+def strings_of(value: Any) -> list[str]:
     """Return the strings of a list."""
     return [item for item in list_of(value) if isinstance(item, str)]
