@@ -16,6 +16,7 @@ from tests.servers import databases, keeper, postgres, rabbitmq, virtual_hosts
 from tests.servers.process import CannotProvide
 
 from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
 
 # Before Python 3.14 pytest-asyncio requests the current loop, which creates one that is never closed. Setting None avoids that.
 asyncio.set_event_loop(None)
@@ -131,6 +132,15 @@ async def amqp_url(_virtual_hosts: virtual_hosts.VirtualHosts) -> AsyncIterator[
     url = await _virtual_hosts.make()
     yield url
     await _virtual_hosts.remove(url)
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[MemoryBroker]:
+    """Start an in-memory broker."""
+    broker = MemoryBroker()
+    await broker.start()
+    yield broker
+    await broker.close()
 
 
 @pytest.fixture
