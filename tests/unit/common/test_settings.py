@@ -193,11 +193,11 @@ def test_quota_defaults_are_limits_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     ("value", "message"),
     [
         ("dashboards=5", "unknown quota 'dashboards'; known: org_user, org_dashboard, .*user_org, global_user, "),
-        ("org_user", "'org_user' is no limit; write org_user=NUMBER"),
-        ("org_user=ten", "is no limit"),
-        ("org_user=1.5", "is no limit"),
-        ("org_user=9223372036854775808", "is no limit"),
-        ("org_user=\u0663", "is no limit"),
+        ("org_user", "'org_user' is not a limit; write org_user=NUMBER"),
+        ("org_user=ten", "is not a limit"),
+        ("org_user=1.5", "is not a limit"),
+        ("org_user=9223372036854775808", "is not a limit"),
+        ("org_user=\u0663", "is not a limit"),
         ("org_user=1,org_user=2", "org_user is given twice"),
     ],
 )
