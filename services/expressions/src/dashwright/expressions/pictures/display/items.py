@@ -7,14 +7,13 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
+from dashwright.common.json_shapes import list_of, number_of, object_of, objects_of, string_of
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.display.colour_modes import mode_of
 from dashwright.expressions.pictures.display.columns import DisplayColumn, FieldSettings, columns_of
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor, DisplayValue
 from dashwright.expressions.pictures.display.reduction import percent_change, reduced
 from dashwright.expressions.pictures.field_overrides import matcher_of
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
 _DEFAULT_LIMIT: Final = 25

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from dashwright.common.json_shapes import list_of, member_at, string_of
+from dashwright.common.json_shapes import list_of, member_at, number_of, string_of
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.colour_modes import ColourContext, colouring_of, scheme_colours
 from dashwright.expressions.pictures.display.value_mappings import mappings_of
 from dashwright.expressions.pictures.display.values import Value, text_of
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 from dashwright.expressions.value_formats.formatted import DateContext
 from dashwright.expressions.value_formats.registry import SYSTEM_DATE, value_format

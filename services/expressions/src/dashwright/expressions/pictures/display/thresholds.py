@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, objects_of
-from dashwright.expressions.pictures.sections import number_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
 #: The colour of a threshold that is not drawn.

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.pictures.display.values import Value, text_of
-from dashwright.expressions.pictures.sections import number_of
 
 #: Further mappings of a column are ignored.
 _MAX_MAPPINGS: Final = 500

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
+from dashwright.common.json_shapes import list_of, number_of, object_of, objects_of, string_of
 from dashwright.expressions.pictures.migrations.members import CALCULATIONS, colour_overrides, fixed_colour, override, successor
-from dashwright.expressions.pictures.sections import number_of
 
 _MAX_OVERRIDES: Final = 500
 #: The fill of a graph is in tenths, that of a time series in percent.

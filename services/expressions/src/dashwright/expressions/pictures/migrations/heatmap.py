@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.migrations.members import successor
-from dashwright.expressions.pictures.sections import number_of
 
 #: The members that only old heat maps have.
 _OLD_MEMBERS: Final = frozenset({"dataFormat", "cards", "heatmap", "highlightCards", "yBucketBound"})

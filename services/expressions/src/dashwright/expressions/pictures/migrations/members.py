@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, objects_of, string_of
-from dashwright.expressions.pictures.sections import number_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
 
 #: The calculation of modern panels for each name that old panels use.
 CALCULATIONS: Final[Mapping[str, str]] = {

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.engine.duration import nanoseconds
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_layout import VALUE_TYPES
 from dashwright.expressions.pictures.panels.bucket_sizes import round_duration, round_size
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES, PlotSeries, series_of
 
 #: The numbers of calculated buckets by default.

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.display.colour_math import darkened, mixed, spun, text_colour_on
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, longest, omitted_values, panel_items
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, truncated
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import Theme, colour_of

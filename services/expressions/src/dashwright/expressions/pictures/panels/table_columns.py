@@ -7,12 +7,11 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from dashwright.common.json_shapes import list_of, member_at, object_of, objects_of, string_of
+from dashwright.common.json_shapes import list_of, member_at, number_of, object_of, objects_of, string_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
 from dashwright.expressions.pictures.display.values import Value, values_of
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import text_width
 
 #: The least width of a column without a configured one, in pixels.

@@ -8,9 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.plots.ranges import RangeSettings
-from dashwright.expressions.pictures.sections import number_of
 
 _NO_UNIT: Final = "__fixed"
 _UNSET: Final = "na"
