@@ -16,15 +16,17 @@ from tests.servers import databases, keeper, postgres, rabbitmq, virtual_hosts
 from tests.servers.process import CannotProvide
 
 from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
 
 # Before Python 3.14 pytest-asyncio requests the current loop, which creates one that is never closed. Setting None avoids that.
 asyncio.set_event_loop(None)
 
 # No deadline: a busy machine must not fail a law. The examples are the same in each run, so that a failure is due to the change;
 # DASHWRIGHT_TEST_PROFILE=searching draws others, and =quick draws fewer.
+_QUICK_EXAMPLES = 15
 _PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("patient", _PATIENT, derandomize=True)
-hypothesis.settings.register_profile("quick", _PATIENT, derandomize=True, max_examples=15)
+hypothesis.settings.register_profile("quick", _PATIENT, derandomize=True, max_examples=_QUICK_EXAMPLES)
 hypothesis.settings.register_profile("searching", _PATIENT)
 _profile = os.environ.get("DASHWRIGHT_TEST_PROFILE", "patient")
 hypothesis.settings.load_profile(_profile)
@@ -65,6 +67,13 @@ def pytest_collection() -> Generator[None, object, object]:
         # Tests create objects by the thousand, few of them in cycles: by default a third of a gateway's start would be collection.
         gc.set_threshold(20_000, 50, 50)
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if _profile == "quick":
+        for item in items:
+            if isinstance(item, pytest.Function):
+                examples.limit_examples(item.obj, _QUICK_EXAMPLES)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -123,6 +132,15 @@ async def amqp_url(_virtual_hosts: virtual_hosts.VirtualHosts) -> AsyncIterator[
     url = await _virtual_hosts.make()
     yield url
     await _virtual_hosts.remove(url)
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[MemoryBroker]:
+    """Start an in-memory broker."""
+    broker = MemoryBroker()
+    await broker.start()
+    yield broker
+    await broker.close()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Examples that Hypothesis generates for property tests."""
 
+import hypothesis
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.internal.constants_ast import Constants
 
@@ -11,3 +12,10 @@ def fix_examples() -> None:
     in another worker, and after any change of the product. Hypothesis has no option to disable this.
     """
     HypothesisProvider._local_constants = Constants()  # type: ignore[assignment]
+
+
+def limit_examples(test: object, maximum: int) -> None:
+    """Limit the examples of a property test that sets their number itself, which takes precedence over that of the profile."""
+    own: hypothesis.settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
+    if own is not None and own.max_examples > maximum:
+        test._hypothesis_internal_use_settings = hypothesis.settings(own, max_examples=maximum)  # type: ignore[attr-defined]

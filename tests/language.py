@@ -1,7 +1,7 @@
 """The language check of ``make check``: phrases that docs/style.md rules out, in code, tests and docs.
 
 Python: comments and strings of the product, comments and docstrings of tests. Markdown: prose outside of code. A finding is one
-line, ``path:line: 'phrase': what to write instead``. What ruff ignores by ``D`` in pyproject.toml is not checked yet.
+line, ``path:line: 'phrase': what to write instead``. What ruff ignores by ``D`` in pyproject.toml is not checked.
 """
 
 import ast
@@ -28,7 +28,8 @@ PHRASES = {
     r"beside|meanwhile": "next to, in addition to, during that time",
     r"mend(?:s|ed|ing)?|borne|dear(?:er|est)?|reckon\w*|unhurried": "a plain word",
     r"whoever|nobody|somebody|everybody|strangers?|people": "user, client, caller, operator",
-    r"(?<!there )(?:is|are|was|were) (?:none\b|no (?!longer|more|less|other|such)[a-z]+)|none that": "invalid, unknown, missing, is not a",
+    # ``None`` is a value.
+    r"(?<!there )(?:is|are|was|were) (?:(?-i:none)\b|no (?!longer|more|less|other|such)[a-z]+)|none that": "invalid, missing, is not a",
     r"lets? go|letting go": "release",
     r"doors?|ours": "endpoint, entry point, of this project",
 }

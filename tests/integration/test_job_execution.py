@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -78,14 +78,6 @@ class WorkerUnderTest:
                 job = await self.find(uid)
                 if job.state in states:
                     return job
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[MemoryBroker]:
-    started = MemoryBroker()
-    await started.start()
-    yield started
-    await started.close()
 
 
 async def succeed(_job: StoredJob, execution: Execution) -> JobStatus:

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.sources import ROOT, Source, paths_of_sources, source_at
 
-ROOT = Path(__file__).parents[2]
-SOURCES = sorted(path for room in ("libs", "services") for path in (ROOT / room).rglob("*.py"))
+SOURCES = paths_of_sources()
 PACKAGES = [path for path in SOURCES if path.name == "__init__.py"]
 LONGEST_MODULE = 400
 VAGUE = {"utils.py", "helpers.py", "core.py", "manager.py", "base.py", "misc.py"}
@@ -24,16 +24,16 @@ def test_the_import_contracts_hold() -> None:
 @pytest.mark.parametrize("path", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_package_has_a_docstring(path: Path) -> None:
     """A package's docstring says what belongs into it."""
-    assert ast.get_docstring(ast.parse(path.read_text()))
+    assert ast.get_docstring(source_at(path).tree)
 
 
 def test_modules_are_small_and_named_for_their_content() -> None:
     """No module is longer than 400 lines or has a catch-all name, and each has a docstring."""
     for path in SOURCES:
-        text = path.read_text()
-        assert len(text.splitlines()) <= LONGEST_MODULE, path
+        source = source_at(path)
+        assert len(source.text.splitlines()) <= LONGEST_MODULE, path
         assert path.name not in VAGUE, path
-        assert not text or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+        assert not source.text or ast.get_docstring(source.tree), f"{path} has no docstring"
 
 
 def test_the_namespace_is_shared() -> None:
@@ -59,8 +59,8 @@ def test_no_test_sleeps() -> None:
 
 def test_common_contains_what_two_services_import() -> None:
     """A module of libs/common is imported, directly or not, by at least two services."""
-    graph = {path: _imports(path) for path in SOURCES}
-    common = {_module(path): path for path in SOURCES if path.parts[len(ROOT.parts)] == "libs"}
+    graph = {path: _imports(source_at(path)) for path in SOURCES}
+    common = {source_at(path).module: path for path in SOURCES if path.parts[len(ROOT.parts)] == "libs"}
     users: dict[str, set[str]] = {module: set() for module in common}
     for path, imported in graph.items():
         if path not in common.values():
@@ -77,17 +77,10 @@ def test_common_contains_what_two_services_import() -> None:
     assert alone == {"dashwright.common.messaging.memory", "dashwright.common.messaging.memory_queue"}
 
 
-def _module(path: Path) -> str:
-    """Return the dotted name of a module of the product."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    below = parts[parts.index("src") + 1 :] if "src" in parts else parts
-    return ".".join(part for part in below if part != "__init__")
-
-
-def _imports(path: Path) -> set[str]:
+def _imports(source: Source) -> set[str]:
     """Return the dotted names that a module imports, those of packages and of names in them alike."""
     found = set[str]()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in source.nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
     return found
@@ -96,9 +89,8 @@ def _imports(path: Path) -> set[str]:
 def test_public_classes_have_names_of_their_own() -> None:
     """Two public classes of a distribution never share a name."""
     owners: dict[tuple[str, str], list[str]] = {}
-    for path in SOURCES:
-        distribution = "/".join(path.relative_to(ROOT).parts[:2])
-        for node in ast.walk(ast.parse(path.read_text())):
+    for source in map(source_at, SOURCES):
+        for node in source.nodes:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                owners.setdefault((distribution, node.name), []).append(_module(path))
+                owners.setdefault((source.distribution, node.name), []).append(source.module)
     assert not {key: modules for key, modules in owners.items() if len(modules) > 1}

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 from tests import light_passwords
+from tests.contract.api.webhook_receiver import WebhookReceiver, receiving
 from tests.servers import git
 from tests.servers.git import GitServer
 from yarl import URL
@@ -22,9 +24,11 @@ from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role
+from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import Settings, load
 from dashwright.jobs_worker.main import JobsWorker
+from dashwright.jobs_worker.notifications import sender
 
 
 def basic(login: str, password: str) -> str:
@@ -150,12 +154,25 @@ def _light_passwords(monkeypatch: pytest.MonkeyPatch, _password_hash: str) -> No
 
 
 @pytest.fixture
-async def broker() -> AsyncIterator[MemoryBroker]:
-    """Start the broker that the gateways of ``start_api`` use."""
-    broker = MemoryBroker()
+async def rabbitmq_broker(amqp_url: str) -> AsyncIterator[AmqpBroker]:
+    """Start a connection to RabbitMQ, by which a module may replace the fixture ``broker``, which the gateways use."""
+    broker = AmqpBroker(amqp_url)
     await broker.start()
     yield broker
     await broker.close()
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[WebhookReceiver]:
+    """Start a receiver of webhooks on this machine."""
+    async with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeat failed notifications immediately."""
+    monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
 
 
 @pytest.fixture

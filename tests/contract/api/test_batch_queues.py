@@ -22,12 +22,9 @@ QUEUE = "notify.default.reports"
 
 
 @pytest.fixture
-async def broker(amqp_url: str) -> AsyncIterator[AmqpBroker]:
+def broker(rabbitmq_broker: AmqpBroker) -> AmqpBroker:
     """Replace the broker of the gateways."""
-    broker = AmqpBroker(amqp_url)
-    await broker.start()
-    yield broker
-    await broker.close()
+    return rabbitmq_broker
 
 
 @pytest.fixture

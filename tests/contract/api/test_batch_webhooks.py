@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,21 +23,12 @@ from dashwright.jobs_worker.adapters.webhooks import WebhookClient
 from dashwright.jobs_worker.main import JobsWorker
 from dashwright.jobs_worker.notifications import sender
 
+pytestmark = pytest.mark.usefixtures("no_delays")
+
 SECURE = {"webhookSecret": {"create": SECRET}}
 LOOPBACK = "127.0.0.0/8"
 
 StartWorker = Callable[..., Awaitable[JobsWorker]]
-
-
-@pytest.fixture(autouse=True)
-def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
-
-
-@pytest.fixture
-async def receiver() -> AsyncIterator[WebhookReceiver]:
-    async with receiving() as receiver:
-        yield receiver
 
 
 @pytest.fixture

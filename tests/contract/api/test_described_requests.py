@@ -30,7 +30,8 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(1800 if "DASHWRIGHT_TEST_EXAMPLES" in os.environ else 300)]
+# The first test also waits for the generation of all requests, which takes minutes on a machine that is busy with other work.
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(1800 if "DASHWRIGHT_TEST_EXAMPLES" in os.environ else 900)]
 
 EXAMPLES: Final = int(os.environ.get("DASHWRIGHT_TEST_EXAMPLES", "2"))
 CHECKS: Final = [content_type_conformance, response_schema_conformance, status_code_conformance]

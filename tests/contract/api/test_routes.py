@@ -32,14 +32,6 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-async def broker() -> AsyncIterator[MemoryBroker]:
-    started = MemoryBroker()
-    await started.start()
-    yield started
-    await started.close()
-
-
-@pytest.fixture
 def table(settings: Settings, database: Database, broker: MemoryBroker) -> list[Route]:
     return Gateway(settings, database, broker, Clock()).routes
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import ClientPayloadError
 
+from dashwright.api.http import server
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
@@ -101,8 +102,9 @@ async def test_a_stop_completes_streams(serve: Serve, source: Source) -> None:
     await stopping
 
 
-async def test_a_stream_that_outlasts_the_stop_is_broken_off(serve: Serve, source: Source) -> None:
+async def test_a_stream_that_outlasts_the_stop_is_broken_off(serve: Serve, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the limit; again the client cannot take the part for the whole."""
+    monkeypatch.setattr(server, "_FLUSH_TIMEOUT_SECONDS", 0.1)
     gateway = await serve([Route("GET", "/api/stream", source.handle, PUBLIC)], Limits(drain_seconds=0.05))
     async with gateway.client.get("/api/stream") as response:
         source.pieces.put_nowait(b"one")

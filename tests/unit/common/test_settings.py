@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from tests.sources import source_at
 
 from dashwright.common.models.quotas import KNOWN_NAMES, TARGETS, Scope, default_name
 from dashwright.common.settings import Settings, SettingsError, load, unknown_variables
@@ -38,21 +39,31 @@ def test_every_setting_is_documented_with_its_default() -> None:
             assert rows[name.upper()] == f"`{default}`"
 
 
-def attributes(node: ast.AST, *, of: str) -> set[str]:
+def attributes(nodes: Iterable[ast.AST], *, of: str) -> set[str]:
     """Return the names of the attributes that are read from a name (``settings``) or from an attribute of that name."""
     owners = {of, f"self.{of}", f"self._{of}", f"services.{of}"}
-    return {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute) and ast.unparse(each.value) in owners}
+    return {node.attr for node in nodes if isinstance(node, ast.Attribute) and _name_of(node.value) in owners}
+
+
+def _name_of(node: ast.expr) -> str:
+    """Return a name such as ``services.settings``, or an empty string for any other expression."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            return f"{owner}.{name}"
+    return ""
 
 
 def fields_read(files: Iterable[Path]) -> set[str]:
     """Return the settings that modules read, directly or by a property or method of Settings."""
-    (declared,) = [node for node in ast.parse(MODULE.read_text()).body if isinstance(node, ast.ClassDef) and node.name == "Settings"]
-    methods = {node.name: attributes(node, of="self") for node in declared.body if isinstance(node, ast.FunctionDef)} | FALLBACKS
+    (declared,) = [node for node in source_at(MODULE).tree.body if isinstance(node, ast.ClassDef) and node.name == "Settings"]
+    methods = {node.name: attributes(ast.walk(node), of="self") for node in declared.body if isinstance(node, ast.FunctionDef)} | FALLBACKS
     found, waiting = set[str](), set[str]()
     for file in files:
-        text = file.read_text()
-        waiting |= attributes(ast.parse(text), of="settings")
-        waiting |= {"secret_key", "secret_keys_accepted"} if "secret_keys(settings)" in text else set()
+        source = source_at(file)
+        waiting |= attributes(source.nodes, of="settings") if "settings" in source.text else set()
+        waiting |= {"secret_key", "secret_keys_accepted"} if "secret_keys(settings)" in source.text else set()
     while waiting:
         name = waiting.pop()
         if name not in found:
@@ -182,11 +193,11 @@ def test_quota_defaults_are_limits_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     ("value", "message"),
     [
         ("dashboards=5", "unknown quota 'dashboards'; known: org_user, org_dashboard, .*user_org, global_user, "),
-        ("org_user", "'org_user' is no limit; write org_user=NUMBER"),
-        ("org_user=ten", "is no limit"),
-        ("org_user=1.5", "is no limit"),
-        ("org_user=9223372036854775808", "is no limit"),
-        ("org_user=\u0663", "is no limit"),
+        ("org_user", "'org_user' is not a limit; write org_user=NUMBER"),
+        ("org_user=ten", "is not a limit"),
+        ("org_user=1.5", "is not a limit"),
+        ("org_user=9223372036854775808", "is not a limit"),
+        ("org_user=\u0663", "is not a limit"),
         ("org_user=1,org_user=2", "org_user is given twice"),
     ],
 )

@@ -96,10 +96,10 @@ def test_a_key_belongs_to_user_host_and_port() -> None:
     assert host_of("ssh://other@host.example/x") != host_of("ssh://git@host.example/x") != host_of("https://host.example/x")
 
 
-@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
-def test_a_key_of_openssh_is_accepted(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "options"), [("ed25519", ()), ("ecdsa", ()), ("rsa", ("-b", "2048"))])
+def test_a_key_of_openssh_is_accepted(tmp_path: Path, kind: str, options: tuple[str, ...]) -> None:
     """Line ends of Windows and missing ones are corrected, because ssh refuses them."""
-    make_key(tmp_path / "key", kind)
+    make_key(tmp_path / "key", kind, "", *options)
     key = (tmp_path / "key").read_text()
     for sent in (key, key.strip(), key.replace("\n", "\r\n"), f"\n  {key}\n"):
         assert normalize_private_key(sent) == key
@@ -110,7 +110,7 @@ def test_a_key_of_openssh_is_accepted(tmp_path: Path, kind: str) -> None:
     [
         ("ed25519", "secret words", (), "ssh-keygen -p -N '' -f FILE"),
         ("rsa", "", ("-b", "1024"), "has 1024 bits, and at least 2048 are needed"),
-        ("rsa", "", ("-m", "PEM"), "not a private key in OpenSSH form"),
+        ("rsa", "", ("-b", "2048", "-m", "PEM"), "not a private key in OpenSSH form"),
     ],
 )
 def test_an_unusable_key_is_refused(tmp_path: Path, kind: str, passphrase: str, options: tuple[str, ...], message: str) -> None:

@@ -1,6 +1,5 @@
 """A query is evaluated no longer than its caller waits."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
@@ -18,14 +17,6 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.memory import Reservation
 
 BODY = orjson.dumps({"queries": [{"refId": "A", "type": "math", "expression": "1"}]})
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[MemoryBroker]:
-    opened = MemoryBroker()
-    await opened.start()
-    yield opened
-    await opened.close()
 
 
 async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:

@@ -85,7 +85,7 @@ def test_correct_and_empty_dashboards_have_no_findings(spec: dict[str, Any]) -> 
         ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", multi=False)]), "only one job"),
         ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", allValue=".*")]), "'.*': set it to '.+'"),
         ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", datasource="prom")]), "a fixed data source"),
-        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", type="custom")]), "does not ask"),
+        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", type="custom")]), "of another type than query"),
         ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", label="Work")]), "label it 'job'"),
         ("template-instance-rule", board(panel(query()), variables=[CHOOSER]), "no variable instance"),
         ("template-on-time-change-reload-rule", board(variables=[chosen_by("job", refresh=1)]), "set its refresh to 2"),

@@ -31,12 +31,9 @@ WAITING = """
 
 
 @pytest.fixture
-async def broker(amqp_url: str) -> AsyncIterator[AmqpBroker]:
+def broker(rabbitmq_broker: AmqpBroker) -> AmqpBroker:
     """Replace the broker of the gateways."""
-    broker = AmqpBroker(amqp_url)
-    await broker.start()
-    yield broker
-    await broker.close()
+    return rabbitmq_broker
 
 
 @pytest.fixture

@@ -20,20 +20,11 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.jobs_worker.adapters.webhooks import WebhookClient
 from dashwright.jobs_worker.notifications import sender
 
+pytestmark = pytest.mark.usefixtures("no_delays")
+
 TEAM = f"{REPOSITORIES}/team"
 OTHER_SECRET = "whsec_b3RoZXIgc2VjcmV0IG9mIHRlc3RzIG9ubHk="
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
-
-
-@pytest.fixture(autouse=True)
-def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
-
-
-@pytest.fixture
-async def receiver() -> AsyncIterator[WebhookReceiver]:
-    async with receiving() as receiver:
-        yield receiver
 
 
 @pytest.fixture

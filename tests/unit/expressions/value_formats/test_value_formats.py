@@ -146,7 +146,7 @@ def test_relative_time_is_rounded_to_one_unit(seconds: int, expected: str) -> No
     assert text("dateTimeFromNow", (NOW.timestamp() - seconds) * 1000) == expected
 
 
-@pytest.mark.parametrize("unit", [*VALUE_FORMATS, "si:", "currency:", "time:", "bool:", "count:", "time:X x w gg [", "x" * 10_000])
 @pytest.mark.parametrize("decimals", [None, -3, 0, 10_000])
-def test_every_number_has_a_bounded_text(unit: str, decimals: int | None) -> None:
-    assert all(len(text(unit, number, decimals)) < 500 for number in STRANGE_NUMBERS)
+def test_every_number_has_a_bounded_text(decimals: int | None) -> None:
+    units = [*VALUE_FORMATS, "si:", "currency:", "time:", "bool:", "count:", "time:X x w gg [", "x" * 10_000]
+    assert not [(unit[:50], number) for unit in units for number in STRANGE_NUMBERS if len(text(unit, number, decimals)) >= 500]

@@ -27,7 +27,7 @@ class FairLimiter:
 
     - An organization that occupies a slot leaves ``reserve`` slots free for organizations that occupy none. An organization
       without a slot therefore waits only while more than ``reserve`` organizations work.
-    - A free slot goes to the waiting organization with the fewest slots, and among those to the one that got a slot
+    - A free slot is given to the waiting organization with the fewest slots, and among those to the one that got a slot
       longest ago. Requests of one organization keep their order.
     - No slot beyond the reserve is free while a request waits.
     - At most ``waiting`` requests wait. A request may wait only if its organization has fewer waiting requests than there are

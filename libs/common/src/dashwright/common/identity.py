@@ -102,7 +102,7 @@ def namespace_of(org_id: int) -> str:
 
 
 def org_of(namespace: str) -> int | None:
-    """Return the id of the organization of a namespace, or None if it is no namespace of an organization."""
+    """Return the id of the organization of a namespace, or None if it is not the namespace of an organization."""
     if namespace == "default":
         return 1
     digits = namespace.removeprefix("org-")

@@ -24,6 +24,17 @@ def string_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def number_of(value: Any) -> float | None:
+    """Return the finite number that ``value`` is or contains as a string, else None. A boolean is not a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) < float("inf") else None
+
+
 def object_at(tree: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the object in member ``name``, or an empty object if the member is missing or has another type."""
     return object_of(tree.get(name))

@@ -57,7 +57,7 @@ def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> 
 
 
 def warn_of_unknown_settings(environment: Mapping[str, str]) -> None:
-    """Log each variable of the environment or ``.env`` that has the prefix but is no setting, with the most similar setting."""
+    """Log each variable of the environment or ``.env`` that has the prefix but is not a setting, with the most similar setting."""
     for name, similar_name in unknown_variables({**dotenv_values(".env"), **environment}).items():
         log.warning("unknown_setting", name=name, did_you_mean=similar_name or None)
 

@@ -186,7 +186,7 @@ class Settings(
 
     @property
     def results_location(self) -> StorageLocation:
-        """Where the results of batches are stored. Raises SettingsError for an endpoint that is not reached by https and not allowed."""
+        """The place where results of batches are stored. Raises SettingsError for an endpoint that is neither https nor allowed."""
         if not self.results_url.startswith(_S3_SCHEME):
             return StorageLocation(Path(self.results_url) if self.results_url else self.data_dir / "batches")
         endpoint = urlsplit(self.results_endpoint)
@@ -250,12 +250,12 @@ class Settings(
 
     @property
     def quota_rules(self) -> QuotaRules:
-        """Whether quotas are enabled, and their default limits."""
+        """The default limits of quotas, and whether quotas are enabled."""
         return QuotaRules(enabled=self.quotas_enabled, defaults=self.quota_defaults)
 
     @property
     def log_as_json(self) -> bool | None:
-        """Whether logs are JSON. None: they are JSON unless standard error is a terminal."""
+        """True if logs are JSON. None: they are JSON unless standard error is a terminal."""
         return None if self.log_format == "auto" else self.log_format == "json"
 
 

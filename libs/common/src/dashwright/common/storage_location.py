@@ -1,4 +1,4 @@
-"""Where objects are stored: a directory, or a bucket of a server that is compatible with S3."""
+"""The place where objects are stored: a directory, or a bucket of a server that is compatible with S3."""
 
 from dataclasses import dataclass
 from pathlib import Path

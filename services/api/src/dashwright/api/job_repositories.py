@@ -51,7 +51,7 @@ class JobRepositories:
     async def require_export_permission(self, caller: Identity, namespace: str, repository: JobRepository, spec: JobSpec) -> None:
         """Raise Forbidden if a job is an export and the caller may not read the exported objects.
 
-        The same if the caller may not change them and the export is to the synced branch. Raises NotFound for an unknown folder.
+        If the export is to the synced branch, the caller must also be allowed to change them. Raises NotFound for an unknown folder.
         """
         if spec.export is None or spec.action is not Action.EXPORT:
             return

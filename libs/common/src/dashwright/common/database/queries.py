@@ -36,7 +36,7 @@ from dashwright.common.errors import DashwrightError
 
 _SECTION_HEADING = re.compile(r"^-- (name|fragment|condition): *(.*?) *$", re.MULTILINE)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-# Strings and comments are matched first, so that nothing in them is replaced. A cast (``::text``) is no parameter.
+# Strings and comments are matched first, so that nothing in them is replaced. A cast (``::text``) is not a parameter.
 _FRAGMENT = re.compile(r"'[^']*'|--[^\n]*|\{([a-z][a-z0-9_]*)\}")
 _PARAMETER = re.compile(r"'[^']*'|--[^\n]*|(?<![:\w]):([a-z][a-z0-9_]*)")
 _CONDITIONS = "conditions"

@@ -57,7 +57,7 @@ class Deliveries:
     proof: Proof
     proof_headers: tuple[str, ...]
     proof_prefix: str = ""
-    events: Mapping[str, Event]  #: Our events by those in the header.
+    events: Mapping[str, Event]  #: Events of Dashwright by those in the header.
     rejects_other_events: bool = False  #: Whether other events get the status 501, not 200.
     repository: tuple[str, ...]  #: Members with the path of the repository, or with the names in it.
     default_branch: str = ""  #: Member with the default branch, which may be missing.

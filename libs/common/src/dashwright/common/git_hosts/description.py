@@ -109,7 +109,7 @@ class Statuses:
 
     path: str
     members: Mapping[str, str]  #: For each member of a request, one of ``state``, ``text``, ``name``, ``key`` and ``url``.
-    states: Mapping[str, str]  #: The host's states by ours.
+    states: Mapping[str, str]  #: The host's states by those of Dashwright.
     max_text_characters: int
     max_key_characters: int = 255
     unchanged: str = ""  #: Part of the error message for a status that has this state already.
@@ -128,7 +128,7 @@ class Hooks:
     key: str  #: Member of requests with the key that proves deliveries.
     active: str = ""  #: Member that is true of an active webhook; empty if all are active.
     event_list: str = ""  #: Member with the list of events; empty if each event is a member that is true or false.
-    events: Mapping[str, tuple[str, ...]]  #: The host's events by ours.
+    events: Mapping[str, tuple[str, ...]]  #: The host's events by those of Dashwright.
     settings: Mapping[str, Any]  #: Other members of requests.
     creation_settings: Mapping[str, Any] = field(default_factory=dict)  #: Members that only a creating request has.
 

@@ -21,7 +21,7 @@ SYNC_DISABLED = "sync is not enabled"
 
 REVIEWING = "looking at a pull request"
 REQUEST_CLOSED = "the pull request is closed"
-OTHER_TARGET_BRANCH = "the pull request goes into another branch than the one that is synced"
+OTHER_TARGET_BRANCH = "the pull request is for another branch than the one that is synced"
 NO_FILES = "no files to process"
 
 EXPORT_STARTED = "execute export job"

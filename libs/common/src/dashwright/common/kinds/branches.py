@@ -17,7 +17,7 @@ _FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\]\\]|\.\.|@\{|//")
 def is_branch(name: str) -> bool:
     """Return whether ``name`` is a valid and unambiguous branch name.
 
-    With a branch called ``refs/heads/main``, git cannot tell whether a push to that name means this branch or ``main``.
+    With a branch called ``refs/heads/main``, a push to that name is ambiguous to git: it may mean this branch or ``main``.
     """
     if not name or len(name) > MAX_BRANCH_LENGTH or name in ("@", "HEAD") or _FORBIDDEN.search(name):
         return False

@@ -32,7 +32,7 @@ class GitAddress:
 
     @property
     def is_ssh(self) -> bool:
-        """Whether the repository is reached over SSH."""
+        """True if the repository is reached over SSH."""
         return self.scheme == SSH
 
     @property

@@ -52,5 +52,5 @@ def normalize_private_key(text: str) -> str:
 
 
 def first_line(error: RuntimeError) -> str:
-    """Return the message of an error of the library, which continues with a stack trace."""
+    """Return the first line of an error of the library: the rest is a stack trace."""
     return str(error).partition("\n")[0].rstrip(".")

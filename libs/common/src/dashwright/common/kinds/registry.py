@@ -26,7 +26,7 @@ from dashwright.common.models.provisioning import JobSpec, JobStatus, Repository
 from dashwright.common.models.repository_views import FileList, HistoryList, RefList, ResourceList, RevisionList, TestResults
 
 _NAME = Column("Name", ("metadata", "name"), format="name", description="Name must be unique within a namespace", source="name")
-_TITLE = Column("Title", ("spec", "title"), description="The title that people see", source="title")
+_TITLE = Column("Title", ("spec", "title"), description="The title that users see", source="title")
 _CREATED = Column("Created At", ("metadata", "creationTimestamp"), type="date", description="When the object was created", source="created")
 
 _STORED_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
@@ -257,7 +257,7 @@ DEAD_LETTER = Kind(
     dns_name=True,
     spec=DeadLetterSpec,
     status=DeadLetterStatus,
-    # A list of all kinds of the category would fail for callers who are no administrators.
+    # A list of all kinds of the category would fail for callers who are not administrators.
     categories=(),
     columns=(_NAME, Column("State", ("status", "state")), Column("Reason", ("status", "reason")), _CREATED),
     subresources=(SubResource("replay", "DeadLetter", _DEAD_LETTER_WRITE, verbs=("create",)),),

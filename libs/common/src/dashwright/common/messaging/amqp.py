@@ -104,7 +104,7 @@ class AmqpBroker:
                 await publish(channel, routing_key, with_id_and_trace(message), exchange=exchange, mandatory=True)
 
     async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:
-        """Send a message to the ``reply_to`` address of another message. An address that no longer exists is no error."""
+        """Send a message to the ``reply_to`` address of another message. An address that no longer exists is ignored."""
         check_size(message, self.max_message)
         channel = self._require_open(self._publish_channel if confirmed else self._reply_channel)
         with translate_errors("Replying"):

@@ -36,7 +36,7 @@ async def publish(
 ) -> None:
     """Publish a message. If the channel is confirmed, wait until the broker has accepted it. ``reply_to`` replaces that of the message.
 
-    The message goes to the channel of aiormq, since the publishing of aio-pika would copy it into two more objects.
+    The message is passed to the channel of aiormq, since the publishing of aio-pika would copy it into two more objects.
     """
     if channel.is_closed:
         raise ChannelInvalidStateError(f"{channel!r} closed")

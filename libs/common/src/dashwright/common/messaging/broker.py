@@ -60,7 +60,7 @@ class Broker(Protocol):
         """
 
     async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:
-        """Send a message to the ``reply_to`` address of another message. An address that no longer exists is no error.
+        """Send a message to the ``reply_to`` address of another message. An address that no longer exists is ignored.
 
         If ``confirmed``, this returns once the broker has accepted the message, and raises Unavailable if the queue is full.
         """

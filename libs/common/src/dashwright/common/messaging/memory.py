@@ -47,7 +47,7 @@ class MemoryBroker:
         await asyncio.sleep(0)
 
     async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:
-        """Send a message to the inbox with the address ``reply_to``. An address that no longer exists is no error."""
+        """Send a message to the inbox with the address ``reply_to``. An address that no longer exists is ignored."""
         self._check_open()
         check_size(message, self.max_message)
         self._deliver(reply_to, message)

@@ -130,7 +130,7 @@ class BatchStatus(ApiModel):
     counts: ItemCounts = Field(default_factory=ItemCounts, description="The number of items by state")
     progress: float = Field(default=0.0, description="The share of items that ended, in percent")
     rate: float | None = Field(default=None, description="How many items ended per second in the last seconds")
-    estimated_end: int | None = Field(default=None, description="When the batch ends if the rate stays the same")
+    estimated_end: int | None = Field(default=None, description="When the batch ends if the rate does not change")
     errors: list[str] | None = Field(default=None, description="The errors of the first items that failed")
     message: str | None = Field(default=None, description="Why the batch was stopped")
     started: int | None = Field(default=None, description="When the first item was submitted to the workers")

@@ -1,5 +1,7 @@
-"""Dashboards: ``dashboard.grafana.app``. The spec is any JSON object. The status describes the conversion to the
-requested version."""
+"""Dashboards: ``dashboard.grafana.app``.
+
+The spec is any JSON object. The status describes the conversion to the requested version.
+"""
 
 from typing import Any
 

@@ -71,6 +71,6 @@ def read_defaults(value: str) -> dict[str, int]:
         if name in defaults:
             raise ValueError(f"{name} is given twice; give one limit")
         if not equals or not limit.removeprefix("-").isdecimal() or not limit.isascii() or abs(int(limit)) > MAX_LIMIT:
-            raise ValueError(f"{assignment!r} is no limit; write {name}=NUMBER, with -1 for none")
+            raise ValueError(f"{assignment!r} is not a limit; write {name}=NUMBER, with -1 for none")
         defaults[name] = max(int(limit), UNLIMITED)
     return defaults

@@ -86,5 +86,5 @@ class StoredJob:
 def stored_job(row: asyncpg.Record) -> StoredJob:
     """Return the job in a row with the columns of a StoredJob."""
     kind = find(row["api_group"], row["resource"])
-    assert kind is not None, f"{row['resource']}.{row['api_group']} is stored but is no known kind"
+    assert kind is not None, f"{row['resource']}.{row['api_group']} is stored but is not a known kind"
     return StoredJob(kind=kind, submitted_by=orjson.loads(row["submitted_by"]), **{name: row[name] for name in _COLUMNS})

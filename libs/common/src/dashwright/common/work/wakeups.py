@@ -1,4 +1,4 @@
-"""Publisher of wake-ups, which tell workers that jobs are ready. Workers also look periodically, so a lost wake-up only delays a job."""
+"""Publisher of wake-ups, which notify workers that jobs are ready. Workers also look periodically, so a lost wake-up only delays a job."""
 
 import asyncio
 from collections.abc import Iterable

@@ -102,7 +102,7 @@ class _Upload:
         self._line_bytes = 0
         self._added = 0
         self._counted_lines = 0
-        #: Why the batch accepts no items, if it did not at the begin. Those that it has are duplicates, so that a request whose response
+        #: Why the batch accepts no items, if it did not at first. Those that it has are duplicates, so that a request whose response
         #: was lost can be repeated.
         self._conflict: Conflict | None = None
         self._recognized = 0

@@ -126,7 +126,7 @@ def _json_text(value: Any) -> str:
 
 
 def key_of(value: Any) -> tuple[str, Any]:
-    """Return a key that is equal for the values that a ``Set`` or ``Map`` takes for the same: 1 and true are different."""
+    """Return a key that is equal for the values that a ``Set`` or ``Map`` treats as the same: 1 and true are different."""
     if isinstance(value, bool):
         return "boolean", value
     if isinstance(value, int | float):

@@ -44,7 +44,7 @@ def _check_references(svg: str) -> None:
         for name, value in attributes.items():
             if name.rpartition(":")[2].lower() == "href" and not value.startswith("#"):
                 raise ValueError(f"<{element}> of the drawing refers to something outside of it")
-            # The same characters as ``url(#``, however they are spaced and quoted.
+            # Without spaces and quotes, a reference to an element of the drawing always begins with ``url(#``.
             compact_value = re.sub(r"[ '\"]", "", value.lower())
             if "url(" in value.lower() and not compact_value.startswith("url(#"):
                 raise ValueError(f"{name} of <{element}> of the drawing refers to something outside of it")

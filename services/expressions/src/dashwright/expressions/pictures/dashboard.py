@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
 from dashwright.expressions.pictures.elements import elements_sections
 from dashwright.expressions.pictures.library_panels import missing_library_panel, with_library_panels
 from dashwright.expressions.pictures.migrations.registry import migrated
 from dashwright.expressions.pictures.panel_targets import PanelTargets, read_targets
 from dashwright.expressions.pictures.panel_time import PanelTime, panel_time
 from dashwright.expressions.pictures.placement import PlacedPanel, place
-from dashwright.expressions.pictures.sections import GridPosition, Section, classic_sections, number_of
+from dashwright.expressions.pictures.sections import GridPosition, Section, classic_sections
 from dashwright.expressions.pictures.zones import PictureTime
 from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.transformations.pipeline import Step, read_steps

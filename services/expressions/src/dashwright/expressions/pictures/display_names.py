@@ -30,7 +30,7 @@ class ColumnNames:
 
 
 def frame_display_name(frame: Frame, index: int | None = None) -> str:
-    """Return the name of a frame, else that of its only column besides the times, else the refId or the index in words."""
+    """Return the name of a frame, or that of its only column of values, or else a text such as ``Series (A)`` with its refId or index."""
     if frame.name:
         return frame.name
     value_fields = [field for field in frame.fields if field.type is not FieldType.TIME]

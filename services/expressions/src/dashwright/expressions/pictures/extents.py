@@ -17,7 +17,7 @@ _ASCENT, _DESCENT = 1.0, 0.3
 def texts_fit(elements: Iterable[str], width: float, height: float) -> bool:
     """Return whether all texts are certain to be within a width and a height in pixels.
 
-    This is not certain of turned texts, and of letters other than those of ASCII, whose widths the fonts decide.
+    The widths of letters outside of ASCII depend on fonts, so that texts with such letters, and turned texts, are never certain to fit.
     """
     content = "".join(elements)
     if not content.isascii() or "<tspan" in content or "rotate(" in content:

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
 from dashwright.expressions.calculations.table import Calculation
 from dashwright.expressions.calculations.values import FieldValues, NullMode
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.display.values import values_of
 from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.transformations.matchers.fields import FieldMatcher, MatchedField, field_matcher
 from dashwright.expressions.transformations.names import label_list
 
@@ -151,7 +150,7 @@ def matcher_of(matcher: Any) -> FieldMatcher:
 
 
 def _completed(config: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the configuration with ``min`` below ``max``, and coloured by its thresholds if it has them and no colour."""
+    """Return the configuration with ``min`` below ``max``, and with the colour mode of thresholds if it has thresholds but no mode."""
     low, high = number_of(config.get("min")), number_of(config.get("max"))
     if low is not None and high is not None and low > high:
         config |= {"min": high, "max": low}

@@ -11,7 +11,7 @@ from dashwright.expressions.pictures.sections import Repeat, Section, SourcePane
 def with_library_panels(sections: Sequence[Section], spec: Mapping[str, Any], models: Mapping[str, Mapping[str, Any]]) -> Sequence[Section]:
     """Return the sections with the library panels that their panels refer to.
 
-    ``models`` are the stored ones by uid. Other ones are those that an exported dashboard contains (``__elements``).
+    ``models`` are the stored library panels by uid. An exported dashboard may contain further ones (``__elements``).
     """
     elements = object_of(spec.get("__elements"))
     known = {**{uid: object_of(object_of(element).get("model")) for uid, element in elements.items()}, **models}
@@ -34,6 +34,6 @@ def _completed(panel: SourcePanel, models: Mapping[str, Mapping[str, Any]]) -> S
         return panel
     if not model:
         return replace(panel, source={**panel.source, "title": panel.source.get("title") or reference.get("name")})
-    # The dashboard only has the place of the panel.
+    # The library panel determines all but the position of the panel and its id.
     source = {**model, **{name: panel.source[name] for name in ("id", "libraryPanel") if name in panel.source}}
     return SourcePanel(source, panel.position, panel.repeat or Repeat.of(model, "repeat"))

@@ -31,7 +31,7 @@ class PanelOutcome:
     state: State
     message: str = ""
     is_message: bool = False  #: True if the message is drawn as the content.
-    time_note: str = ""  #: About a time range of the panel's own.
+    time_note: str = ""  #: The text about the panel's own time range; empty without one.
     is_contained: bool = False  #: True if the content cannot exceed the panel.
 
     @property
@@ -41,7 +41,7 @@ class PanelOutcome:
 
 
 def left_out(panel: Panel) -> list[str]:
-    """Return what the settings of a panel demand and its drawing lacks."""
+    """Return notes on the settings of a panel that its drawing does not obey."""
     matchers = [object_of(override.get("matcher")) for override in panel.overrides if override.get("properties")]
     problems = []
     if unknown_steps := [step.description for step in panel.transformations if not step.is_known]:
@@ -52,7 +52,7 @@ def left_out(panel: Panel) -> list[str]:
 
 
 def _is_known(matcher: Mapping[str, Any]) -> bool:
-    """Return whether the columns are known that an override applies to."""
+    """Return whether pictures support the matcher of an override."""
     try:
         field_matcher(matcher)
     except BadRequest:
@@ -61,7 +61,7 @@ def _is_known(matcher: Mapping[str, Any]) -> bool:
 
 
 def report(panels: Sequence[Panel], outcomes: Sequence[PanelOutcome], notices: Sequence[str]) -> bytes:
-    """Return the JSON that lists the outcomes of all panels but the headings of rows."""
+    """Return the JSON that lists the outcomes of all panels except the headings of rows."""
     entries = [_entry(panel, outcome) for panel, outcome in zip(panels, outcomes, strict=True) if panel.type != "row"]
     return orjson.dumps({"panels": entries, "notices": list(notices)})
 

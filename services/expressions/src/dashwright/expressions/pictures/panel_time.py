@@ -36,13 +36,13 @@ class PanelTime:
 def panel_time(panel: Mapping[str, Any], scope: Scope, time: PictureTime) -> PanelTime:
     """Return the time range of a panel. An invalid setting is named in the note, and the range of the picture applies."""
     time_from, time_shift = (scope.interpolate(string_of(panel.get(name))).strip() for name in ("timeFrom", "timeShift"))
-    notation, found, notes = time.notation, time.range, []
+    notation, time_range, notes = time.notation, time.range, []
     # Grafana keeps an absolute range, such as that of a zoomed dashboard.
     if time_from and time.is_relative:
-        text = _described(time_from)
+        text = _range_text(time_from)
         end_texts = _ends(time_from)
         try:
-            found, notation = parse_time_range(*end_texts, time.now, time.rules), end_texts
+            time_range, notation = parse_time_range(*end_texts, time.now, time.rules), end_texts
         except BadRequest:
             text = ""
         if not text:
@@ -50,22 +50,22 @@ def panel_time(panel: Mapping[str, Any], scope: Scope, time: PictureTime) -> Pan
         notes.append(text)
     if time_shift:
         try:
-            found = _shifted(found, notation, f"-{time_shift}", time)
+            time_range = _shifted(time_range, notation, f"-{time_shift}", time)
         except BadRequest:
             return PanelTime(time.range, f"invalid timeshift '{time_shift:.{_MAX_QUOTED}}'")
         notes.append(f"timeshift -{time_shift}"[:_MAX_QUOTED])
     note = ", ".join(notes)
-    return PanelTime(found, "" if panel.get("hideTimeOverride") is True else note[:1].upper() + note[1:])
+    return PanelTime(time_range, "" if panel.get("hideTimeOverride") is True else note[:1].upper() + note[1:])
 
 
 def _ends(time_from: str) -> tuple[str, str]:
-    """Return the range of a setting such as ``1h``, ``now/d`` or ``+1h``."""
+    """Return the start and the end, as texts, of a range such as ``1h``, ``now/d`` or ``+1h``."""
     expanded = time_from if "now" in time_from else f"now{time_from}" if time_from.startswith("+") else f"now-{time_from}"
     return ("now", expanded) if time_from.startswith("+") else (expanded, "now")
 
 
-def _described(time_from: str) -> str:
-    """Return the text for a range, such as *Last 1 hour*; empty if it is not one."""
+def _range_text(time_from: str) -> str:
+    """Return the text for a range, such as *Last 1 hour*; empty if the setting is invalid."""
     relative = next(text for text in _ends(time_from) if text != "now") if time_from != "now" else ""
     if relative in _SO_FAR:
         return _SO_FAR[relative]
@@ -76,13 +76,13 @@ def _described(time_from: str) -> str:
     return f"{'Next' if time_from.startswith('+') else 'Last'} {count} {_UNITS[match[3]]}{'s' if count > 1 else ''}"
 
 
-def _shifted(found: TimeRange, notation: tuple[str, str], shift: str, time: PictureTime) -> TimeRange:
-    """Return a range moved by steps such as ``-1d``. Raises BadRequest for other text.
+def _shifted(time_range: TimeRange, notation: tuple[str, str], shift: str, time: PictureTime) -> TimeRange:
+    """Return a range moved by ``shift``, such as ``-1d``. Raises BadRequest for other text.
 
-    The steps of a relative end follow its own ones, so that ``now/d`` and ``-1d`` end with the day before.
+    The shift is appended to the text of a relative end: ``now/d`` becomes ``now/d-1d``, the day before.
     """
     texts = [text + shift if text.startswith("now") else "" for text in notation]
     if all(texts):
         return parse_time_range(texts[0], texts[1], time.now, time.rules)
-    start = moved_by(found.start, shift, time.rules)
-    return TimeRange(start, max(start, moved_by(found.end, shift, time.rules, round_up=True)))
+    start = moved_by(time_range.start, shift, time.rules)
+    return TimeRange(start, max(start, moved_by(time_range.end, shift, time.rules, round_up=True)))

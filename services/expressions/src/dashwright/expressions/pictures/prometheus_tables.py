@@ -19,7 +19,7 @@ _BUCKET_LABEL: Final = "le"
 def with_tables(frames: Sequence[Frame], targets: Sequence[Mapping[str, Any]], context: Context) -> list[Frame]:
     """Return the frames with one table for the series of each Prometheus target whose format is ``table``.
 
-    As in Grafana, tables are behind the other frames. Raises TooLarge if a table would have too many cells.
+    As in Grafana, tables follow the other frames. Raises TooLarge if a table would have too many cells.
     """
     wanted = {target.get("refId") for target in targets if _is_table(target)}
     series: dict[str, list[Frame]] = {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
 
 COLUMNS: Final = 24
 # Bounds of positions, in rows of the grid.
@@ -134,17 +134,6 @@ def _source_panel(panel: Mapping[str, Any], default_y: int) -> SourcePanel:
     if panel.get("type") == "row":
         position = GridPosition(0, position.y, COLUMNS, 1)
     return SourcePanel(panel, position, Repeat.of(panel, "repeat"))
-
-
-def number_of(value: Any) -> float | None:
-    """Return the finite number that a JSON number or string contains; None for any other value."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if abs(number) < float("inf") else None
 
 
 def read_position(source: Mapping[str, Any], default_y: int, names: tuple[str, str, str, str]) -> GridPosition:

@@ -118,7 +118,7 @@ def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] 
             for group_name, rows in row_groups:
                 # Only the name, the labels and the configuration of a field with a group's name are used.
                 named_field = replace(field, name=group_name) if group_name else field
-                # Lines connect the neighbours of values that a join added.
+                # Values that a join added are left out, so that lines connect their neighbours.
                 is_drawn = slice(None) if field.absent is None else ~field.absent[rows]
                 yield named_field, None if times is None else times[rows][is_drawn], values[rows][is_drawn]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.dashboard import Panel
 from dashwright.expressions.pictures.display.defaults import completed_defaults
@@ -14,7 +14,6 @@ from dashwright.expressions.pictures.display.processor import DisplayProcessor
 from dashwright.expressions.pictures.display.thresholds import thresholds_of
 from dashwright.expressions.pictures.display_names import ColumnNames
 from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import PlotSeries
 from dashwright.expressions.pictures.theme import Theme
 

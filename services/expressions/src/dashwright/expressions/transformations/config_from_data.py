@@ -17,19 +17,19 @@ from dashwright.expressions.transformations.names import DisplayNames
 
 
 def config_from_data(frames: Frames, options: Mapping[str, Any], _context: Context) -> Frames:
-    """Return the other frames with settings from the frame of the query ``configRefId``, such as its last ``max`` and ``unit``.
+    """Return the frames, except that of the query ``configRefId``, whose cells become settings of the others, such as ``max`` or ``unit``.
 
-    The settings apply to the columns that ``applyTo`` matches, by default numbers. Without such a frame nothing changes.
+    The settings apply to the columns that ``applyTo`` matches, by default to numbers. Without a frame of that query, nothing changes.
     """
     source = next((frame for frame in frames if frame.ref_id == options.get("configRefId")), None)
     if source is None:
         return frames
     mapping = map_columns(source, options.get("mappings"), has_rows=False)
 
-    def reduced(column: ColumnMapping) -> Any:
+    def setting_of(column: ColumnMapping) -> Any:
         return column.column.reduced(calculation_of(column.calculation))
 
-    config = config_of(mapping, reduced)
+    config = config_of(mapping, setting_of)
     matches = field_matcher(object_of(options.get("applyTo")) or {"id": "numeric"})
     names = DisplayNames(frames)
 

@@ -17,7 +17,7 @@ Cells = Sequence[Any]
 
 
 class CellType(StrEnum):
-    """The type of a column, which some of its cells may not have."""
+    """The type of a column. Single cells may have another type."""
 
     TIME = "time"
     NUMBER = "number"

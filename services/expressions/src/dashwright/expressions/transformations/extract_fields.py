@@ -16,7 +16,7 @@ _NOT_FOUND: Final = "Not Found"
 def extract_fields(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
     """Return each frame with the fields that the cells of the column ``source`` contain, in the format ``format``.
 
-    They follow the other columns, or replace them if ``replace``.
+    They follow the other columns, or replace them if the option ``replace`` is true.
     """
     return [_extended(frame, options, context) for frame in frames]
 

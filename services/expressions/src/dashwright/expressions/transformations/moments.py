@@ -50,7 +50,10 @@ def zone_of(name: object, default: tzinfo) -> tzinfo:
 
 
 def format_moment(value: Any, pattern: object, zone: tzinfo, *, is_named: bool = False) -> str:
-    """Return a time in milliseconds or text in a format, by default of ISO 8601. ``is_named`` is True for a zone of the options."""
+    """Return a time, given in milliseconds or as text, in a format, by default that of ISO 8601.
+
+    ``is_named`` is True for a zone of the options; UTC is then written as *Z*.
+    """
     milliseconds = parse_moment(value, None, zone) if isinstance(value, str) else value if is_number(value) else None
     time = None if milliseconds is None else time_of(milliseconds)
     if time is None:
@@ -123,7 +126,7 @@ def _time_of_parts(parts: Mapping[str, str], zone: tzinfo) -> float | None:
 
 
 def _date(parts: Mapping[str, str]) -> tuple[int, int, int]:
-    """Return year, month and day. Before the largest given part they are those of today, after it the first ones."""
+    """Return year, month and day. Missing parts above a given one are those of today, and missing parts below it are 1."""
     now = datetime.now(UTC)
     year: int | None = None
     if "YYYY" in parts:

@@ -112,7 +112,7 @@ def label_list(labels: Mapping[str, Any]) -> str:
 
 
 def comparison_suffix(meta: Mapping[str, Any] | None) -> str:
-    """Return what the names of the columns of a frame end with, by which Grafana marks those of another time range."""
+    """Return the suffix with which Grafana marks the columns of a frame from another time range; empty for other frames."""
     comparison = (meta or {}).get("timeCompare")
     return " (comparison)" if isinstance(comparison, dict) and comparison.get("isTimeShiftQuery") else ""
 

@@ -12,7 +12,7 @@ from dashwright.expressions.transformations.names import TIME_NAME, VALUE_NAME, 
 from dashwright.expressions.transformations.sort_by import sorted_frame
 
 _METRIC_NAME: Final = "Metric"
-#: The number of times by which a time column is recognized: they may not decrease.
+#: The number of times that are compared to recognize a time column, whose times increase.
 _COMPARED_TIMES: Final = 100
 
 

@@ -28,7 +28,7 @@ _MAX_DATE: Final = 8.64e15
 
 
 def words(milliseconds: int, unit: str) -> ValueFormat:
-    """Return the format of durations in words, of values in ``unit``, which has this number of milliseconds.
+    """Return the format of values as durations in words. The values are in ``unit``, which lasts ``milliseconds``.
 
     The decimals of a value are the number of further units after the largest one.
     """
@@ -75,7 +75,7 @@ def clock_of_seconds(*, with_days: bool) -> ValueFormat:
 
 
 def stopwatch(milliseconds: int) -> ValueFormat:
-    """Return the format of durations such as *1h:05m:00s:000ms*, of values in a unit of this number of milliseconds.
+    """Return the format of values as durations such as *1h:05m:00s:000ms*. The unit of the values lasts ``milliseconds``.
 
     The decimals of a value are the number of further units after the largest one.
     """

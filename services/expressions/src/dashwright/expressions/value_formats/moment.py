@@ -18,7 +18,7 @@ def _day_from_sunday(time: datetime) -> int:
 
 
 def _local_week(time: datetime) -> tuple[int, int]:
-    """Return the year and the number of a week that begins on Sunday. The first week of a year has its first day."""
+    """Return the year and the number of a week that begins on Sunday. The first week of a year contains January 1."""
     day_of_saturday = _day_of_year(time) + 6 - _day_from_sunday(time)
     if day_of_saturday > 365 + isleap(time.year):
         return time.year + 1, 1

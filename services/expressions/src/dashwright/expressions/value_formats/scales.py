@@ -31,18 +31,18 @@ def prefixed(prefix: str) -> ValueFormat:
 
 
 def si(unit: str, offset: int = 0) -> ValueFormat:
-    """Return the format of a unit with the prefixes of SI. Values are in powers of 1000 of the unit: 1 for *k*, -1 for *m*."""
+    """Return the format of a unit with the prefixes of SI. ``offset`` is the power of 1000 of the values: 1 for *k*, -1 for *m*."""
     return _scaled_by_logarithm(1000, [f" {prefix}{unit}" for prefix in _SI_PREFIXES], _SI_CENTRE + offset)
 
 
 def si_with_prefix(unit: str) -> ValueFormat:
-    """Return the format of a unit that begins with an SI prefix, such as ``mF``. A unit without one is scaled from itself."""
+    """Return the format of values in a unit that may begin with an SI prefix, such as ``mF``."""
     offset = _PREFIX_LETTERS.get(unit[:1], 0)
     return si(unit[1:] if offset else unit, offset)
 
 
 def iec(unit: str, offset: int = 0) -> ValueFormat:
-    """Return the format of a unit with the prefixes of IEC. Values are in powers of 1024 of the unit: 1 for *Ki*."""
+    """Return the format of a unit with the prefixes of IEC. ``offset`` is the power of 1024 of the values: 1 for *Ki*."""
     return _scaled_by_logarithm(1024, [f" {prefix}{unit}" for prefix in _IEC_PREFIXES], offset)
 
 
@@ -57,7 +57,7 @@ def count(unit: str) -> ValueFormat:
 
 
 def stepped(factor: float, suffixes: Sequence[str]) -> ValueFormat:
-    """Return the format of a unit with a suffix for each power of ``factor``, beginning with the first."""
+    """Return the format of a unit with a suffix for each power of ``factor``, from the power 0 on."""
 
     def format_stepped(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
         scaled, step = reduced_by(factor, value, len(suffixes) - 1)
@@ -67,7 +67,7 @@ def stepped(factor: float, suffixes: Sequence[str]) -> ValueFormat:
 
 
 def reduced_by(factor: float, value: float, max_steps: int) -> tuple[float, int]:
-    """Return a value divided by ``factor`` until it is below it, at most ``max_steps`` times, and the number of divisions."""
+    """Return a value divided by ``factor`` until it is below the factor, and the number of divisions, at most ``max_steps``."""
     step = 0
     while math.isfinite(value) and abs(value) >= factor and step < max_steps:
         value /= factor
@@ -82,7 +82,7 @@ def count_letter(value: float) -> tuple[float, str]:
 
 
 def _scaled_by_logarithm(factor: float, suffixes: Sequence[str], start: int) -> ValueFormat:
-    """Return the format of values in the unit ``suffixes[start]``, of which each is ``factor`` times the one before it."""
+    """Return the format of values in the unit ``suffixes[start]``. Each unit in ``suffixes`` is ``factor`` times the previous one."""
 
     def format_scaled(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
         if not math.isfinite(value):

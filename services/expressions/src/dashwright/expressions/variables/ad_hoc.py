@@ -13,7 +13,7 @@ _ESCAPES: Final = {"__gfp__": "|", "__gfc__": ",", "__gfh__": "#"}
 
 
 def read_filters(definition: Definition, from_url: Sequence[str] | None) -> list[LabelFilter]:
-    """Return the filters of the URL (``key|operator|value``), else the saved ones, after those that users cannot change."""
+    """Return the filters of the URL (``key|operator|value``), or else the saved ones, preceded by filters that users cannot change."""
     fixed = _saved(definition.source.get("baseFilters"))
     given = _of_url(from_url) if from_url is not None else _saved(definition.source.get("filters"))
     return [*fixed, *given][:_MAX_FILTERS]

@@ -150,7 +150,7 @@ _FORMATS_OF_ALL: Final = ("text", "queryparam")
 
 
 def format_value(value: Value, name: str, format_name: str, arguments: Sequence[str] = (), zone: tzinfo = UTC) -> str:
-    """Return the value in a format. An unknown format is ``glob``. The own text of *All* is not formatted."""
+    """Return the value in a format. An unknown format is ``glob``. The text that replaces *All* is not formatted."""
     if value.custom_all is not None and format_name not in _FORMATS_OF_ALL:
         return quote(value.custom_all_template, safe=_COMPONENT_SAFE) if format_name == "percentencode" else value.custom_all
     return FORMATS.get(format_name, FORMATS[DEFAULT])(value, FormatContext(name, arguments, zone))

@@ -11,7 +11,7 @@ from dashwright.common.stores.resources import StoredObject
 
 
 def permitted(desired: DesiredObject, current: StoredObject | None, context: WriteContext) -> DesiredObject:
-    """Return the desired object without annotations that only a file may give a repository.
+    """Return the desired object without the annotations that mark a repository as declared by a file.
 
     Raises Forbidden if a file declares the ``current`` object. A patch may release it, though, and a client may remove the
     finalizers for which a deleted object waits.
@@ -24,7 +24,7 @@ def permitted(desired: DesiredObject, current: StoredObject | None, context: Wri
         return desired
     if desired.annotations.get(MANAGED_BY) != FROM_FILE:
         return desired
-    # Without its source, the annotation only permits a file to take over the repository.
+    # ``MANAGED_BY`` alone is kept: it permits a file to take over the repository, but names no file that declares it.
     annotations = {key: value for key, value in desired.annotations.items() if key == MANAGED_BY or key not in SET_BY_MANAGER}
     return replace(desired, annotations=annotations)
 

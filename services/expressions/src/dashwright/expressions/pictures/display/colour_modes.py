@@ -28,7 +28,7 @@ _SHADE_PERCENT: Final = 70 / 12
 _SHADE_DEGREES: Final = 20 / 12
 _SHADES: Final = 11
 
-#: A function that returns the colour of a value at a share of the range of its column.
+#: A function that returns the colour of a value. Its arguments are the value and its share of the range of the column.
 Colouring = Callable[[float, float], str]
 
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from dashwright.common.json_shapes import number_of
 from dashwright.expressions.engine.frame import Field, Frame
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
 from dashwright.expressions.pictures.display.values import Value, values_of
 from dashwright.expressions.pictures.display_names import ColumnNames
 from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.theme import Theme
 from dashwright.expressions.value_formats.formatted import DateContext
 

@@ -7,14 +7,13 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
+from dashwright.common.json_shapes import list_of, number_of, object_of, objects_of, string_of
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.display.colour_modes import mode_of
 from dashwright.expressions.pictures.display.columns import DisplayColumn, FieldSettings, columns_of
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor, DisplayValue
 from dashwright.expressions.pictures.display.reduction import percent_change, reduced
 from dashwright.expressions.pictures.field_overrides import matcher_of
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
 _DEFAULT_LIMIT: Final = 25
@@ -92,7 +91,7 @@ def _rows(columns: Sequence[Sequence[DisplayColumn]], options: Mapping[str, Any]
 def _selected(
     columns: Sequence[Sequence[DisplayColumn]], options: Mapping[str, Any]
 ) -> Iterator[tuple[DisplayColumn, Sequence[DisplayColumn]]]:
-    """Yield the columns that the pattern of ``fields`` matches, without a pattern those of numbers, and all columns of their frames."""
+    """Yield each column that ``fields`` (a pattern; empty for all columns of numbers) selects, with all columns of its frame."""
     pattern = string_of(options.get("fields"))
     matches = matcher_of({"id": "byRegexp", "options": pattern} if pattern else {"id": "numeric"})
     for frame_columns in columns:
@@ -100,7 +99,10 @@ def _selected(
 
 
 def _row_title(column: DisplayColumn, siblings: Sequence[DisplayColumn], row: int) -> str:
-    """Return the configured name with its references replaced, else the texts of the row, and the column's name if that is needed."""
+    """Return the configured name with its references replaced, or else the texts of the row.
+
+    The name of the column follows if there are no texts, or several columns of numbers.
+    """
     if template := string_of(column.config.get("displayName")):
         return with_row_values(template, siblings, row)
     others = [sibling for sibling in siblings if sibling is not column]

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from dashwright.common.json_shapes import list_of, member_at, string_of
+from dashwright.common.json_shapes import list_of, member_at, number_of, string_of
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.colour_modes import ColourContext, colouring_of, scheme_colours
 from dashwright.expressions.pictures.display.value_mappings import mappings_of
 from dashwright.expressions.pictures.display.values import Value, text_of
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 from dashwright.expressions.value_formats.formatted import DateContext
 from dashwright.expressions.value_formats.registry import SYSTEM_DATE, value_format
@@ -132,7 +131,7 @@ class DisplayProcessor:
         return javascript.number_of(value) if value.strip() else math.nan
 
     def _share(self, number: float) -> float:
-        """Return the place of a number in the range; that of null is the start, except of columns of booleans."""
+        """Return the place of a number in the range, 0 at its start and 1 at its end. NaN is at the start; among booleans, it is 1."""
         if self.traits.type == "boolean":
             return float(math.isnan(number) or number != 0)
         low, high = self.range
@@ -146,7 +145,7 @@ class DisplayProcessor:
         return self._colouring(-math.inf if math.isnan(number) else number, share)
 
     def _enum_member(self, value: Value) -> DisplayValue | None:
-        """Return the display of a number of an enumeration, or None if the column has no names of numbers."""
+        """Return the display of a member of an enumeration by its number, or None if the column is not an enumeration."""
         names = member_at(self.config, "type", "enum", "text")
         if not isinstance(names, list):
             return None

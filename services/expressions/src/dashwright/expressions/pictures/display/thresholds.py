@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, objects_of
-from dashwright.expressions.pictures.sections import number_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
 #: The colour of a threshold that is not drawn.
@@ -33,7 +32,7 @@ class Thresholds:
     is_percentage: bool = False  #: True if the steps are percentages of the range of the column.
 
     def colour(self, value: float, share: float) -> str:
-        """Return the colour of a value at a share of the range, from 0 to 1: that of the last of the first steps that it reaches."""
+        """Return the colour of the last step before the first one that a value does not reach. ``share`` is its place in the range."""
         colour = self.steps[0].colour if self.steps else FALLBACK_COLOUR
         compared = share * 100 if self.is_percentage else value
         for step in self.steps:
@@ -43,7 +42,7 @@ class Thresholds:
         return colour
 
     def starts(self, low: float, high: float) -> list[float]:
-        """Return the start of each step as a value, where percentages are those of the range from ``low`` to ``high``."""
+        """Return the value at which each step starts. Percentages are relative to the range from ``low`` to ``high``."""
         if not self.is_percentage:
             return [step.start for step in self.steps]
         return [low + (high - low) * step.start / 100 for step in self.steps]

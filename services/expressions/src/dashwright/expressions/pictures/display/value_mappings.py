@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.pictures.display.values import Value, text_of
-from dashwright.expressions.pictures.sections import number_of
 
 #: Further mappings of a column are ignored.
 _MAX_MAPPINGS: Final = 500
@@ -89,7 +88,7 @@ def _by_pattern(options: Mapping[str, Any]) -> _Mapping:
                 return None
             return result if result.text is None else MappingResult(pattern.replaced(value, result.text), result.colour)
         except BadRequest:
-            # Each further value would take some time.
+            # The limit of time of the pattern is used up: it would fail for each further value too.
             pattern = None
             return None
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
+from dashwright.common.json_shapes import list_of, number_of, object_of, objects_of, string_of
 from dashwright.expressions.pictures.migrations.members import CALCULATIONS, colour_overrides, fixed_colour, override, successor
-from dashwright.expressions.pictures.sections import number_of
 
 _MAX_OVERRIDES: Final = 500
 #: The fill of a graph is in tenths, that of a time series in percent.
@@ -149,7 +148,7 @@ def _legend(legend: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _thresholds(rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the steps of old thresholds, between which values without a rule are transparent, with the style of their marks."""
+    """Return the thresholds of old rules with the style of their marks. Values to which no rule applies are transparent."""
     steps: list[dict[str, Any]] = [{"value": None, "color": "transparent"}]
     has_area = has_line = False
     known = [(number, rule) for rule in rules[:_MAX_OVERRIDES] if (number := number_of(rule.get("value"))) is not None]

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.migrations.members import successor
-from dashwright.expressions.pictures.sections import number_of
 
 #: The members that only old heat maps have.
 _OLD_MEMBERS: Final = frozenset({"dataFormat", "cards", "heatmap", "highlightCards", "yBucketBound"})
@@ -38,7 +37,7 @@ def migrate_heatmap(panel: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _buckets(panel: Mapping[str, Any], axis: str) -> dict[str, Any]:
-    """Return the settings of the buckets of an axis: a size, else a number."""
+    """Return the settings of the buckets of an axis: their size if it is configured, or else their number."""
     size, number = panel.get(f"{axis}BucketSize"), panel.get(f"{axis}BucketNumber")
     if size:
         return {"mode": "size", "value": str(size)}
@@ -46,7 +45,7 @@ def _buckets(panel: Mapping[str, Any], axis: str) -> dict[str, Any]:
 
 
 def _scale(axis: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the scale of calculated rows; each power of a logarithmic one may have several rows."""
+    """Return the scale of calculated rows. On a logarithmic scale, each power of the base may have several rows."""
     base = number_of(axis.get("logBase"))
     if base not in (2, 10):
         return {}

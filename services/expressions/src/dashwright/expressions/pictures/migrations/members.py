@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dashwright.common.json_shapes import object_of, objects_of, string_of
-from dashwright.expressions.pictures.sections import number_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
 
 #: The calculation of modern panels for each name that old panels use.
 CALCULATIONS: Final[Mapping[str, str]] = {
@@ -25,9 +24,9 @@ CALCULATIONS: Final[Mapping[str, str]] = {
 def successor(
     panel: Mapping[str, Any], kind: str, options: Mapping[str, Any], defaults: Mapping[str, Any], overrides: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """Return a panel with another type, with new options and defaults below those that the panel has, and with further overrides.
+    """Return a panel of the type ``kind``. Options and defaults that the panel already has replace the given ones.
 
-    Defaults without a value are omitted.
+    The given overrides precede those of the panel. Defaults without a value are omitted.
     """
     config = object_of(panel.get("fieldConfig"))
     old_defaults = object_of(config.get("defaults"))
@@ -62,7 +61,7 @@ def colour_overrides(colours: Any) -> list[dict[str, Any]]:
 
 
 def steps_of(limits: Any, colours: Any) -> list[dict[str, Any]]:
-    """Return the steps of thresholds from old limits, such as ``50,80``, and their colours, of which there is one more."""
+    """Return the steps of thresholds from old limits, such as ``50,80``, and their colours, one more than limits."""
     parts = limits.split(",") if isinstance(limits, str) else limits if isinstance(limits, list) else []
     values = [number for part in parts[:100] if (number := number_of(part)) is not None]
     names = [string_of(colour) for colour in colours] if isinstance(colours, list) else []

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dashwright.common.json_shapes import objects_of, string_of
+from dashwright.common.json_shapes import number_of, objects_of, string_of
 from dashwright.expressions.pictures.migrations.members import CALCULATIONS, mappings_of_old, override, steps_of, successor
-from dashwright.expressions.pictures.sections import number_of
 
 _MAX_STYLES: Final = 500
 _CELL_TYPES: Final = {"cell": "color-background", "row": "color-background", "value": "color-text"}

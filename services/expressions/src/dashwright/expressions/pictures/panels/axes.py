@@ -23,7 +23,7 @@ LABEL_SIZE: Final = 11.0
 #: The height in pixels below a chart for the labels of its horizontal axis.
 AXIS_HEIGHT: Final = 20.0
 _LABEL_DISTANCE: Final = 6.0
-#: The distance of ticks on a vertical axis as a share of that on a horizontal one.
+#: The distance between ticks of a vertical axis, relative to that of a horizontal axis, whose labels are next to each other.
 _HORIZONTAL_SHARE: Final = 30 / 80
 #: The length of axes below which ticks are closer to each other.
 _MIN_TICK_LENGTH: Final = 151.0

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from dashwright.common.json_shapes import number_of
 from dashwright.expressions.pictures.panels.axes import PixelScale
 from dashwright.expressions.pictures.panels.drawing import Cell
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import path, text_element, text_width
 

@@ -17,7 +17,7 @@ from dashwright.expressions.pictures.style import Style
 
 #: The fewest pixels of a category.
 MIN_CATEGORY_SIZE: Final = 3.0
-#: Categories of a column that are read; further ones are counted if they are those of one frame.
+#: The maximum number of categories that are read from a frame. In a single frame, further ones are counted.
 _MAX_CATEGORIES: Final = 4_000
 _MAX_LENGTH: Final = 100
 _DAY_MS: Final = 86_400_000
@@ -42,7 +42,7 @@ class BarTable:
 
     categories: Sequence[str]
     series: Sequence[BarSeries]
-    category_count: int  #: With the omitted ones.
+    category_count: int  #: The number of categories, including the omitted ones.
     has_times: bool  #: True if the categories are times.
 
 
@@ -59,7 +59,7 @@ def bar_table(props: PanelProps) -> BarTable:
         is_empty = not any(frame.row_count for frame in props.frames)
         raise NothingToDraw("No data" if is_empty else "No categories in the data, which bars need: a column of texts or times")
     labels = [_labels(props, x_field) for _, x_field in joined]
-    # Categories of one frame may be equal; further frames are joined to the first ones.
+    # A single frame has one category for each row, even for equal texts. Several frames share equal categories.
     categories = list(labels[0]) if len(joined) == 1 else list(dict.fromkeys(label for frame_labels in labels for label in frame_labels))
     category_count = joined[0][0].row_count if len(joined) == 1 else len(categories)
     categories = categories[: max(int(max(props.width, props.height) // MIN_CATEGORY_SIZE), 1)]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dashwright.common.json_shapes import string_of
+from dashwright.common.json_shapes import number_of, string_of
 from dashwright.expressions.pictures.panels.axes import (
     AXIS_HEIGHT,
     LABEL_SIZE,
@@ -24,7 +24,6 @@ from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, 
 from dashwright.expressions.pictures.panels.bar_table import MIN_CATEGORY_SIZE, BarTable, bar_table
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import rotated, text_element, text_width, truncated
 
@@ -128,7 +127,7 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
 
 
 def _rotated_labels(props: PanelProps, labelled: Sequence[tuple[float, str]], area: Cell, rotation: float) -> list[str]:
-    """Return labels below an area that end at their position if they rise, and begin there if they fall; touching ones are omitted."""
+    """Return rotated labels below an area. Rising labels end at their position, falling ones begin there; touching ones are omitted."""
     elements, free_from, y = [], -math.inf, area.y + area.height + 14
     for x, label in labelled:
         if x < free_from:

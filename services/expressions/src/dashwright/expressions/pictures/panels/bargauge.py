@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.display.colour_math import mixed
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
@@ -19,7 +19,6 @@ from dashwright.expressions.pictures.panels.item_cells import (
     panel_items,
 )
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
 
 _BASELINE: Final = 0.36

@@ -11,7 +11,7 @@ _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 _MONTH: Final = 30 * _DAY
-#: Usual lengths of times, in milliseconds.
+#: Usual durations in milliseconds.
 _DURATIONS: Final = (
     *(float(step) for step in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
     *(step * _SECOND for step in (1, 2, 5, 10, 15, 30)),
@@ -21,13 +21,14 @@ _DURATIONS: Final = (
 )
 
 
-def round_size(rough: float) -> float:
+def round_size(number: float) -> float:
     """Return the smallest round number that is not less than a positive number: 1, 2, 2.5, 4 or 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next((digit * power for digit in _DIGITS if digit * power >= rough * 0.9999), rough)
+    power = 10.0 ** math.floor(math.log10(number))
+    # The tolerance is for rounding errors of the product.
+    return next((digit * power for digit in _DIGITS if digit * power >= number * 0.9999), number)
 
 
-def round_duration(rough: float) -> float:
-    """Return the smallest usual length of time that is not less than a number of milliseconds: a multiple of months if it is long."""
-    index = bisect_left(_DURATIONS, rough)
-    return _DURATIONS[index] if index < len(_DURATIONS) else math.ceil(rough / _MONTH) * _MONTH
+def round_duration(milliseconds: float) -> float:
+    """Return the smallest usual duration that is not less than a number of milliseconds. Above 14 days, it is a number of months."""
+    index = bisect_left(_DURATIONS, milliseconds)
+    return _DURATIONS[index] if index < len(_DURATIONS) else math.ceil(milliseconds / _MONTH) * _MONTH

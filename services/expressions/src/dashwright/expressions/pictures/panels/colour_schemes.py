@@ -36,7 +36,7 @@ _PERCEPTUAL: Final = {
     "Cool": "6e40aa 4c6edb 23abd8 1ac7c2 1ddfa3 52f667 aff05b",
     "Cubehelix": "000000 1a1530 163d4e 1f6642 54792f a07949 d07e93 cf9cda c1caf3 d2eeef ffffff",
 }
-#: Schemes with two ends or without any. All themes reverse them.
+#: Diverging schemes (dark at both ends) and cyclic ones. All themes reverse them.
 _DIVERGING: Final = {
     "BrBG": "543005 8c510a bf812d dfc27d f6e8c3 f5f5f5 c7eae5 80cdc1 35978f 01665e 003c30",
     "PRGn": "40004b 762a83 9970ab c2a5cf e7d4e8 f7f7f7 d9f0d3 a6dba0 5aae61 1b7837 00441b",
@@ -54,7 +54,7 @@ DEFAULT_SCHEME: Final = "Oranges"
 
 
 def scheme_palette(name: str, count: int, *, is_dark: bool, is_reversed: bool) -> list[str]:
-    """Return ``count`` colours of a scheme for small to large values; an unknown name is that of the default scheme."""
+    """Return ``count`` colours of a scheme for small to large values; those of the default scheme for an unknown name."""
     if name in _DIVERGING:
         codes, is_turned = _DIVERGING[name], True
     elif name in _PERCEPTUAL:

@@ -15,7 +15,7 @@ def is_hidden(column: DisplayColumn) -> bool:
 
 
 def as_series(columns: Sequence[DisplayColumn], theme: Theme) -> list[DisplayColumn]:
-    """Return columns with their positions among each other, by which series have the colours of the palette."""
+    """Return the columns numbered from 0: the numbers select the colours of their series from the palette."""
     return [column.with_series_index(index, theme) for index, column in enumerate(columns)]
 
 

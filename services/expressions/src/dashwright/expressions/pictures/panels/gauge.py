@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dashwright.common.json_shapes import object_of
+from dashwright.common.json_shapes import number_of, object_of
 from dashwright.expressions.pictures.display.colour_modes import mode_of
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT, thresholds_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, omitted_values, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import Scale, scale_of
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import path, text_element, text_width, truncated
 
 #: The arc begins at the lower left, in degrees clockwise from the right.

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.engine.duration import nanoseconds
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_layout import VALUE_TYPES
 from dashwright.expressions.pictures.panels.bucket_sizes import round_duration, round_size
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES, PlotSeries, series_of
 
 #: The numbers of calculated buckets by default.
@@ -47,15 +46,15 @@ def grid_of(props: PanelProps) -> HeatGrid:
     """Return the grid of a panel with at most one cell for each two pixels. Raises NothingToDraw if there are no times or values."""
     all_series = [series for series in series_of(props.frames) if series.times is not None and len(series.values)]
     if not all_series:
-        raise NothingToDraw(_lack(props.frames))
+        raise NothingToDraw(_missing_text(props.frames))
     options = props.panel.options
     if options.get("calculate") is True:
         return _calculated(all_series, object_of(options.get("calculation")), props)
     return _of_buckets(all_series, props)
 
 
-def _lack(frames: Sequence[Frame]) -> str:
-    """Return what frames without a series lack."""
+def _missing_text(frames: Sequence[Frame]) -> str:
+    """Return the message for frames without a series: what is missing in them."""
     filled = [frame for frame in frames if frame.row_count]
     if not filled:
         return "No data"
@@ -65,7 +64,7 @@ def _lack(frames: Sequence[Frame]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Bucket:
-    """A series that is a row."""
+    """A series that is drawn as a row."""
 
     series: PlotSeries
     bound: str = ""  #: The value of its label ``le``.
@@ -129,7 +128,7 @@ def _labelled(all_series: Sequence[PlotSeries], frames: Sequence[Frame], formats
 
 
 def _bound(name: str) -> float | None:
-    """Return the number that a name is, such as *0.5* or *+Inf*; None for any other name."""
+    """Return the number in a name such as *0.5* or *+Inf*; None for any other name."""
     try:
         number = float(name)
     except ValueError:
@@ -138,7 +137,10 @@ def _bound(name: str) -> float | None:
 
 
 def _row(series: PlotSeries, times: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Return the sums of a series in columns of ``size`` of the times, which include its own; NaN in a column without a value."""
+    """Return the sum of a series in each column; NaN in a column without a value.
+
+    ``times`` are those of all series. Each column contains ``size`` of them.
+    """
     count = -(-len(times) // size)
     sums, is_missing = np.zeros(count), np.ones(count, dtype=bool)
     if series.times is not None:
@@ -208,7 +210,7 @@ def _row_height(settings: dict[str, Any], low: float, high: float, panel_height:
     """Return the height of rows in values, or in powers of the base: as configured, or a round number for a number of rows."""
     value = number_of(settings.get("value"))
     smallest = (high - low) / max(panel_height / 2, 1)
-    # Values that are large relative to their distance need rows that integers can count.
+    # If values differ little relative to their size, rows have a minimum height, so that 64-bit integers can count them.
     smallest = max(smallest, abs(high) * 1e-12, abs(low) * 1e-12, _MIN_HEIGHT)
     if is_logarithmic:
         # The setting is the number of rows for each power of the base.

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.display.colour_math import mixed
 from dashwright.expressions.pictures.panels.axes import (
     AXIS_HEIGHT,
@@ -22,7 +22,6 @@ from dashwright.expressions.pictures.panels.colour_schemes import scheme_palette
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.heat_cells import cells_frame, grid_of_cells
 from dashwright.expressions.pictures.panels.heat_grid import HeatGrid, grid_of
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES
 from dashwright.expressions.pictures.style import Style, style_of
 from dashwright.expressions.pictures.svg import cells_path, rectangle, text_element

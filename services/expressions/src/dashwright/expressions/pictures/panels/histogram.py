@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dashwright.common.json_shapes import object_of
+from dashwright.common.json_shapes import number_of, object_of
 from dashwright.expressions.engine.frame import Field, Frame
 from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
 from dashwright.expressions.pictures.panels.axes import (
@@ -25,7 +25,6 @@ from dashwright.expressions.pictures.panels.bucket_sizes import round_size
 from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
 from dashwright.expressions.pictures.style import Style
 
@@ -38,7 +37,7 @@ _MARGIN: Final = 8.0
 #: Values beyond it are in the outermost buckets, so that their distances are finite.
 _MAX_VALUE: Final = 1e300
 _MIN_SIZE: Final = 1e-300
-#: Columns of frames that a transformation has already made buckets of.
+#: The columns with the edges of buckets, in a frame that a transformation has already divided into buckets.
 _EDGE_NAMES: Final = ("xMin", "xMax")
 _COMBINED_NAME: Final = "Count"
 

@@ -76,7 +76,7 @@ def _fitting(length: float, minimum: float) -> int:
 
 
 def _automatic_columns(area: Cell, count: int, aspect: float) -> int:
-    """Return the number of columns with the largest cells, where a cell counts by the text that fits."""
+    """Return the number of columns for which the text in a cell can be largest."""
 
     def size(columns: int) -> float:
         rows = -(-count // columns)

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
-from dashwright.common.json_shapes import object_of
+from dashwright.common.json_shapes import number_of, object_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
 
 _SIZE: Final = 11.0

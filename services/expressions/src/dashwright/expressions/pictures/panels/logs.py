@@ -151,7 +151,7 @@ def level_of(given: str, text: str) -> str:
 
 
 def _deduplicated(lines: Sequence[LogLine], strategy: str) -> Iterator[LogLine]:
-    """Yield the lines, with neighbours that are equal for a strategy as one line with their number."""
+    """Yield the lines. Consecutive lines that a strategy considers equal become one line with their number."""
     ignored = _IGNORED.get(strategy)
     if ignored is None:
         yield from lines
@@ -170,7 +170,7 @@ def _deduplicated(lines: Sequence[LogLine], strategy: str) -> Iterator[LogLine]:
 
 
 def _pretty(text: str) -> str:
-    """Return JSON in lines, and any other text as it is."""
+    """Return JSON with indentation, and any other text unchanged."""
     if text.lstrip()[:1] in ("{", "["):
         with contextlib.suppress(ValueError, RecursionError):
             return json.dumps(json.loads(text), indent=2, ensure_ascii=False)[: 2 * _MAX_LENGTH]
@@ -178,7 +178,7 @@ def _pretty(text: str) -> str:
 
 
 def _wrapped(text: str, column_count: int) -> list[str]:
-    """Return the lines of a text, each in rows of a number of characters."""
+    """Return a text in rows of at most ``column_count`` characters."""
     rows = []
     for line in text.expandtabs(4).splitlines() or [""]:
         rows += [line[start : start + column_count] for start in range(0, max(len(line), 1), column_count)]

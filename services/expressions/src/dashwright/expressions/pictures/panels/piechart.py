@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.common.json_shapes import list_of, member_at, object_of, string_of
+from dashwright.common.json_shapes import list_of, member_at, number_of, object_of, string_of
 from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.columns import DisplayColumn
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import panel_items
 from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import path, text_element, truncated
 
 # In pixels.

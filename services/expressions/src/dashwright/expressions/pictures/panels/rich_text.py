@@ -15,7 +15,7 @@ from dashwright.expressions.pictures.css_colours import CSS_COLOURS
 
 #: The content that is read; the rest would not fit into a panel.
 MAX_LENGTH: Final = 10_000
-#: The characters of HTML that are read, which a few characters of Markdown may become.
+#: The maximum number of characters of HTML that are read, because a short Markdown may produce a long HTML.
 _MAX_HTML_LENGTH: Final = 100_000
 _MAX_DEPTH: Final = 60
 _MAX_INDENT: Final = 6

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.display.colour_math import darkened, mixed, spun, text_colour_on
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
@@ -20,7 +20,6 @@ from dashwright.expressions.pictures.panels.item_cells import (
     panel_items,
 )
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import Theme, colour_of
@@ -153,7 +152,7 @@ def _draw_item(props: PanelProps, item: DisplayItem, texts: _Texts, cell: Cell, 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedText:
-    """A text at a place, in one of the roles ``title``, ``value`` and ``change``."""
+    """A text at a place. Its role, ``title`` or ``value``, determines its style."""
 
     text: str
     role: Literal["title", "value"]

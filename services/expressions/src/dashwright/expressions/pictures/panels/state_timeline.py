@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dashwright.common.json_shapes import string_of
+from dashwright.common.json_shapes import number_of, string_of
 from dashwright.expressions.pictures.display.colour_math import mixed, text_colour_on
 from dashwright.expressions.pictures.panels.axes import AXIS_HEIGHT, LABEL_SIZE, labels_width, time_axis
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
 from dashwright.expressions.pictures.panels.states import Sample, StateColumn, StateRow, legend_states, merged, state_columns, state_rows
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import cells_path, text_element, truncated
 from dashwright.expressions.pictures.theme import Theme

@@ -60,7 +60,7 @@ def state_columns(props: PanelProps) -> list[StateColumn]:
 
 
 def state_rows(props: PanelProps, columns: Sequence[StateColumn], *, names_bands: bool) -> list[StateRow]:
-    """Return the row of each column, in which one sample is left of all that begin in one pixel.
+    """Return the row of each column. Of several samples that begin in one pixel, a row has only the first.
 
     ``names_bands`` gives numbers the text of their threshold's band, such as *< 80*, if thresholds colour them.
     """
@@ -104,7 +104,7 @@ def _samples(props: PanelProps, item: StateColumn, shown: "_Appearance") -> Iter
     for index, next_index in zip(kept.tolist(), following.tolist(), strict=True):
         end = float(starts[next_index]) if next_index < len(order) else props.end
         last_start = float(starts[next_index - 1])
-        # A distance may be longer by rounding.
+        # The tolerance is for rounded times.
         if interval and not spans_nulls and end - last_start > interval * 1.01:
             end = last_start + interval
         given_end = math.nan if item.times.ends is None else float(item.times.ends[order[next_index - 1]])
@@ -113,7 +113,7 @@ def _samples(props: PanelProps, item: StateColumn, shown: "_Appearance") -> Iter
 
 
 def _first_of_pixels(starts: NDArray[np.float64], props: PanelProps) -> NDArray[np.int64]:
-    """Return the indexes of the first of all ascending times in one pixel, and of the last one before the range."""
+    """Return the indexes of the last time before the range and, for each pixel, of the first time in it. The times ascend."""
     pixels = np.floor((starts - props.start) / ((props.end - props.start) or 1.0) * props.width)
     pixels = np.clip(pixels, -1, props.width)
     is_first = np.append(True, np.diff(pixels) > 0)[: len(pixels)]

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from dashwright.common.json_shapes import list_of, member_at, object_of, objects_of, string_of
+from dashwright.common.json_shapes import list_of, member_at, number_of, object_of, objects_of, string_of
 from dashwright.expressions.engine.frame import Field
 from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
 from dashwright.expressions.pictures.display.values import Value, values_of
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.panels.table_frames import shown_frame
-from dashwright.expressions.pictures.sections import number_of
 
 #: The least width of a column without a configured one, in pixels.
 _DEFAULT_MIN_WIDTH: Final = 150.0

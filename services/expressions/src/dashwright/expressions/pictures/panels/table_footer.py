@@ -7,7 +7,7 @@ from dashwright.common.json_shapes import list_of, member_at, object_of
 from dashwright.expressions.calculations.table import Calculation, known_calculations
 from dashwright.expressions.pictures.display.reduction import reduced
 from dashwright.expressions.pictures.display.values import text_of
-from dashwright.expressions.pictures.panels.table_columns import TableColumn, named
+from dashwright.expressions.pictures.panels.table_columns import TableColumn, strings_of
 
 #: Calculations that apply to columns of any type.
 _OF_ANY_TYPE: Final = frozenset({"count", "countAll", "first", "firstNotNull", "last", "lastNotNull", "distinctCount", "allIsNull"})
@@ -27,7 +27,7 @@ def footer_texts(columns: Sequence[TableColumn], options: Mapping[str, Any]) -> 
     calculation = calculations[0]
     if footer.get("countRows") is True and calculation.id == "count":
         return [f"{calculation.name}: {columns[0].row_count}", *[""] * (len(columns) - 1)]
-    names = named(footer.get("fields"))
+    names = strings_of(footer.get("fields"))
     texts = [_result(column, calculation) if not names or _is_named(column, names) else "" for column in columns]
     return [texts[0] or calculation.name, *texts[1:]]
 

@@ -176,7 +176,7 @@ class _Page:
             self.elements.append(polyline([(left, self._y), (left + sum(widths) * scale, self._y)], self._theme.border))
 
     def _advance(self, height: float) -> bool:
-        """Move down by a height in pixels. Return False, and stay, if it does not fit."""
+        """Move down by a height in pixels. Return False without moving if it does not fit."""
         if self._y + height > self._height:
             self.is_full = True
             return False

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
 from dashwright.expressions.pictures.display.columns import DisplayColumn, columns_of
 from dashwright.expressions.pictures.panels.axes import (
     AXIS_HEIGHT,
@@ -22,7 +22,6 @@ from dashwright.expressions.pictures.panels.axes import (
 from dashwright.expressions.pictures.panels.columns import as_series, is_hidden, series_colour
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
-from dashwright.expressions.pictures.sections import number_of
 from dashwright.expressions.pictures.series import MAX_SERIES, PlotSeries, downsampled, float_values, points_per_series
 from dashwright.expressions.pictures.style import Style
 from dashwright.expressions.pictures.svg import path, polyline, text_element

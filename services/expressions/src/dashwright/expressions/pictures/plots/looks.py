@@ -5,8 +5,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashwright.common.json_shapes import list_of, object_of, string_of
-from dashwright.expressions.pictures.sections import number_of
+from dashwright.common.json_shapes import list_of, number_of, object_of, string_of
 
 _DRAW_STYLES: Final = ("line", "bars", "points")
 _INTERPOLATIONS: Final = ("linear", "smooth", "stepBefore", "stepAfter")

@@ -59,7 +59,7 @@ def exceed_plot(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueS
 
 
 def stay_near_plot(plotted: Sequence[PlottedSeries], distance: float) -> bool:
-    """Return whether the marks of a clipped plot, or of one that need not be clipped, exceed it by at most some pixels."""
+    """Return whether no mark extends beyond the plot by more than ``distance`` pixels, if the plot is clipped where that is needed."""
     looks = [each.look for each in plotted]
     # The values of the other series, down to which an area is filled, may be far outside.
     return not any(look.fills_to or max(look.line_width, look.point_size) / 2 > distance for look in looks)
@@ -107,7 +107,7 @@ class _SeriesDrawing:
         return [f'{definition}<path d="{description}" fill="none" stroke="{paint}" {attributes}/>']
 
     def points(self) -> list[str]:
-        """Return the points, or only those between gaps, of which a line shows nothing."""
+        """Return the points: all of them, or only single ones between two gaps, which a line does not show."""
         look = self._look
         if look.draw_style == "points" or look.points == "always" or (look.points == "auto" and self._has_room_for_points()):
             selected = np.flatnonzero(~np.isnan(self._ys))

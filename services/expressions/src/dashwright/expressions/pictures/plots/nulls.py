@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dashwright.expressions.pictures.sections import number_of
+from dashwright.common.json_shapes import number_of
 
 #: The maximum number of nulls that are inserted into one frame. Beyond it each gap has a single one.
 _MAX_INSERTED: Final = 50_000

@@ -20,7 +20,7 @@ from dashwright.expressions.pictures.series import PlotSeries, downsampled, extr
 from dashwright.expressions.pictures.style import Style, display_name, styles_of
 from dashwright.expressions.pictures.theme import Theme
 
-#: The common times of a stack. Series of a stack with more are thinned first.
+#: The maximum number of common times of a stack. With more times, its series are thinned first.
 _MAX_STACK_TIMES: Final = 20_000
 
 

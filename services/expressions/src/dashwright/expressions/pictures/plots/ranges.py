@@ -109,7 +109,7 @@ def _logarithmic_range(low: float, high: float, base: int, *, has_integers: bool
 
 
 def _power(value: float, base: int, *, is_up: bool) -> float:
-    """Return the whole power of the base next to the size of a value."""
+    """Return the nearest power of the base, with a whole exponent, above or below the absolute value."""
     exponent = _without_error(math.log2(abs(value)) if base == 2 else math.log10(abs(value)))
     return float(base) ** (math.ceil(exponent) if is_up else math.floor(exponent))
 

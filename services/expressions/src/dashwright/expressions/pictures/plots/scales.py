@@ -8,9 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dashwright.common.json_shapes import object_of, string_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.plots.ranges import RangeSettings
-from dashwright.expressions.pictures.sections import number_of
 
 _NO_UNIT: Final = "__fixed"
 _UNSET: Final = "na"
@@ -74,10 +73,10 @@ class ValueScale:
     height: float  #: The height of the plot in pixels.
     distribution: str = "linear"
     base: int = 10
-    linear_threshold: float = 1.0  #: The values of a symmetric logarithmic scale below which it is about linear.
+    linear_threshold: float = 1.0  #: The absolute value below which a symmetric logarithmic scale is about linear.
 
     def positions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the distances in pixels from the top of the plot; NaN for NaN, and the bottom for what a logarithm lacks."""
+        """Return the distances in pixels from the top of the plot; NaN for NaN, and the bottom for values without a logarithm."""
         low, high = self._transformed(np.array([self.low, self.high]))
         if not high > low:
             return np.where(np.isnan(values), np.nan, self.height / 2)

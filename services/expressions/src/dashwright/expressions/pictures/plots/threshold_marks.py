@@ -52,7 +52,7 @@ def _areas(steps: Sequence[ThresholdStep], scale: ValueScale, plot: Plot) -> lis
 
 def _lines(steps: Sequence[ThresholdStep], scale: ValueScale, plot: Plot, *, is_dashed: bool) -> list[str]:
     dash = f' stroke-dasharray="{_DASH}"' if is_dashed else ""
-    # Steps up to a transparent one are limits for values below them: their lines have the colour of the step before.
+    # Up to the last transparent step, a line is the upper limit of the colour below it, and has that colour.
     last_transparent = max((index for index, step in enumerate(steps) if step.colour == TRANSPARENT), default=0)
     elements = []
     for index, step in enumerate(steps[1:], 1):

@@ -75,7 +75,7 @@ def _powers(scale: ValueScale) -> list[float]:
 
 
 def _thinned(values: Sequence[float], scale: ValueScale, space: float) -> list[float]:
-    """Return ascending values that are at least ``space`` pixels apart: the first one, or zero, and others from there."""
+    """Return ascending values that are at least ``space`` pixels apart, among them zero or, without a zero, the first one."""
     origin = values.index(0.0) if 0.0 in values else 0
     kept: list[float] = []
     for section in (values[origin:], values[:origin][::-1]):

@@ -26,7 +26,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCAL_EPOCH: Final = _EPOCH.replace(tzinfo=None)
 #: The change of the offset of a zone, at most, in milliseconds.
 _MAX_CHANGE: Final = 3 * _HOUR
-#: The widths of a tick without and with its distance to the next one, in pixels.
+#: The least width of a label, and the least gap between two labels, in pixels.
 _SPACE: Final = 40.0
 _GAP: Final = 18.0
 #: The least distance between two ticks as a share of the usual one.
@@ -79,7 +79,7 @@ def _multiples(start: float, end: float, step: float, zone: tzinfo) -> Iterator[
         yield from _even(start, end, step)
         return
     found = set[float]()
-    # Clocks that are set back show the last times of the range before its start.
+    # If clocks are set back within the range, they show times beyond those at its ends.
     for clock in _even(min(first, last) - _MAX_CHANGE, max(first, last) + _MAX_CHANGE, step):
         found.update(_instants(clock, zone))
     yield from sorted(found)
@@ -93,7 +93,7 @@ def _even(start: float, end: float, step: float) -> Iterator[float]:
 
 
 def _starts_of_months(start: float, end: float, step: float, zone: tzinfo) -> Iterator[float]:
-    """Yield the starts of months or years, of which ``step`` has the number."""
+    """Yield the starts of every n-th month or year. ``step`` is n months or years in milliseconds."""
     months = round(step / _YEAR) * 12 or round(step / _MONTH)
     first = local_time(start, zone)
     index = math.ceil((first.year * 12 + first.month - 1) / months) * months

@@ -22,7 +22,8 @@ _WEEK = let(
     m="m",
 )
 _YEARWEEK = let("year($anchor) * 100 + (dayofyear($anchor) - 1) // 7 + 1", anchor="mysql_week_anchor(t, m)")
-# The number of whole months from ``w['a']`` to ``w['b']``: the last one is not whole if its end is earlier in the month.
+# The number of whole months from ``w['a']`` to ``w['b']``: one less than the difference of the months if the later time is earlier
+# within its month.
 _MONTHS_BETWEEN = let(
     "$months - case when $months > 0 and $b_offset < $a_offset then 1 when $months < 0 and $b_offset > $a_offset then -1 else 0 end",
     months="(year(w['b']) - year(w['a'])) * 12 + month(w['b']) - month(w['a'])",

@@ -24,7 +24,7 @@ def cell_matcher(config: Mapping[str, Any]) -> CellMatcher:
 
 
 def _compared(is_expected: Callable[[float], bool]) -> Callable[[Mapping[str, Any]], CellMatcher]:
-    """Return a function that creates matchers of values whose order to the option ``value`` is as expected. NaN never matches."""
+    """Return a function that creates matchers from options. A matcher compares a value with the option ``value``; NaN never matches."""
 
     def create(options: Mapping[str, Any]) -> CellMatcher:
         expected = options.get("value", UNDEFINED)

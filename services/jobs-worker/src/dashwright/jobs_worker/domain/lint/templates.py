@@ -54,9 +54,9 @@ def label_variable(label: str) -> Rule:
             yield Finding(f"no variable {label}: add one, of type query, to choose the {label} by")
             return
         if not variable.is_query:
-            yield variable_finding(variable, f"the variable {label} does not ask for its values: make it one of type query")
+            yield variable_finding(variable, f"the variable {label} is of another type than query: set its type to query")
         elif variable.source.variable not in {other.name for other in board.variables if other.source_type}:
-            yield variable_finding(variable, f"the variable {label} asks a fixed data source: let a variable choose it")
+            yield variable_finding(variable, f"the variable {label} queries a fixed data source: let a variable choose it")
         if variable.label.lower() != label:
             yield variable_finding(variable, f"the variable {label} is labelled {variable.label!r}: label it {label!r}")
         if not variable.is_multi:

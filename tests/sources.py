@@ -1,0 +1,47 @@
+"""The modules of the product as tests of rules read them. Each is parsed once in a process."""
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module of the product."""
+
+    path: Path
+    text: str
+    #: The module and all that is in it, in the order of ``ast.walk``.
+    nodes: tuple[ast.AST, ...]
+
+    @property
+    def tree(self) -> ast.Module:
+        assert isinstance(self.nodes[0], ast.Module)
+        return self.nodes[0]
+
+    @property
+    def distribution(self) -> str:
+        """The folder of the distribution, such as ``services/api``."""
+        return "/".join(self.path.relative_to(ROOT).parts[:2])
+
+    @property
+    def module(self) -> str:
+        """The dotted name of the module, or of its package."""
+        parts = self.path.relative_to(ROOT).with_suffix("").parts
+        below = parts[parts.index("src") + 1 :] if "src" in parts else parts
+        return ".".join(part for part in below if part != "__init__")
+
+
+def paths_of_sources() -> list[Path]:
+    """Return the paths of all modules of the product."""
+    return sorted(path for room in ("libs", "services") for path in (ROOT / room).rglob("*.py"))
+
+
+@cache
+def source_at(path: Path) -> Source:
+    """Return the module at a path."""
+    text = path.read_text()
+    return Source(path, text, tuple(ast.walk(ast.parse(text))))
