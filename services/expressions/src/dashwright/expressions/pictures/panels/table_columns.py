@@ -122,6 +122,6 @@ def _sort_key(value: Value) -> tuple[int, float, str]:
     return 1, float(value), ""
 
 
-def named(value: Any) -> list[str]:
+def strings_of(value: Any) -> list[str]:
     """Return the strings of a list."""
     return [item for item in list_of(value) if isinstance(item, str)]
