@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dashwright.common.git_hosts.bitbucket import BITBUCKET
+from dashwright.common.git_hosts.bitbucket_server import BITBUCKET_SERVER
 from dashwright.common.git_hosts.deliveries import Event
 from dashwright.common.git_hosts.description import Host
 from dashwright.common.git_hosts.gitea import GITEA
@@ -23,6 +24,7 @@ from dashwright.common.git_hosts.registry import HOSTS, Choice, known_host, pars
         ("https://git.example.com/api/v3", Choice(GITHUB, "https://git.example.com/api/v3")),
         ("https://git.example.com/gitlab/api/v4", Choice(GITLAB, "https://git.example.com/gitlab/api/v4")),
         ("https://api.example.com/2.0", Choice(BITBUCKET, "https://api.example.com/2.0")),
+        ("https://git.example.com/rest/api/1.0", Choice(BITBUCKET_SERVER, "https://git.example.com/rest/api/1.0")),
         ("https://api.example.com/a+b", Choice(None, "https://api.example.com/a+b")),
         ("gitea+https://api.example.com/a+b", Choice(GITEA, "https://api.example.com/a+b")),
     ],
@@ -34,7 +36,7 @@ def test_a_setting_names_the_kind_or_the_address(value: str, expected: Choice) -
 
 @pytest.mark.parametrize("value", ["gogs", "gitlab+", "+https://a.example.com", ""])
 def test_another_setting_is_an_error(value: str) -> None:
-    with pytest.raises(ValueError, match="neither an address nor one of bitbucket, gitea, github, gitlab"):
+    with pytest.raises(ValueError, match="neither an address nor one of bitbucket, bitbucket-server, gitea, github, gitlab"):
         parse_choice(value)
 
 
@@ -48,12 +50,13 @@ def test_another_setting_is_an_error(value: str) -> None:
         ("githost", "codeberg.org", GITEA),
         ("githost", "forgejo.example.com", GITEA),
         ("githost", "bitbucket.org", BITBUCKET),
-        ("githost", "bitbucket.example.com", None),
+        ("githost", "bitbucket.example.com", BITBUCKET_SERVER),
         ("githost", "git.example.com", None),
         ("githost", "notgithub.com", None),
         ("gitlab", "git.example.com", GITLAB),
         ("github", "gitlab.com", GITHUB),
-        ("bitbucket", "git.example.com", BITBUCKET),
+        ("bitbucket", "git.example.com", BITBUCKET_SERVER),
+        ("bitbucket", "bitbucket.org", BITBUCKET),
     ],
 )
 def test_the_type_or_else_the_name_of_a_host_names_the_kind(repository_type: str, netloc: str, expected: Host | None) -> None:
@@ -69,6 +72,7 @@ def test_the_type_or_else_the_name_of_a_host_names_the_kind(repository_type: str
         (GITEA, "http://127.0.0.1:3000/a/b", "http://127.0.0.1:3000/api/v1"),
         (BITBUCKET, "https://bitbucket.org/a/b", "https://api.bitbucket.org/2.0"),
         (BITBUCKET, "https://bitbucket.example.com/a/b", ""),
+        (BITBUCKET_SERVER, "https://bitbucket.example.com/scm/a/b", "https://bitbucket.example.com/rest/api/1.0"),
     ],
 )
 def test_each_kind_has_a_usual_address(host: Host, url: str, expected: str) -> None:
@@ -84,7 +88,7 @@ def test_every_description_is_complete(host: Host) -> None:
     assert {"state", "url"} <= set(host.statuses.members.values())
     assert bool(host.comments.page) != bool(host.comments.page_path)
     for template, names in [
-        (host.rest.repository, {"path", "segment"}),
+        (host.rest.repository, {"path", "segment", "owner", "name"}),
         (host.pull_requests.path, {"number"}),
         (host.pull_requests.reference, {"number", "head"}),
         (host.changed_files.path, {"number"}),
