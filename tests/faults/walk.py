@@ -83,7 +83,7 @@ class Walk:
         at_named_point = Fault("process killed at a named point", self._kill_points.inject)
         groups: list[Sequence[Fault]] = [
             # Kill points more often than the others, since there are many of them.
-            [at_named_point] * 12 + [*PROCESS_FAULTS],
+            [at_named_point] * 20 + [*PROCESS_FAULTS],
             # Restarts of servers take longest.
             [*NETWORK_FAULTS * 4, *SERVER_FAULTS],
         ]
