@@ -1,11 +1,15 @@
 """Submissions that are refused without a reply address, and so become dead letters."""
 
+import asyncio
 from uuid import uuid4
 
 from tests.acceptance.queue_client import JOB_SPEC
 from tests.faults.audit import Audit
 from tests.faults.loads.load import Database, wait_while_fewer
 from tests.faults.loads.queue import Queue
+
+#: Time between two messages, since no response slows the client down.
+_PAUSE_SECONDS = 1.0
 
 
 class DeadLetters:
@@ -30,6 +34,7 @@ class DeadLetters:
             self._audit.accepted += 1
         else:
             self._audit.unknown += 1
+        await asyncio.sleep(_PAUSE_SECONDS)
         return is_accepted
 
     async def audit(self, database: Database) -> Audit:

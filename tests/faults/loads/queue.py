@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.faults.audit import Audit
 from tests.faults.loads.load import Database, audit_jobs, wait_while_fewer
 
 #: Receives a reply and its body.
-Receive = Callable[[AbstractIncomingMessage, Any], None]
+Receive = Callable[[AbstractIncomingMessage, Any], Awaitable[None]]
 
 _CONFIRM_SECONDS = 5.0
 
@@ -115,7 +115,7 @@ class Queue:
         body, message_id = json.loads(reply.body), reply.correlation_id or ""
         for prefix, receive in self._receivers.items():
             if message_id.startswith(prefix):
-                receive(reply, body)
+                await receive(reply, body)
                 return
         if body["kind"] == "Status":
             self._failures.append(f"{message_id} was refused: {body['message']}")
