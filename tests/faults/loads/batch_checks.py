@@ -50,10 +50,13 @@ class EndEvents:
         async with await aio_pika.connect(self._system.amqp_url) as connection:
             queue = await (await connection.channel()).declare_queue(self._queue, durable=True)
             with suppress(TimeoutError):  # the findings name what is missing
-                async with asyncio.timeout(_END_SECONDS), queue.iterator(no_ack=True) as messages:
+                # Messages that are not acknowledged are for the next audit.
+                async with asyncio.timeout(_END_SECONDS), queue.iterator() as messages:
                     while not set(names) <= self._ids.keys():
-                        event = json.loads((await anext(messages)).body)
+                        message = await anext(messages)
+                        event = json.loads(message.body)
                         self._ids[event["subject"]].add(event["id"])
+                        await message.ack()
         audit.lost += [f"{name} has no event in {self._queue}" for name in names if name not in self._ids]
         audit.doubled += [f"{name} has the events {self._ids[name]} in {self._queue}" for name in names if len(self._ids[name]) > 1]
 
