@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dashwright.common.messaging.topology import TOPOLOGY, Topology
-from dashwright.common.models.notifications import SUBJECT
+from dashwright.common.models.notifications import BATCH_SUBJECT, REPOSITORY_SUBJECT
 
 FILE: Final = Path(__file__).parent / "rabbitmq" / "definitions.json"
 API, JOBS_WORKER, EXPRESSIONS, SUBMITTER = "dashwright_api", "dashwright_jobs_worker", "dashwright_expressions", "dashwright_submitter"
@@ -50,13 +50,14 @@ def definitions(topology: Topology = TOPOLOGY, *, vhost: str = "/", suffix: str 
     keys = dict.fromkeys(services, f"^({wakeups})$")
     # The gateway replays dead letters, which are submissions.
     keys |= {API: rf"^({wakeups}|submit\..+)$", SUBMITTER: rf"^submit\.{namespace}$"}
+    events = rf"^({REPOSITORY_SUBJECT}|{BATCH_SUBJECT})\..+$"
     return {
         "users": [{"name": name + suffix, "password": f"${{{_variable(name)}}}", "tags": []} for name in [*services, SUBMITTER]],
         "vhosts": [{"name": vhost}],
         "permissions": [*permissions, {"user": SUBMITTER + suffix, **here, **submitter}],
         "topic_permissions": [
             *({"user": name + suffix, **here, "exchange": topology.jobs, "write": key, "read": _NONE} for name, key in keys.items()),
-            {"user": JOBS_WORKER + suffix, **here, "exchange": topology.events, "write": rf"^{SUBJECT}\..+$", "read": _NONE},
+            {"user": JOBS_WORKER + suffix, **here, "exchange": topology.events, "write": events, "read": _NONE},
         ],
         "exchanges": [
             {"name": one.name, **here, "type": one.type, "durable": True, "auto_delete": False, "internal": False, "arguments": {}}

@@ -20,7 +20,8 @@ class KillPoint:
 
 _JOBS_HTTP, _JOBS_QUEUE = "jobs over HTTP", "jobs by queue"
 _EVALUATIONS_HTTP, _EVALUATIONS_QUEUE = "evaluations over HTTP", "evaluations by queue"
-_BATCHES, _DASHBOARDS, _QUERIES, _FILE_READS = "batches", "dashboard writes", "queries", "reads of files"
+_BATCHES, _BATCHES_QUEUE, _DEAD_LETTERS = "batches", "batches by queue", "dead letters"
+_DASHBOARDS, _QUERIES, _FILE_READS = "dashboard writes", "queries", "reads of files"
 
 #: Steps by service and load. The process is killed before and after each.
 _STEPS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -43,13 +44,19 @@ _STEPS: dict[tuple[str, str], tuple[str, ...]] = {
         "acknowledge submission",
     ),
     (GATEWAY, _BATCHES): ("batches.add", "commit of batches.add"),
+    (GATEWAY, _BATCHES_QUEUE): ("batches.add", "commit of batches.add", "publish reply", "acknowledge submission"),
+    (GATEWAY, _DEAD_LETTERS): ("publish dead letter", "commit of dead_letters.insert", "acknowledge dead letter"),
     (JOBS_WORKER, _BATCHES): (
         "batches.dispatch",
         "commit of batches.dispatch",
         "notifications.add",
         "commit of notifications.add",
+        "publish notification",
+        "publish event",
         "notifications.record_delivery",
+        "commit of batch_segments.complete",
     ),
+    (JOBS_WORKER, _BATCHES_QUEUE): ("publish reply", "commit of item_replies.record"),
     (GATEWAY, _DASHBOARDS): ("resources.write_one", "commit of resources.write_one", "respond"),
     (JOBS_WORKER, _JOBS_QUEUE): (
         "jobs.claim",

@@ -16,7 +16,7 @@ from tests.faults.faults import Fault, World
 from tests.faults.kill_points import KILL_POINTS
 from tests.faults.loads.all import all_loads
 from tests.faults.loads.evaluations import EVALUATIONS
-from tests.faults.loads.load import repeat
+from tests.faults.loads.load import Load, repeat
 from tests.faults.loads.queue import Queue
 from tests.faults.network_faults import NETWORK_FAULTS
 from tests.faults.process_faults import PROCESS_FAULTS, KillPointFaults
@@ -71,7 +71,11 @@ class Walk:
                 await asyncio.gather(*clients)
             database = await asyncpg.connect(system.database_url)
             exits.push_async_callback(database.close)
-            audits = [await load.audit(database) for load in loads] + [await watcher.audit(database) for watcher in watchers]
+            audits: list[Audit] = []
+            audited: list[Load | Watcher] = [*loads, *watchers]
+            for subject in audited:
+                audits.append(await subject.audit(database))
+                log.info("audited", load=audits[-1].load, findings=audits[-1].findings[:3])
         started, failed = self._starts()
         audits.append(
             Audit("processes", is_operation=False, accepted=started, refused=failed, stuck=self._unhealed, wrong=self._logged_failures())
@@ -83,7 +87,7 @@ class Walk:
         at_named_point = Fault("process killed at a named point", self._kill_points.inject)
         groups: list[Sequence[Fault]] = [
             # Kill points more often than the others, since there are many of them.
-            [at_named_point] * 12 + [*PROCESS_FAULTS],
+            [at_named_point] * 20 + [*PROCESS_FAULTS],
             # Restarts of servers take longest.
             [*NETWORK_FAULTS * 4, *SERVER_FAULTS],
         ]

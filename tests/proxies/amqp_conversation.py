@@ -126,6 +126,10 @@ def _published_kind(exchange: str, routing_key: str) -> str:
         return "retry"
     if exchange == "dashwright.dead":
         return "dead letter"
+    if exchange == "dashwright.events":
+        return "event"
+    if routing_key.startswith("notify."):
+        return "notification"
     if routing_key.startswith("dashwright."):
         return "request"
     return "response" if routing_key.startswith("amq.rabbitmq.reply-to") else "reply"

@@ -1,4 +1,4 @@
-"""Notifications of batches to queues of RabbitMQ: stored before they count as delivered, and repeated while the queue is missing."""
+"""Notifications of batches over RabbitMQ: to the queue in the spec, which may be missing for a time, and to the exchange of events."""
 
 import asyncio
 import json
@@ -12,6 +12,8 @@ import pytest
 from aio_pika.abc import AbstractChannel, AbstractQueue
 from tests.contract.api.batch_client import BatchClient, batch_workers, evaluation
 from tests.contract.api.conftest import StartApi
+from tests.contract.api.git.trial import until
+from tests.contract.api.test_batches import INVALID
 
 from dashwright.api.repositories.queue_contract.document import document
 from dashwright.common.database.pool import Database
@@ -43,6 +45,13 @@ async def client(
         yield BatchClient(await start_api())
 
 
+async def bound_queue(channel: AbstractChannel, key: str) -> AbstractQueue:
+    """Return a queue that is bound to the exchange of events."""
+    queue = await channel.declare_queue(exclusive=True)
+    await queue.bind("dashwright.events", key)
+    return queue
+
+
 async def next_message(queue: AbstractQueue) -> aio_pika.abc.AbstractIncomingMessage:
     """Return the next message of a queue."""
     async with asyncio.timeout(30), queue.iterator() as messages:
@@ -53,8 +62,8 @@ async def next_message(queue: AbstractQueue) -> aio_pika.abc.AbstractIncomingMes
 
 
 async def test_the_end_of_a_batch_is_published(client: BatchClient, channel: AbstractChannel) -> None:
-    """The queue gets one persistent message with the CloudEvent, whose id is also the message id."""
-    queue = await channel.declare_queue(QUEUE, durable=True)
+    """The queue gets one persistent message with the CloudEvent, whose id is also the message id. The exchange gets the same one."""
+    queue, bound = await channel.declare_queue(QUEUE, durable=True), await bound_queue(channel, "batch.#")
     await client.create("b", items=[evaluation(1)], notify={"queue": QUEUE})
     message = await next_message(queue)
     event = json.loads(message.body)
@@ -66,6 +75,25 @@ async def test_the_end_of_a_batch_is_published(client: BatchClient, channel: Abs
     assert (event["type"], event["data"]["status"]["state"], event["id"]) == ("io.dashwright.batch.finished", "success", message.message_id)
     await client.until("b", lambda status: "notified" in status)
     assert await queue.get(fail=False) is None
+    assert (await next_message(bound)).body == message.body
+
+
+async def test_every_end_is_published_to_the_exchange(client: BatchClient, channel: AbstractChannel) -> None:
+    """Batches without receivers are announced by their state, after a retry again. Their status has no notification."""
+    ends, errors, others = [await bound_queue(channel, key) for key in ("batch.#", "batch.finished.error.default", "*.*.*.org-2")]
+    await client.create("good", items=[evaluation(1)])
+    assert (await next_message(ends)).routing_key == "batch.finished.success.default"
+    await client.create("bad", items=[evaluation(1, expression=INVALID)])
+    first = await next_message(ends)
+    assert first.routing_key == "batch.finished.error.default"
+    assert (await client.post("bad", "retry"))[0] == 200
+    second = await next_message(ends)
+    assert [(await next_message(errors)).message_id for _ in range(2)] == [first.message_id, second.message_id]
+    assert first.message_id != second.message_id
+    assert await others.get(fail=False) is None
+    await until(client.api.database, lambda: client.api.sql("select not exists (select from notification)"))
+    for name in ("good", "bad"):
+        assert not {"notified", "notifyError"} & (await client.status(name)).keys()
 
 
 async def test_a_missing_queue_is_named_until_it_exists(client: BatchClient, channel: AbstractChannel) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.api.batch_client import BATCHES, BatchClient, batch_workers, evaluation
+from tests.contract.api.batch_client import BATCHES, ENDED, BatchClient, batch_workers, evaluation
 from tests.contract.api.conftest import StartApi
 
 from dashwright.common.database.pool import Database
@@ -81,6 +81,29 @@ async def test_a_batch_waits_for_its_begin_and_can_be_cancelled(client: BatchCli
     assert (status["state"], status["counts"]["cancelled"], status.get("started")) == ("cancelled", 1, None)
     assert (await client.post("b", "cancel"))[0] == 200
     assert (await client.items("b"))[0]["error"] == "job was cancelled"
+
+
+async def test_the_running_items_of_a_cancelled_batch_end(client: BatchClient) -> None:
+    """An evaluation that waits for its data source ends as cancelled, before the source responds."""
+    item = evaluation(1)
+    item["spec"]["queries"][0] |= {"scenarioId": "slow_query", "stringInput": "30s"}
+    await client.create("b", items=[item])
+    await client.until("b", lambda status: status["counts"]["working"] == 1)
+    assert (await client.post("b", "cancel"))[0] == 200
+    status = await client.ended("b")
+    assert (status["state"], status["counts"]["cancelled"], status["counts"]["success"]) == ("cancelled", 1, 0)
+
+
+async def test_the_status_is_written_at_most_twice_a_second(client: BatchClient) -> None:
+    """However many items end, a watch receives one status in half a second, besides the first one and that of the end."""
+    await client.create("b", items=[evaluation(value) for value in range(300)])
+    status: dict[str, Any] = {"state": "open"}
+    received = 0
+    async with client.watch("b") as statuses:
+        while status["state"] not in ENDED:
+            status = await anext(statuses)
+            received += 1
+    assert received <= 3 + (status["finished"] - status["started"]) / 500
 
 
 async def test_items_that_did_not_end_by_the_deadline_are_cancelled(client: BatchClient) -> None:

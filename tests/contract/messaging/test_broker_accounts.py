@@ -25,7 +25,8 @@ Address = Callable[[str], str]
 
 RECEIVER = "receiver"
 #: Permissions in docs/reference/notifications.md: configure and write, read, and read from the exchange.
-OWN_QUEUES, EVENTS, EVENT_KEYS = r"^amq\.gen-.*$", r"^(dashwright\.events|amq\.gen-.*)$", r"^repository\.([a-z]+|\*)\.([a-z]+|\*)\.default$"
+OWN_QUEUES, EVENTS = r"^amq\.gen-.*$", r"^(dashwright\.events|amq\.gen-.*)$"
+EVENT_KEYS = r"^([a-z]+|\*)\.([a-z]+|\*)\.([a-z]+|\*)\.default$"
 
 
 @pytest.fixture
@@ -153,22 +154,33 @@ async def _bind(channel: AbstractChannel) -> None:
     await (await channel.declare_queue(exclusive=True)).bind(TOPOLOGY.jobs, "#")
 
 
-@pytest.mark.parametrize("key", ["repository.sync.error.default", "repository.sync.*.default", "repository.*.*.default"])
-async def test_a_receiver_gets_the_events_of_its_organization(address: Address, key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "event"),
+    [
+        ("repository.sync.error.default", "repository.sync.error.default"),
+        ("repository.sync.*.default", "repository.sync.error.default"),
+        ("repository.*.*.default", "repository.sync.error.default"),
+        ("batch.finished.error.default", "batch.finished.error.default"),
+        ("*.*.*.default", "batch.finished.error.default"),
+    ],
+)
+async def test_a_receiver_gets_the_events_of_its_organization(address: Address, key: str, event: str) -> None:
     """With the documented permissions, a receiver binds a queue of its own, and the jobs worker publishes events to it."""
     jobs, connection = AmqpBroker(address(accounts.JOBS_WORKER)), await aio_pika.connect(address(RECEIVER))
     await jobs.start()
     try:
         queue = await (await connection.channel()).declare_queue(exclusive=True)
         await queue.bind(TOPOLOGY.events, key)
-        await jobs.publish(TOPOLOGY.events, "repository.sync.error.default", Message(body=b"event"))
+        await jobs.publish(TOPOLOGY.events, event, Message(body=b"event"))
         assert (await queue.get(timeout=5)).body == b"event"
     finally:
         await connection.close()
         await jobs.close()
 
 
-@pytest.mark.parametrize("key", ["#", "repository.#", "repository.sync.error.*", "repository.sync.error.org-2", "repository.*.*.org-2"])
+@pytest.mark.parametrize(
+    "key", ["#", "repository.#", "batch.#", "*.*.*.*", "repository.sync.error.*", "batch.finished.error.org-2", "*.*.*.org-2"]
+)
 async def test_a_receiver_gets_no_event_of_another_organization(address: Address, key: str) -> None:
     """The broker refuses a binding that another organization's events match."""
     connection = await aio_pika.connect(address(RECEIVER))

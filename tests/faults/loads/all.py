@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
+from tests.faults.loads.batch_checks import EndEvents
 from tests.faults.loads.batches import Batches
+from tests.faults.loads.batches_by_queue import BatchesByQueue
 from tests.faults.loads.calls import FileReads, Queries
 from tests.faults.loads.dashboards import Dashboards
+from tests.faults.loads.dead_letters import DeadLetters
 from tests.faults.loads.evaluations import EvaluationsByQueue, EvaluationsOverHttp
 from tests.faults.loads.load import Load
 from tests.faults.loads.queue import Queue
@@ -21,11 +24,17 @@ def _jobs(system: System, queue: Queue) -> Sequence[Load]:
     return [JobsByQueue(queue, repositories), JobsOverHttp(system, repositories), FileReads(system, repositories)]
 
 
+def _batches(system: System, queue: Queue) -> Sequence[Load]:
+    exchange = EndEvents(system, "walk.ends", is_bound=True)
+    return [Batches(system, exchange), BatchesByQueue(system, queue, exchange)]
+
+
 #: Functions that return kinds of load. Add one here for a further kind.
 _FACTORIES: Sequence[MakeLoads] = (
     _jobs,
+    _batches,
     lambda system, queue: [EvaluationsOverHttp(system), EvaluationsByQueue(queue)],
-    lambda system, _queue: [Batches(system), Dashboards(system), Queries(system)],
+    lambda system, queue: [DeadLetters(queue), Dashboards(system), Queries(system)],
 )
 
 

@@ -1,7 +1,7 @@
 """Kind of load: operations of clients, and the audit of what became of them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 
@@ -15,6 +15,8 @@ Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _PAUSE_SECONDS = 0.2
 #: Jobs that have not ended after this time without faults are stuck.
 _END_SECONDS = 60.0
+#: What makes no progress within this time without faults is lost.
+_PROGRESS_SECONDS = 120.0
 
 
 class Load(Protocol):
@@ -40,6 +42,20 @@ async def repeat(load: Load, has_ended: asyncio.Event) -> None:
     while not has_ended.is_set():
         await load.run()
         await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def wait_while_fewer(expected: int, count: Callable[[], Awaitable[int]]) -> None:
+    """Wait until a count reaches ``expected``, as long as it grows."""
+    current = await count()
+    with suppress(AssertionError):  # the audit reports what is missing
+        while current < expected:
+            before = current
+
+            async def has_progress(before: int = before) -> bool:
+                return await count() > before
+
+            await until(has_progress, seconds=_PROGRESS_SECONDS)
+            current = await count()
 
 
 async def wait_for_end(database: Database, uids: Sequence[str]) -> None:

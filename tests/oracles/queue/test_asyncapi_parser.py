@@ -41,6 +41,7 @@ def test_the_parser_accepts_the_document(packages: Path, tmp_path: Path) -> None
         "submitBatchItems": ("receive", ["BatchItem", "BatchItems"], ["BatchSubmission", "Status"]),
         "sendBatchItemResult": ("send", ["BatchItemResult"], []),
         "announceFinishedBatch": ("send", ["BatchFinished"], []),
+        "announceFinishedBatchOnExchange": ("send", ["BatchFinished"], []),
         "announceRepositoryEvent": ("send", ["RepositoryEvent"], []),
         "keepRefusedSubmission": ("send", ["Refused submission"], []),
     }

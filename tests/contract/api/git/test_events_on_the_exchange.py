@@ -11,6 +11,7 @@ import aio_pika
 import jsonschema_rs
 import pytest
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
+from prometheus_client import REGISTRY
 from tests.contract.api.conftest import StartApi
 from tests.contract.api.git.trial import AheadClock, Trial, dashboard, until
 from tests.servers.git import GitServer
@@ -19,14 +20,14 @@ from dashwright.api.repositories.queue_contract.document import document
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.jobs_worker.notifications import sender
-from dashwright.jobs_worker.notifications.outcomes import NotificationBound
+from dashwright.jobs_worker.notifications.outcomes import NotificationBacklog, NotificationBound
 
 EXCHANGE = "dashwright.events"
 WAITING = """
     insert into notification (id, receiver, subject_kind, subject, namespace, name, target, host, event, created_at, next_attempt_at)
-    select gen_random_uuid(), 'webhook', $1, gen_random_uuid(), $2, 'team', 'chat', 'https://slow.example', '{}',
+    select gen_random_uuid(), $1, $2, gen_random_uuid(), $3, 'team', 'chat', 'https://slow.example', '{}',
            now() - n * interval '1 s', now() + interval '1 h'
-    from generate_series(1, $3) n
+    from generate_series(1, $4) n
 """
 
 
@@ -117,18 +118,42 @@ async def test_an_event_that_a_full_queue_refuses_is_repeated(trial: Trial, chan
 
 
 async def test_the_waiting_events_of_an_organization_are_bounded(database: Database) -> None:
-    """The newest 10,000 of 12,500 waiting events remain. Other organizations, and batches, lose none."""
+    """The newest 10,000 of 13,000 waiting events remain. Other organizations, and receivers in the specs of batches, lose none."""
     async with database.connection() as connection:
-        await connection.execute(WAITING, "repository", "default", 12_500)
-        await connection.execute(WAITING, "batch", "default", 10)
-        await connection.execute(WAITING, "repository", "org-2", 100)
+        await connection.execute(WAITING, "webhook", "repository", "default", 6_500)
+        await connection.execute(WAITING, "exchange", "batch", "default", 6_500)
+        await connection.execute(WAITING, "webhook", "batch", "default", 10)
+        await connection.execute(WAITING, "webhook", "repository", "org-2", 100)
         await NotificationBound(database, keep=10_000).run_once()
         rows = await connection.fetch(
-            "select namespace, subject_kind, count(*), min(created_at) > now() - interval '10100 s' as are_newest "
-            "from notification group by namespace, subject_kind order by namespace, subject_kind"
+            "select namespace, subject_kind, receiver, count(*), min(created_at) > now() - interval '5100 s' as are_newest "
+            "from notification group by namespace, subject_kind, receiver order by namespace, subject_kind, receiver"
         )
     assert [tuple(row) for row in rows] == [
-        ("default", "batch", 10, True),
-        ("default", "repository", 10_000, True),
-        ("org-2", "repository", 100, True),
+        ("default", "batch", "exchange", 5_000, True),
+        ("default", "batch", "webhook", 10, True),
+        ("default", "repository", "webhook", 5_000, True),
+        ("org-2", "repository", "webhook", 100, True),
     ]
+
+
+async def test_the_waiting_events_are_measured_by_receiver(database: Database) -> None:
+    """Operators see how many events wait for each type of receiver, and how old the oldest is: 0 if none waits."""
+
+    async def measure(receiver: str) -> tuple[float | None, float | None]:
+        await NotificationBacklog(database).run_once()
+        labels = {"receiver": receiver}
+        names = ("dashwright_notifications_waiting", "dashwright_notifications_oldest_seconds")
+        waiting, oldest = (REGISTRY.get_sample_value(name, labels) for name in names)
+        return waiting, oldest
+
+    async with database.connection() as connection:
+        await connection.execute(WAITING, "webhook", "repository", "default", 100)
+        await connection.execute(WAITING, "webhook", "batch", "org-2", 20)
+        waiting, oldest = await measure("webhook")
+        assert waiting == 120
+        assert oldest is not None
+        assert 100 <= oldest < 160
+        assert await measure("exchange") == (0, 0)
+        await connection.execute("update notification set next_attempt_at = null")
+        assert await measure("webhook") == (0, 0)

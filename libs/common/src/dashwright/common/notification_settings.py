@@ -15,6 +15,6 @@ class NotificationSettingsFields(BaseSettings):
     )
     notifications_kept: Positive = setting(
         10_000,
-        "maximum number of waiting notifications about the repositories of one organization; above it, the oldest are deleted",
+        "maximum number of [notifications](notifications.md#delivery) of one organization that wait; above it, the oldest are deleted",
         "jobs-worker",
     )

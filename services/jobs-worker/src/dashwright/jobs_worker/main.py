@@ -55,7 +55,7 @@ from dashwright.jobs_worker.maintenance.job_recovery import JobRecovery
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
 from dashwright.jobs_worker.notifications.channels import channels
-from dashwright.jobs_worker.notifications.outcomes import NotificationBound, NotificationOutcomes
+from dashwright.jobs_worker.notifications.outcomes import NotificationBacklog, NotificationBound, NotificationOutcomes
 from dashwright.jobs_worker.notifications.sender import NotificationSender
 from dashwright.jobs_worker.ports import Checkout
 from dashwright.jobs_worker.runners import pull_request, sync
@@ -150,6 +150,7 @@ class JobsWorker:
             Chore("item_replies", replies.run_once, seconds=_REPLY_INTERVAL_SECONDS),
             Chore("notification_outcomes", NotificationOutcomes(database).run_once, seconds=_OUTCOME_INTERVAL_SECONDS),
             Chore("notification_bound", notification_bound.run_once, seconds=_BOUND_INTERVAL_SECONDS),
+            Chore("notification_backlog", NotificationBacklog(database).run_once, seconds=_BOUND_INTERVAL_SECONDS),
             Chore("cleaner", cleaner.clean, seconds=_CLEAN_INTERVAL_SECONDS),
             Chore("copy_cleaner", CopyCleaner(database, checkouts.mirrors).clean, seconds=_CLEAN_COPIES_INTERVAL_SECONDS),
             *([Chore("hooks", self.hooks.refresh, seconds=_HOOK_INTERVAL_SECONDS)] if settings.scheduling else []),

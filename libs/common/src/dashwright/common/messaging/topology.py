@@ -11,7 +11,7 @@
                           dashwright.dead.work ◄── work.#, evaluate ───┤
                           dashwright.dead ◄─────── all others ─────────┘
 
-    dashwright.events: events about repositories, for queues that operators declare and bind
+    dashwright.events: events about repositories and batches, for queues that operators declare and bind
 
     dashwright.expressions.query, dashwright.expressions.pictures, dashwright.jobs.probe, dashwright.jobs.repositories: requests of the
     gateway, through the default exchange
@@ -101,7 +101,7 @@ class Topology:
     """All exchanges, queues and bindings, and the names of those that other code uses."""
 
     jobs: str
-    events: str  #: Name of the exchange of events about repositories.
+    events: str  #: Name of the exchange of events about repositories and batches.
     submit: str
     work: str
     probe: str

@@ -14,7 +14,10 @@ MAX_RECEIVERS: Final = 10
 TYPE_PREFIX: Final = "io.dashwright."
 
 #: First word, after the prefix, of the types of events about repositories, and first word of their routing keys.
-SUBJECT: Final = "repository"
+REPOSITORY_SUBJECT: Final = "repository"
+
+#: The same of events about batches.
+BATCH_SUBJECT: Final = "batch"
 
 
 class RepositoryEventName(StrEnum):

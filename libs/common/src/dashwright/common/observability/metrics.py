@@ -45,6 +45,12 @@ provisioning_faults = Gauge(
     "Invalid files, and refused repositories, at the last read of PROVISIONING_DIR",
 )
 notifications = Counter("dashwright_notifications_total", "Attempts to deliver notifications", ["receiver", "outcome"])
+notifications_waiting = Gauge(
+    "dashwright_notifications_waiting", "Notifications of the whole installation that are not delivered yet", ["receiver"]
+)
+notifications_oldest_seconds = Gauge(
+    "dashwright_notifications_oldest_seconds", "Time since the event of the oldest notification that is not delivered yet", ["receiver"]
+)
 notifications_dropped = Counter(
     "dashwright_notifications_dropped_total", "Notifications that were not delivered, because too many of one organization waited"
 )

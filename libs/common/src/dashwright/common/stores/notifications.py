@@ -38,6 +38,11 @@ class Notification:
     receivers: Sequence[Receiver]
 
 
+def exchange_receiver(event: str, namespace: str) -> Receiver:
+    """Return the exchange of events as the receiver of an event. ``event`` is the first words of the routing key."""
+    return Receiver("exchange", f"{event}.{namespace}", f"exchange/{namespace}")
+
+
 async def add(connection: Connection, notification: Notification) -> None:
     """Store a notification. Call this in the transaction that writes what the event reports."""
     query = _sql.bind(

@@ -10,7 +10,7 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import host_of
 from dashwright.common.models.notifications import (
-    SUBJECT,
+    REPOSITORY_SUBJECT,
     TYPE_PREFIX,
     EventCounts,
     EventFile,
@@ -21,7 +21,7 @@ from dashwright.common.models.notifications import (
 from dashwright.common.models.provisioning import JobStatus, RepositorySpec, RepositoryType, State, SyncStatus
 from dashwright.common.stores import jobs, notifications
 from dashwright.common.stores.job_records import StoredJob
-from dashwright.common.stores.notifications import Notification, Receiver
+from dashwright.common.stores.notifications import Notification, Receiver, exchange_receiver
 from dashwright.common.stores.repositories import QuarantineChange
 from dashwright.common.stores.resources import StoredObject
 
@@ -48,7 +48,7 @@ async def announce(connection: Connection, repository: StoredObject, announcemen
         event = RepositoryEvent(
             id=str(event_id),
             source=f"/apis/{REPOSITORY.api_version()}/namespaces/{repository.namespace}/{REPOSITORY.plural}/{repository.name}",
-            type=f"{TYPE_PREFIX}{SUBJECT}.{announcement.name}",
+            type=f"{TYPE_PREFIX}{REPOSITORY_SUBJECT}.{announcement.name}",
             subject=repository.name,
             time=datetime.fromtimestamp(announcement.at / 1000, UTC).isoformat(timespec="milliseconds"),
             data=announcement.data,
@@ -138,7 +138,7 @@ def _data(repository: StoredObject, spec: RepositorySpec, name: RepositoryEventN
 
 def _receivers(repository: StoredObject, name: RepositoryEventName) -> Sequence[Receiver]:
     spec = RepositorySpec.model_validate_json(repository.spec)
-    exchange = Receiver("exchange", f"{SUBJECT}.{name}.{repository.namespace}", f"exchange/{repository.namespace}")
+    exchange = exchange_receiver(f"{REPOSITORY_SUBJECT}.{name}", repository.namespace)
     webhooks = [item for item in spec.notifications or () if item.is_notified_of(name)]
     return [exchange, *(Receiver("webhook", item.name, host_of(item.url)) for item in webhooks)]
 

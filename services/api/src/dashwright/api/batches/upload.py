@@ -64,16 +64,17 @@ class ItemUploads:
         """Add the items in the lines of a body to a batch, and return one line for each with its verdict.
 
         Raises NotFound, Conflict for new items of a batch that accepts none, TooManyWaitingJobs if the organization has no room for a
-        single item, and TooLarge for too many lines. Items that were accepted before an error are duplicates when they are sent again.
+        single item, TooLarge for too many lines, and Unavailable without room for the verdicts. Items that were accepted before an error
+        are duplicates when they are sent again.
         """
         upload = _Upload(self._database, self._repositories, self._limits, actor, caller, name, upload_options)
         try:
             await upload.begin()
             await upload.read(chunks)
+            upload.verdicts.rewind()
         except BaseException:
             await upload.verdicts.aclose()
             raise
-        upload.verdicts.rewind()
         return upload.verdicts
 
 

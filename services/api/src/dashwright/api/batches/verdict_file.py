@@ -1,13 +1,18 @@
 """Temporary file of the verdicts on items, one line each: small ones are in memory, and larger ones on disk."""
 
+import errno
 import tempfile
+import zlib
 from collections.abc import Iterable
 from typing import Final
 
+from dashwright.common.errors import Unavailable
 from dashwright.common.models.batch import ItemVerdict
 
 _MAX_BUFFERED_BYTES: Final = 256 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
+#: Level of the compression. The lines of a million verdicts are similar, and would fill the temporary directory of a container.
+_LEVEL: Final = 1
 
 
 class VerdictFile:
@@ -15,23 +20,38 @@ class VerdictFile:
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(_MAX_BUFFERED_BYTES)  # noqa: SIM115 - closed by ``aclose``
+        self._compressor = zlib.compressobj(_LEVEL)
+        self._decompressor = zlib.decompressobj()
 
     def write(self, verdicts: Iterable[ItemVerdict]) -> None:
-        """Append verdicts."""
-        self._file.write(b"".join(verdict.to_json() + b"\n" for verdict in verdicts))
+        """Append verdicts. Raises Unavailable if there is no room on the disk."""
+        self._store(self._compressor.compress(b"".join(verdict.to_json() + b"\n" for verdict in verdicts)))
 
     def rewind(self) -> None:
-        """Begin to read."""
+        """Begin to read. Raises Unavailable if there is no room on the disk."""
+        self._store(self._compressor.flush())
         self._file.seek(0)
 
     def __aiter__(self) -> "VerdictFile":
         return self
 
     async def __anext__(self) -> bytes:
-        if not (chunk := self._file.read(_CHUNK_BYTES)):
-            raise StopAsyncIteration
+        compressed = self._decompressor.unconsumed_tail
+        while not (chunk := self._decompressor.decompress(compressed, _CHUNK_BYTES)):
+            if not (compressed := self._decompressor.unconsumed_tail or self._file.read(_CHUNK_BYTES)):
+                raise StopAsyncIteration
         return chunk
 
     async def aclose(self) -> None:
         """Close and delete the file."""
         self._file.close()
+
+    def _store(self, data: bytes) -> None:
+        try:
+            self._file.write(data)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise Unavailable(
+                "the gateway has no room for the verdicts in its temporary directory; send the items again later, or in several requests"
+            ) from error

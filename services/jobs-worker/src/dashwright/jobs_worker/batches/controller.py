@@ -30,7 +30,7 @@ from dashwright.common.stores.notifications import Notification
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.wakeups import WakeupPublisher
 from dashwright.jobs_worker.batches.dispatcher import BatchDispatcher
-from dashwright.jobs_worker.batches.events import finished_event, receivers_of
+from dashwright.jobs_worker.batches.events import finished_event, receivers_of, receivers_of_end
 from dashwright.jobs_worker.batches.progress import MAX_ERRORS, RateMeter, status_of
 from dashwright.jobs_worker.stores import item_replies, notifications
 from dashwright.jobs_worker.stores.notifications import NO_OUTCOME
@@ -189,22 +189,21 @@ class BatchController:
         return False
 
     async def _announce(self, connection: Connection, uid: uuid.UUID, spec: BatchSpec) -> None:
-        """Record the notification of a batch that ends in this transaction, if it has receivers."""
-        receivers = receivers_of(spec)
+        """Record the notification of a batch that ends in this transaction, for the exchange and the receivers in the spec."""
         finished = await batches.find(connection, uid)
-        if not receivers or finished is None:
+        if finished is None:
             return
         errors = await batches.first_errors(connection, uid, limit=MAX_ERRORS)
+        status = status_of(finished, errors, now=self._clock.milliseconds())
         event_id = uuid.uuid4()
-        event = finished_event(finished, status_of(finished, errors, now=self._clock.milliseconds()), event_id)
         notification = Notification(
             id=event_id,
             subject_kind="batch",
             subject=uid,
             namespace=finished.namespace,
             name=finished.name,
-            event=event,
-            receivers=receivers,
+            event=finished_event(finished, status, event_id),
+            receivers=receivers_of_end(finished, status, spec),
         )
         await notifications.add(connection, notification)
 

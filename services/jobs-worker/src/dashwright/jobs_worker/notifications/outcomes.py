@@ -1,9 +1,9 @@
-"""Chores of the outbox: outcomes of deliveries in the status of repositories, and the bound on waiting notifications."""
+"""Chores of the outbox: outcomes of deliveries in the status of repositories, and bound and metrics of waiting notifications."""
 
 from collections import defaultdict
 from contextlib import suppress
 from datetime import datetime
-from typing import Final
+from typing import Final, get_args
 
 import structlog
 
@@ -14,6 +14,7 @@ from dashwright.common.models.notifications import NotificationStatus
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
 from dashwright.common.observability import metrics
 from dashwright.common.stores import resources, statuses
+from dashwright.common.stores.notifications import ReceiverType
 from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.stores import notifications
 from dashwright.jobs_worker.stores.notifications import AttemptOutcome
@@ -47,7 +48,7 @@ class NotificationOutcomes:
 
 
 class NotificationBound:
-    """Bound on the waiting notifications about the repositories of one organization. The oldest are deleted."""
+    """Bound on the waiting notifications of one organization. The oldest are deleted."""
 
     def __init__(self, database: Database, *, keep: int) -> None:
         self._database = database
@@ -62,6 +63,22 @@ class NotificationBound:
             if count:
                 metrics.notifications_dropped.inc(count)
                 log.warning("notifications_dropped", count=count)
+
+
+class NotificationBacklog:
+    """Metrics of the waiting notifications. Each jobs worker has the numbers of the whole installation."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def run_once(self) -> None:
+        """Set the metrics, to 0 for receivers for which nothing waits."""
+        async with self._database.connection() as connection:
+            backlogs = {backlog.receiver: backlog for backlog in await notifications.measure_backlog(connection)}
+        for receiver in get_args(ReceiverType):
+            backlog = backlogs.get(receiver)
+            metrics.notifications_waiting.labels(receiver).set(backlog.waiting if backlog else 0)
+            metrics.notifications_oldest_seconds.labels(receiver).set(backlog.oldest_seconds if backlog else 0)
 
 
 async def _write_status(connection: Connection, namespace: str, name: str, outcomes: list[AttemptOutcome]) -> None:

@@ -61,6 +61,15 @@ class AttemptOutcome:
     error: str | None  #: Why it did not.
 
 
+@dataclass(frozen=True, slots=True)
+class ReceiverBacklog:
+    """Notifications that are not delivered yet, to receivers of one type."""
+
+    receiver: ReceiverType
+    waiting: int
+    oldest_seconds: float  #: Time since the oldest event.
+
+
 NO_OUTCOME: Final = NotificationOutcome(None, None)
 
 
@@ -160,6 +169,11 @@ async def take_outcomes(connection: Connection, namespace: str, *, limit: int) -
     return [AttemptOutcome(**row) for row in await connection.fetch(_sql.take_outcomes, namespace, limit)]
 
 
+async def measure_backlog(connection: Connection) -> Sequence[ReceiverBacklog]:
+    """Return the waiting notifications of the whole installation by type of receiver, without types for which none waits."""
+    return [ReceiverBacklog(**row) for row in await connection.fetch(_sql.measure_backlog)]
+
+
 async def delete_surplus(connection: Connection, *, keep: int, limit: int) -> int:
-    """Delete the oldest waiting notifications about the repositories of organizations that have more than ``keep``. Return their number."""
+    """Delete the oldest waiting notifications of organizations that have more than ``keep``. Return their number."""
     return int((await connection.execute(_sql.delete_surplus, keep, limit)).rpartition(" ")[2])

@@ -36,9 +36,9 @@ with delivered as (
     update notification set delivered_at = now(), attempted_at = now(), next_attempt_at = null, error = null,
                             is_unreported = subject_kind = 'repository' and receiver = 'webhook'
     where id = $1 and receiver = $2 and target = $3
-    returning subject
+    returning subject, receiver
 )
-update batch set is_changed = true where uid in (select subject from delivered)
+update batch set is_changed = true where uid in (select subject from delivered where receiver <> 'exchange')
 
 -- name: record_failure
 -- A notification whose receiver was changed since the attempt began keeps the time of its next attempt, and so does one that another
@@ -48,9 +48,9 @@ with failed as (
     set error = :error, attempted_at = now(), is_unreported = subject_kind = 'repository' and receiver = 'webhook',
         next_attempt_at = case when attempts = :attempts then now() + :retry_after::interval else next_attempt_at end
     where id = :id and receiver = :receiver and target = :target and delivered_at is null
-    returning subject
+    returning subject, receiver
 )
-update batch set is_changed = true where uid in (select subject from failed)
+update batch set is_changed = true where uid in (select subject from failed where receiver <> 'exchange')
 
 -- name: change_receiver
 -- Has the unfinished deliveries to a receiver repeated immediately if its address or secret changed.
@@ -59,17 +59,16 @@ where subject = :batch and receiver = :receiver and next_attempt_at is not null
   and (target, secret) is distinct from (:target, :secret::text)
 
 -- name: find_outcome
+-- The exchange is not among the receivers of a batch: its queues belong to operators.
 select case when count(*) = count(delivered_at) then max(delivered_at) end as delivered_at, string_agg(error, '; ' order by receiver) as error
 from notification
-where subject = $1 and created_at = $2
+where subject = $1 and created_at = $2 and receiver <> 'exchange'
 
 -- name: delete_if_unneeded
 -- Deletes an ended notification whose outcome no status shows: that of a deleted batch, and that of the exchange.
 delete from notification n
-where id = $1 and receiver = $2 and target = $3 and next_attempt_at is null and case subject_kind
-    when 'batch' then not exists (select from batch where uid = n.subject)
-    else receiver = 'exchange'
-end
+where id = $1 and receiver = $2 and target = $3 and next_attempt_at is null
+  and (receiver = 'exchange' or subject_kind = 'batch' and not exists (select from batch where uid = n.subject))
 
 -- name: list_unreported_namespaces
 select distinct namespace from notification where is_unreported limit $1
@@ -90,12 +89,13 @@ with unreported as (
 select * from ended union all select * from waiting order by attempted_at
 
 -- name: delete_surplus
--- Of each organization, the waiting notifications about repositories after the newest $1. They are ranked only where there are too many:
--- to count them, an index suffices. A notification that another transaction has locked is left to the next run.
+-- Of each organization, the waiting notifications after the newest $1, except those for the receivers in the specs of batches, which are as
+-- few as the batches. They are ranked only where there are too many: to count them, an index suffices. A notification that another
+-- transaction has locked is left to the next run.
 with ranked as (
     select id, receiver, target, row_number() over (partition by namespace order by created_at desc) as position
     from notification
-    where next_attempt_at is not null and subject_kind = 'repository' and namespace in (
+    where next_attempt_at is not null and (subject_kind = 'repository' or receiver = 'exchange') and namespace in (
         select namespace from notification where next_attempt_at is not null group by namespace having count(*) > $1
     )
 ), surplus as (
@@ -104,3 +104,7 @@ with ranked as (
     for update of n skip locked
 )
 delete from notification n using surplus s where (n.id, n.receiver, n.target) = (s.id, s.receiver, s.target)
+
+-- name: measure_backlog
+select receiver, count(*) as waiting, extract(epoch from now() - min(created_at))::float8 as oldest_seconds
+from notification where next_attempt_at is not null group by receiver

@@ -34,7 +34,7 @@ _DESCRIPTION: Final = (
     "Checks and effects are the same as over HTTP, which `/openapi.json` describes. "
     "There are no messages about the progress of a job: watch jobs over HTTP. "
     "Clients can request the result of each item of a batch, and an event at the end of a batch. "
-    "Events about repositories are published to an exchange."
+    "Events about repositories and ends of batches are published to an exchange."
 )
 _IDEMPOTENCY: Final = (
     "The idempotency key: a second message with the same key and body returns the same jobs and creates none. "

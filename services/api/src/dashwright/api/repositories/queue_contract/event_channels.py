@@ -1,27 +1,31 @@
-"""Channels and operations of events: a queue for those about batches, and an exchange for those about repositories."""
+"""Channels and operations of events: an exchange for all of them, and a queue that the spec of a batch names."""
 
 from typing import Final
 
 from dashwright.api.http.schemas import Schema
 from dashwright.common.messaging.topology import TOPOLOGY
-from dashwright.common.models.notifications import SUBJECT, RepositoryEventName
+from dashwright.common.models.batch import BatchState
+from dashwright.common.models.notifications import BATCH_SUBJECT, REPOSITORY_SUBJECT, RepositoryEventName
 
 #: Version of the AMQP bindings of AsyncAPI.
 BINDING_VERSION: Final = "0.3.0"
 
 _BATCHES: Final = "batchEvents"
+_BATCHES_ON_EXCHANGE: Final = "batchEventsOnExchange"
 _REPOSITORIES: Final = "repositoryEvents"
+_END_STATES: Final = (BatchState.SUCCESS, BatchState.ERROR, BatchState.CANCELLED)
 
 
 def channels() -> dict[str, Schema]:
     """Return the channels by name."""
-    return {_BATCHES: _batch_events(), _REPOSITORIES: _repository_events()}
+    return {_BATCHES: _batch_events(), _BATCHES_ON_EXCHANGE: _batch_events_on_exchange(), _REPOSITORIES: _repository_events()}
 
 
 def operations() -> dict[str, Schema]:
     """Return the operations by name."""
     return {
-        "announceFinishedBatch": _send("Announce that a batch has ended", _BATCHES, "batchFinished"),
+        "announceFinishedBatch": _send("Announce that a batch has ended, to the queue in its spec", _BATCHES, "batchFinished"),
+        "announceFinishedBatchOnExchange": _send("Announce that a batch has ended", _BATCHES_ON_EXCHANGE, "batchFinished"),
         "announceRepositoryEvent": _send(
             "Announce the end of a sync, or a change of the quarantine or of the health", _REPOSITORIES, "repositoryEvent"
         ),
@@ -58,26 +62,47 @@ def _batch_events() -> Schema:
     }
 
 
+def _batch_events_on_exchange() -> Schema:
+    return {
+        "address": f"{BATCH_SUBJECT}.finished.{{state}}.{{namespace}}",
+        "title": "Events about batches on the exchange",
+        "description": (
+            "The end of every batch is published to the exchange. Bind a queue to it, such as with the routing key "
+            f"`{BATCH_SUBJECT}.finished.error.*`. A message is persistent, and sent at least once."
+        ),
+        "parameters": {
+            **namespace_parameter(),
+            "state": {"description": "The state of the batch", "enum": [state.value for state in _END_STATES]},
+        },
+        "messages": _messages("batchFinished"),
+        "bindings": _exchange_bindings(),
+    }
+
+
 def _repository_events() -> Schema:
     return {
-        "address": f"{SUBJECT}.{{event}}.{{namespace}}",
+        "address": f"{REPOSITORY_SUBJECT}.{{event}}.{{namespace}}",
         "title": "Events about repositories",
         "description": (
             "All events about all repositories are published to the exchange. Bind a queue to it, such as with the routing key "
-            f"`{SUBJECT}.sync.error.*`. A message is persistent, and sent at least once. Messages may overtake each other."
+            f"`{REPOSITORY_SUBJECT}.sync.error.*`. A message is persistent, and sent at least once. Messages may overtake each other."
         ),
         "parameters": {
             **namespace_parameter(),
             "event": {"description": "The name of the event, of two words", "enum": [name.value for name in RepositoryEventName]},
         },
         "messages": _messages("repositoryEvent"),
-        "bindings": {
-            "amqp": {
-                "is": "routingKey",
-                "exchange": {"name": TOPOLOGY.events, "type": "topic", "durable": True, "autoDelete": False, "vhost": "/"},
-                "bindingVersion": BINDING_VERSION,
-            }
-        },
+        "bindings": _exchange_bindings(),
+    }
+
+
+def _exchange_bindings() -> Schema:
+    return {
+        "amqp": {
+            "is": "routingKey",
+            "exchange": {"name": TOPOLOGY.events, "type": "topic", "durable": True, "autoDelete": False, "vhost": "/"},
+            "bindingVersion": BINDING_VERSION,
+        }
     }
 
 

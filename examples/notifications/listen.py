@@ -1,0 +1,31 @@
+"""Print the events of the exchange dashwright.events that match a routing key. Needs the package aio-pika.
+
+python examples/notifications/listen.py amqp://USER:PASSWORD@HOST/ KEY
+"""
+
+import asyncio
+import json
+import sys
+
+import aio_pika
+
+
+async def listen(url: str, key: str) -> None:
+    """Print events until the program is stopped. Those that happen before or after are not for its queue."""
+    async with await aio_pika.connect(url) as connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue(exclusive=True)
+        await queue.bind("dashwright.events", key)
+        print(f"listening for {key}", flush=True)
+        seen_ids: set[str] = set()  # each event is sent at least once
+        async with queue.iterator() as messages:
+            async for message in messages:
+                async with message.process():
+                    event = json.loads(message.body)
+                    if event["id"] not in seen_ids:
+                        seen_ids.add(event["id"])
+                        print(event["type"], event["subject"], message.routing_key, flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(listen(sys.argv[1], sys.argv[2]))

@@ -1,0 +1,73 @@
+"""The file of verdicts is read as it was written, is small for a million similar ones, and names a full disk."""
+
+import errno
+import tempfile
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import pytest
+
+from dashwright.api.batches.verdict_file import VerdictFile
+from dashwright.common.errors import Unavailable
+from dashwright.common.models.batch import ItemVerdict
+
+
+def verdicts(count: int) -> Iterator[Sequence[ItemVerdict]]:
+    """Yield groups of verdicts, half of them with a reason."""
+    for start in range(0, count, 500):
+        yield [
+            ItemVerdict(index=index, id=f"item-{index}", status="accepted")
+            if index % 2
+            else ItemVerdict(id=f"item-{index}", status="refused", message=f"line {index}: the batch has 200,000 items, as many as it may")
+            for index in range(start, min(start + 500, count))
+        ]
+
+
+async def read(file: VerdictFile) -> tuple[bytes, int]:
+    """Return the content of a file, and the size of its largest part."""
+    file.rewind()
+    parts = [part async for part in file]
+    await file.aclose()
+    return b"".join(parts), max(map(len, parts), default=0)
+
+
+@pytest.mark.parametrize("count", [0, 1, 500, 20_000])
+async def test_the_lines_are_read_as_they_were_written(count: int) -> None:
+    """Each verdict is one line, in the order of writing, and no part is large."""
+    file, lines = VerdictFile(), b""
+    for group in verdicts(count):
+        file.write(group)
+        lines += b"".join(verdict.to_json() + b"\n" for verdict in group)
+    content, largest = await read(file)
+    assert content == lines
+    assert largest <= 64 * 1024
+
+
+async def test_lines_that_cannot_be_compressed_are_read_as_they_were_written() -> None:
+    """Ids of random characters survive the compression, too."""
+    random, file = Random(1), VerdictFile()
+    group = [ItemVerdict(index=index, id=random.randbytes(50).hex(), status="accepted") for index in range(5000)]
+    file.write(group)
+    assert (await read(file))[0] == b"".join(verdict.to_json() + b"\n" for verdict in group)
+
+
+async def test_a_large_file_needs_little_room() -> None:
+    """The file of 100,000 verdicts has less than a tenth of the bytes of their lines."""
+    file = VerdictFile()
+    for group in verdicts(100_000):
+        file.write(group)
+    stored = file._file.tell()
+    assert stored * 10 < len((await read(file))[0])
+
+
+async def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without room on the disk, the client reads what to do."""
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    file = VerdictFile()
+    monkeypatch.setattr(tempfile.SpooledTemporaryFile, "write", refuse)
+    with pytest.raises(Unavailable, match="no room for the verdicts in its temporary directory; send the items again"):
+        file.rewind()
+    await file.aclose()
