@@ -15,8 +15,9 @@ Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _PAUSE_SECONDS = 0.2
 #: Jobs that have not ended after this time without faults are stuck.
 _END_SECONDS = 60.0
-#: What makes no progress within this time without faults is lost.
-_PROGRESS_SECONDS = 120.0
+#: What makes no progress within this time without faults is lost. RabbitMQ waits for minutes before it moves a delayed message again that
+#: a full queue has refused.
+_PROGRESS_SECONDS = 300.0
 
 
 class Load(Protocol):
