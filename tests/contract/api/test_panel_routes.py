@@ -281,7 +281,8 @@ async def test_failed_and_unknown_transformations_are_reported(session: aiohttp.
     status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED, "transformations": [{"id": "spatial"}]})
     assert status == 200
     assert body["transformed"]["frames"] == [body["results"]["A"]["frames"][0]]
-    assert body["transformed"]["notices"] == [{"severity": "warning", "text": "unknown transformations were left out: spatial"}]
+    text = "transformations that are not supported were left out: spatial: shapes on maps are not calculated"
+    assert body["transformed"]["notices"] == [{"severity": "warning", "text": text}]
     wrong = {"id": "renameByRegex", "options": {"regex": "/("}}
     status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED, "transformations": [wrong]})
     assert status == 400

@@ -124,7 +124,7 @@ class TransformedFrames(ApiModel):
     error: str | None = Field(default=None, description="The error message")
     error_source: str | None = Field(default=None, description="The origin of the error")
     status: int | None = Field(default=None, description="The HTTP status of the error")
-    notices: list[QueryNotice] | None = Field(default=None, description="What was left out, such as unknown transformations")
+    notices: list[QueryNotice] | None = Field(default=None, description="What was left out, such as transformations that are not supported")
 
 
 class QueryMeta(ApiModel):

@@ -25,7 +25,7 @@ _FRAME_BYTES: Final = 300
 _TIME_BYTES: Final = 14
 _NUMBER_BYTES: Final = 18
 
-#: The maximum number of unknown transformations that a notice names.
+#: The maximum number of unsupported transformations that a notice names.
 _MAX_LISTED: Final = 10
 
 #: The HTTP status of an internal error, whose message is for the logs only.
@@ -96,7 +96,7 @@ def _transformed(transformed: TransformationResult) -> Iterator[Fragment]:
     members: dict[str, Any] = {} if transformed.error is None else error_members(transformed.error)
     if transformed.unknown:
         names = ", ".join(dict.fromkeys(name[:80] for name in transformed.unknown[:_MAX_LISTED]))
-        members["notices"] = notices_of([f"unknown transformations were left out: {names}"])
+        members["notices"] = notices_of([f"transformations that are not supported were left out: {names}"])
     start = orjson.dumps(members)[1:-1]
     yield b',"transformed":{' + start + (b"," if start else b"") + b'"frames":[', 0
     writer = JsonFrameWriter()

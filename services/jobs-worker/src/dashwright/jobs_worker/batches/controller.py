@@ -278,7 +278,7 @@ class BatchController:
 
     def _may_report(self, batch: StoredBatch) -> bool:
         """Return whether the status was not written a moment ago. Otherwise a later search writes it."""
-        may_end = not batch.dispatched
+        may_end = batch.is_closed and not batch.dispatched and (batch.stop_reason is not None or not batch.pending)
         return may_end or batch.reported_at is None or self._clock.now() >= batch.reported_at + _REPORT_INTERVAL
 
     async def _report(self, uid: uuid.UUID, namespace: str) -> None:
