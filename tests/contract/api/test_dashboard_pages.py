@@ -162,6 +162,15 @@ async def test_collapsed_rows_can_be_opened(drawing: Api) -> None:
     )
 
 
+async def test_links_to_one_panel_open_its_page(drawing: Api) -> None:
+    """``viewPanel`` in Grafana's links redirects to the page of the panel, with the values of the URL."""
+    path = "/d/shown/any-slug?var-host=a%26b&viewPanel=panel-1&from=now-2h"
+    async with drawing.session.get(path, headers={"Authorization": ADMIN}, allow_redirects=False) as response:
+        assert (response.status, response.headers["Location"]) == (302, "/d-solo/shown?panelId=panel-1&var-host=a%26b&from=now-2h")
+    async with drawing.session.get(path, headers={"Authorization": ADMIN}) as response:
+        assert (response.status, response.url.path) == (200, "/d-solo/shown")
+
+
 async def test_the_controls_have_the_values_of_the_url(drawing: Api) -> None:
     """The time range, the variables and the refresh interval are fields of a form; others are kept."""
     query = "from=now-3h&to=now-1h&refresh=1m&tz=Asia/Tokyo&theme=dark&var-host=b&var-filter=POST&var-hidden=y"

@@ -46,6 +46,8 @@ PAGE_PARAMETERS: Final = {
     "rows": "expanded to open collapsed rows",
     "var-name": "a value of the variable with that name; repeat it for several values",
 }
+_VIEWED_PANEL: Final = "viewPanel"
+"""The parameter with which Grafana's links to a dashboard show one panel."""
 SCRIPTS: Final = ("pictures.js",)
 """The scripts of pages with pictures."""
 _MAX_TAGGED: Final = 50
@@ -67,6 +69,8 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         return PageLink(folder.title, folder_url(folder.name, folder.title)) if folder else None
 
     async def show_dashboard(call: Call) -> Response:
+        if call.query.get(_VIEWED_PANEL):
+            return Response(302, headers={"Location": _panel_address(call)})
         options, dashboard, query = picture_options(call), await read(call), with_range(call.query)
         outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, pictures)
         theme, kept = query.get("theme", ""), kept_parameters(query)
@@ -126,14 +130,22 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
 
     permission = Permission(DASHBOARD.actions["get"], object_rules_suffice=True)
     found = []
-    for path, handler, name, summary, parameters in (
-        ("/d/{uid}", show_dashboard, "showDashboard", "a page that shows a dashboard", {}),
+    for path, handler, name, summary, parameters, redirects in (
+        (
+            "/d/{uid}",
+            show_dashboard,
+            "showDashboard",
+            "a page that shows a dashboard",
+            {_VIEWED_PANEL: "a panel, such as 4 or panel-4; the response redirects to its page"},
+            {302: None},
+        ),
         (
             "/d-solo/{uid}",
             show_panel,
             "showPanel",
             "a page that shows a panel of a dashboard",
             {"panelId": "the panel, such as 4 or panel-4"},
+            {},
         ),
     ):
         for suffix, slug in (("", ""), ("WithSlug", "/{slug}")):
@@ -141,13 +153,20 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
                 f"{name}{suffix}",
                 summary,
                 "dashboards",
-                responses={200: PAGE_CONTENT},
+                responses={200: PAGE_CONTENT, **redirects},
                 query={**parameters, **PAGE_PARAMETERS},
                 errors=(404,),
                 description="Takes dashboards:read on the dashboard, and datasources:query for the pictures.",
             )
             found.append(Route("GET", f"{path}{slug}", handler, permission, operation))
     return found
+
+
+def _panel_address(call: Call) -> str:
+    """Return the address of the page of the panel that the URL of a dashboard selects, with the other parameters."""
+    others = [(name, value) for name, value in call.query.items() if name not in (_VIEWED_PANEL, "panelId")]
+    parameters = urlencode([("panelId", call.query[_VIEWED_PANEL]), *others])
+    return f"/d-solo/{quote(call.parameters['uid'], safe='')}?{parameters}"
 
 
 async def outline_or_reason(
