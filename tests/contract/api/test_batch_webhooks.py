@@ -108,9 +108,10 @@ async def test_each_end_has_an_event_of_its_own(client: BatchClient, start_worke
     await delivered(client, "b")
     assert (await client.post("b", "retry"))[0] == 200
     second = await receiver.next()
-    await client.until("b", lambda status: status.get("notified", 0) > 0 and status["finished"] > first.event["data"]["status"]["finished"])
+    first_end = first.event["data"]["status"]["finished"]
+    await client.until("b", lambda status: status.get("notified", 0) > 0 and status.get("finished", 0) > first_end)
     assert first.id != second.id
-    assert first.event["data"]["status"]["finished"] < second.event["data"]["status"]["finished"]
+    assert first_end < second.event["data"]["status"]["finished"]
     assert len(receiver.received) == 2
 
 
