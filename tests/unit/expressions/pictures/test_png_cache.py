@@ -45,7 +45,7 @@ def test_the_cache_never_exceeds_its_bound(sizes: list[tuple[int, int]]) -> None
     cache, latest = PngCache(100), dict[PngKey, bytes]()
     for name, size in sizes:
         latest[1, bytes([name]), 1] = bytes([name]) * size
-        cache.add((1, bytes([name]), 1), bytes([name]) * size)
+        cache.add((1, bytes([name]), 1), bytes([name]) * size, size)
         found = {one: cache.find(one) for one in latest}
         assert cache.size == sum(len(png) for png in found.values() if png is not None) <= 100
         assert all(png in (None, latest[one]) for one, png in found.items())

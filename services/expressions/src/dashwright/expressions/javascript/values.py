@@ -92,6 +92,16 @@ def number_of(value: Any) -> float:
     return _read_number(text) if _NUMBER.fullmatch(text) else math.nan
 
 
+def float_of(value: Any) -> float:
+    """Return a value as ``number_of`` converts it; NaN for a missing one, and infinity for an integer that is too large."""
+    if is_missing(value):
+        return math.nan
+    try:
+        return float(number_of(value))
+    except OverflowError:
+        return math.inf
+
+
 def leading_number(value: Any) -> float:
     """Return the number with which a text begins, as ``parseFloat`` does; NaN without one."""
     match = _NUMBER.match(text_of(value)[:_MAX_NUMBER_LENGTH].strip())

@@ -36,7 +36,7 @@ class Plotter:
         if (cached := self._cache.find(key)) is not None:
             return cached
         png = await self._draw(svg, scale, deadline)
-        self._cache.add(key, png)
+        self._cache.add(key, png, len(png))
         return png
 
     async def stop(self) -> None:

@@ -5,9 +5,7 @@ the numbers of another request.
 """
 
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from numpy.typing import NDArray
@@ -17,6 +15,7 @@ from dashwright.common.observability import metrics
 from dashwright.common.single_flight import SingleFlight
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_set import FrameSet
+from dashwright.expressions.sized_cache import SizedCache
 
 #: The defaults of the size of the cache and of the time for which it keeps a result.
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -32,13 +31,6 @@ _MAX_JSON_VALUES: Final = 100_000
 RunQuery = Callable[[], Coroutine[Any, Any, Sequence[Frame]]]
 
 
-@dataclass(slots=True)
-class _CacheEntry:
-    frames: Sequence[Frame]
-    size: int  #: In bytes.
-    expires_at: float  #: In seconds of the cache's clock.
-
-
 class QueryCache:
     """A cache of the results of queries, for ``seconds`` each and ``max_bytes`` in total (0 disables it).
 
@@ -46,11 +38,7 @@ class QueryCache:
     """
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = TTL_SECONDS, clock: Clock | None = None) -> None:
-        self._max_bytes = max_bytes
-        self._seconds = seconds
-        self._clock = clock or Clock()
-        self._entries: OrderedDict[Hashable, _CacheEntry] = OrderedDict()
-        self._size = 0
+        self._results: SizedCache[Hashable, Sequence[Frame]] = SizedCache(max_bytes, seconds=seconds, clock=clock)
         self._flights: SingleFlight[Hashable, Sequence[Frame]] = SingleFlight(cancel_unused=True)
 
     async def get(self, key: Hashable, run: RunQuery, *, fresh_token: Hashable = None) -> tuple[Sequence[Frame], bool]:
@@ -72,34 +60,21 @@ class QueryCache:
         return frames
 
     def _find(self, key: Hashable) -> Sequence[Frame] | None:
-        entry = self._entries.get(key)
-        if entry is None:
-            return None
-        if entry.expires_at <= self._clock.seconds():
-            self._remove(key)
-            return None
-        self._entries.move_to_end(key)
-        return entry.frames
+        frames = self._results.find(key)
+        self._report_size()
+        return frames
 
     def _add(self, key: Hashable, frames: Sequence[Frame]) -> None:
         size = size_of(frames)
-        if key in self._entries:
-            self._remove(key)
-        if size is None or size > self._max_bytes:
-            return
-        self._entries[key] = _CacheEntry(frames, size, self._clock.seconds() + self._seconds)
-        self._size += size
-        while self._size > self._max_bytes:
-            self._remove(next(iter(self._entries)))
-        self._report_size()
-
-    def _remove(self, key: Hashable) -> None:
-        self._size -= self._entries.pop(key).size
+        if size is None:
+            self._results.remove(key)
+        else:
+            self._results.add(key, frames, size)
         self._report_size()
 
     def _report_size(self) -> None:
-        metrics.query_cache_bytes.set(self._size)
-        metrics.query_cache_entries.set(len(self._entries))
+        metrics.query_cache_bytes.set(self._results.size)
+        metrics.query_cache_entries.set(len(self._results))
 
 
 def size_of(frames: Sequence[Frame]) -> int | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import object_of
 from dashwright.expressions.engine.duration import nanoseconds
-from dashwright.expressions.javascript.values import is_missing, is_true, number_of
+from dashwright.expressions.javascript.values import float_of, is_true, number_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.names import DisplayNames
@@ -51,7 +51,9 @@ def heatmap(frames: Frames, options: Mapping[str, Any], context: Context) -> Fra
     """
     found = [(frame, times, column) for frame in frames if (times := frame.time_column) for column in _numbers(frame)]
     context.check_cells(sum(frame.row_count for frame, _, _ in found), 2)
-    pairs = [(_number(time), _number(value)) for _, times, column in found for time, value in zip(times.values, column.values, strict=True)]
+    pairs = [
+        (float_of(time), float_of(value)) for _, times, column in found for time, value in zip(times.values, column.values, strict=True)
+    ]
     points = np.array(pairs, dtype=np.float64).reshape(-1, 2)
     points = points[np.isfinite(points).all(axis=1)]
     if not len(points):
@@ -93,18 +95,8 @@ def _size(
     return float(sizes[max(bisect_right(sizes, span) - 1, 0)])
 
 
-def _number(value: Any) -> float:
-    """Return a cell or option as a number; NaN for a missing one, and infinity for an integer that is too large."""
-    if is_missing(value):
-        return math.nan
-    try:
-        return float(number_of(value))
-    except OverflowError:
-        return math.inf
-
-
 def _positive(value: Any) -> float | None:
-    number = _number(value)
+    number = float_of(value)
     return number if math.isfinite(number) and number > 0 else None
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_shapes import string_of
-from dashwright.expressions.javascript.values import is_missing, number_of
+from dashwright.expressions.javascript.values import float_of, is_missing, number_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.matchers.fields import FieldPlace, named
@@ -33,7 +33,7 @@ def regression(frames: Frames, options: Mapping[str, Any], context: Context) -> 
     count = _whole(options, "predictionCount", 1, context.limits.transformation_cells)
     degree = 1 if model == "linear" else _whole(options, "degree", 0, _MAX_DEGREE)
     context.check_cells(count, 2)
-    pairs = [(_number(left), _number(right)) for left, right in zip(x.values, y.values, strict=True) if not is_missing(left)]
+    pairs = [(float_of(left), float_of(right)) for left, right in zip(x.values, y.values, strict=True) if not is_missing(left)]
     low, high = (min(left for left, _ in pairs), max(left for left, _ in pairs)) if pairs else (math.nan, math.nan)
     # Times are counted from the first one, because powers of milliseconds since 1970 are not exact.
     origin = low if x.type is CellType.TIME else 0.0
@@ -65,16 +65,6 @@ def _whole(options: Mapping[str, Any], name: str, low: int, high: int) -> int:
     if not low <= number <= high:
         raise BadRequest(f"{name} must be a number from {low} to {high}")
     return int(number)
-
-
-def _number(value: Any) -> float:
-    """Return a cell as a number; NaN for a missing one, and infinity for an integer that is too large."""
-    if is_missing(value):
-        return math.nan
-    try:
-        return float(number_of(value))
-    except OverflowError:
-        return math.inf
 
 
 def _curve(points: NDArray[np.float64], degree: int) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:

@@ -12,7 +12,7 @@ from dashwright.api.http.schemas import REFERENCE, Schema, Schemas
 from dashwright.api.repositories.queue_batches import BATCH_NAME, CLOSE, ITEM_RESULTS, MAX_ITEMS
 from dashwright.api.repositories.queue_contract import batch_schemas, event_channels, event_schemas, examples
 from dashwright.api.repositories.queue_contract import submission_schemas as submitted
-from dashwright.api.repositories.queue_contract.event_channels import BINDING_VERSION, namespace_parameter
+from dashwright.api.repositories.queue_contract.event_channels import BINDING_VERSION, namespace_parameter, topic_bindings
 from dashwright.api.resources.descriptions import list_model, object_model
 from dashwright.common.jobs import routing
 from dashwright.common.kinds.registry import BATCH, EVALUATION, JOB
@@ -103,7 +103,7 @@ def _submissions() -> Schema:
         ),
         "parameters": namespace_parameter(),
         "messages": _channel_messages("jobSpec", "jobSpecs", "job", "evaluation", "batch"),
-        "bindings": _submission_bindings(),
+        "bindings": topic_bindings(routing.EXCHANGE),
         "x-limits": {"bytes": MAX_BODY_BYTES, "jobs": MAX_JOBS},
     }
 
@@ -119,18 +119,8 @@ def _batch_items() -> Schema:
         ),
         "parameters": namespace_parameter(),
         "messages": _channel_messages("batchItem", "batchItems"),
-        "bindings": _submission_bindings(),
+        "bindings": topic_bindings(routing.EXCHANGE),
         "x-limits": {"bytes": MAX_BODY_BYTES, "items": MAX_ITEMS},
-    }
-
-
-def _submission_bindings() -> Schema:
-    return {
-        "amqp": {
-            "is": "routingKey",
-            "exchange": {"name": routing.EXCHANGE, "type": "topic", "durable": True, "autoDelete": False, "vhost": "/"},
-            "bindingVersion": BINDING_VERSION,
-        }
     }
 
 

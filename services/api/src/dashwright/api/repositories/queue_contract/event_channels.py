@@ -75,7 +75,7 @@ def _batch_events_on_exchange() -> Schema:
             "state": {"description": "The state of the batch", "enum": [state.value for state in _END_STATES]},
         },
         "messages": _messages("batchFinished"),
-        "bindings": _exchange_bindings(),
+        "bindings": topic_bindings(TOPOLOGY.events),
     }
 
 
@@ -92,15 +92,16 @@ def _repository_events() -> Schema:
             "event": {"description": "The name of the event, of two words", "enum": [name.value for name in RepositoryEventName]},
         },
         "messages": _messages("repositoryEvent"),
-        "bindings": _exchange_bindings(),
+        "bindings": topic_bindings(TOPOLOGY.events),
     }
 
 
-def _exchange_bindings() -> Schema:
+def topic_bindings(exchange: str) -> Schema:
+    """Return the bindings of a channel whose messages are published to a topic exchange."""
     return {
         "amqp": {
             "is": "routingKey",
-            "exchange": {"name": TOPOLOGY.events, "type": "topic", "durable": True, "autoDelete": False, "vhost": "/"},
+            "exchange": {"name": exchange, "type": "topic", "durable": True, "autoDelete": False, "vhost": "/"},
             "bindingVersion": BINDING_VERSION,
         }
     }
