@@ -50,6 +50,11 @@ class KillPointFaults:
             is_hit.cancel()
             log.info("kill_point_not_reached", point=str(point))
 
+    @property
+    def missed(self) -> list[KillPoint]:
+        """The points at which no process was killed so far."""
+        return [point for point in self._points if not self.hits[point]]
+
     def _next_point(self, world: World) -> KillPoint:
         """Return a point of a service whose processes all serve, if there is one, so that another one continues its work."""
         absent = {member.program for member in world.system.members if not member.is_serving}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.faults.faults import World
 from tests.faults.system import System
-from tests.faults.walk import Walk
+from tests.faults.walk import COMPLETE_MINUTES, Walk
 from tests.proxies.tcp_proxy import TcpProxy
 from tests.servers import databases, postgres, rabbitmq
 
@@ -38,5 +38,5 @@ async def test_a_random_walk_of_faults_loses_and_doubles_nothing(
     report.write(REPORT_FOLDER)
     print(report.text())
     assert not report.findings
-    if MINUTES >= 10:
+    if MINUTES >= COMPLETE_MINUTES:
         assert not report.missed_points

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from random import Random
 
 import asyncpg
@@ -27,7 +27,11 @@ from tests.faults.watcher import Watcher
 #: Clients that do operations of one kind of load concurrently.
 _CLIENTS = 2
 _LONGEST_PAUSE_SECONDS = 0.5
+#: A walk of this duration reaches every kill point.
+COMPLETE_MINUTES = 10
 _LONGEST_FAULT_SECONDS = 90.0
+#: Time after the walk for the kill points that other faults kept from being reached.
+_MISSED_POINTS_SECONDS = 300.0
 
 log = structlog.get_logger()
 
@@ -64,6 +68,8 @@ class Walk:
             clients = [asyncio.create_task(repeat(load, self._has_ended)) for load in loads for _ in range(_CLIENTS)]
             try:
                 await self._inject_faults()
+                if self._minutes >= COMPLETE_MINUTES:
+                    await self._reach_missed_points()
                 for member in system.members:
                     await member.wait_for_replacement()
             finally:
@@ -95,6 +101,16 @@ class Walk:
         async with asyncio.TaskGroup() as injectors:
             for index, faults in enumerate(groups):
                 injectors.create_task(self._inject(faults, Random(f"{self._seed}/{index}"), deadline))
+
+    async def _reach_missed_points(self) -> None:
+        """Kill processes at the points that were not reached, while clients work and no other faults are injected."""
+        fault = Fault("process killed at a named point", self._kill_points.inject)
+        choices = Random(f"{self._seed}/missed")
+        with suppress(TimeoutError):  # the report names the points
+            async with asyncio.timeout(_MISSED_POINTS_SECONDS):
+                while self._kill_points.missed:
+                    await fault.inject(self._world, choices)
+                    self._injected[fault.name] += 1
 
     async def _inject(self, faults: Sequence[Fault], choices: Random, deadline: float) -> None:
         """Inject faults one after the other until the deadline."""

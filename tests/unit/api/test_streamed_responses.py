@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import ClientPayloadError
+from structlog.testing import capture_logs
 
 from dashwright.api.http import server
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
 from dashwright.api.http.server import Limits
+from dashwright.common.errors import Unavailable
 
 from .conftest import Serve, refused
 
@@ -54,16 +56,22 @@ async def test_a_stream_sends_each_chunk_immediately(serve: Serve, source: Sourc
         assert await response.content.read() == b""
 
 
-async def test_a_source_that_fails_breaks_the_stream_off(serve: Serve, source: Source) -> None:
-    """The client cannot take a part for the whole."""
+@pytest.mark.parametrize(
+    ("error", "level"), [pytest.param(RuntimeError("x"), "error", id="defect"), pytest.param(Unavailable("x"), "warning", id="known")]
+)
+async def test_a_source_that_fails_breaks_the_stream_off(serve: Serve, source: Source, error: Exception, level: str) -> None:
+    """The client cannot take a part for the whole. Only a defect is logged as an error with its traceback."""
     client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
-    async with client.get("/api/stream") as response:
-        source.pieces.put_nowait(b"one")
-        assert await response.content.readany() == b"one"
-        source.pieces.put_nowait(RuntimeError("broken"))
-        with pytest.raises((ClientPayloadError, ConnectionError)):
-            await response.content.read()
-    await source.closed.wait()
+    with capture_logs() as lines:
+        async with client.get("/api/stream") as response:
+            source.pieces.put_nowait(b"one")
+            assert await response.content.readany() == b"one"
+            source.pieces.put_nowait(error)
+            with pytest.raises((ClientPayloadError, ConnectionError)):
+                await response.content.read()
+        await source.closed.wait()
+    (line,) = [line for line in lines if line["event"] == "stream_broken"]
+    assert (line["log_level"], "exc_info" in line) == (level, level == "error")
 
 
 async def test_a_lost_client_ends_a_silent_stream(serve: Serve, source: Source) -> None:

@@ -7,6 +7,8 @@ from typing import Final
 import structlog
 from aiohttp import web
 
+from dashwright.common.errors import DashwrightError
+
 log = structlog.get_logger()
 
 SLICE_BYTES: Final = 64 * 1024
@@ -59,8 +61,11 @@ class Streams:
                 await self.write(response, chunk)
         except ConnectionError:
             raise
-        except Exception:
-            log.exception("stream_broken")
+        except Exception as error:
+            if isinstance(error, DashwrightError) and error.status != 500:
+                log.warning("stream_broken", error=error.message, code=error.code, **error.details)
+            else:
+                log.exception("stream_broken")
             _abort(request)
 
     @staticmethod
