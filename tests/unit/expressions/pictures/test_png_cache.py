@@ -4,8 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.unit.expressions.pictures.panel_samples import END, START, panel_of, series
 
 from dashwright.expressions.engine.timerange import TimeRange
@@ -14,8 +12,7 @@ from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.outcomes import PanelOutcome, State
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import PanelProps
-from dashwright.expressions.pictures.plotter import Plotter
-from dashwright.expressions.pictures.png_cache import PngCache, PngKey, key_of
+from dashwright.expressions.pictures.plotter import Plotter, PngKey, key_of
 from dashwright.expressions.pictures.png_process import PngProcess
 from dashwright.expressions.pictures.theme import THEMES
 
@@ -39,18 +36,6 @@ def test_a_change_of_what_is_drawn_is_another_key(change: dict[str, Any]) -> Non
     assert key() == key()
 
 
-@given(sizes=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 120)), max_size=30))
-def test_the_cache_never_exceeds_its_bound(sizes: list[tuple[int, int]]) -> None:
-    """Each PNG in it is the one that was last added for its key."""
-    cache, latest = PngCache(100), dict[PngKey, bytes]()
-    for name, size in sizes:
-        latest[1, bytes([name]), 1] = bytes([name]) * size
-        cache.add((1, bytes([name]), 1), bytes([name]) * size, size)
-        found = {one: cache.find(one) for one in latest}
-        assert cache.size == sum(len(png) for png in found.values() if png is not None) <= 100
-        assert all(png in (None, latest[one]) for one, png in found.items())
-
-
 async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[str, float]] = []
 
@@ -65,3 +50,16 @@ async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch:
     assert pngs == [b"1", b"1", b"2", b"3", b"4", b"1"]
     without = Plotter()
     assert [await without.png("a", 1, 0) for _ in range(2)] == [b"5", b"6"]
+
+
+async def test_a_picture_that_is_larger_than_the_cache_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def png(_: PngProcess, svg: str, __: float, ___: float) -> bytes:
+        drawn.append(svg)
+        return b"x" * int(svg)
+
+    drawn: list[str] = []
+    monkeypatch.setattr(PngProcess, "png", png)
+    plotter = Plotter(cache_bytes=10)
+    for svg in ("10", "10", "11", "11", "10"):
+        assert len(await plotter.png(svg, 1, 0)) == int(svg)
+    assert drawn == ["10", "11", "11"]

@@ -3,7 +3,6 @@
 import base64
 import re
 import ssl
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+from cachetools import LRUCache
 from yarl import URL
 
 from dashwright.common.errors import BadRequest
@@ -49,18 +49,16 @@ class CredentialsCache:
     """
 
     def __init__(self) -> None:
-        # By organization, id and version of the record; the least recently used are first.
-        self._credentials: OrderedDict[tuple[int, int, int], SourceCredentials] = OrderedDict()
+        # By organization, id and version of the record.
+        self._credentials: LRUCache[tuple[int, int, int], SourceCredentials] = LRUCache(_MAX_CACHED_CREDENTIALS)
 
     def get(self, record: SourceRecord) -> SourceCredentials:
         """Return the credentials of a record. Raises BadRequest if they are invalid; the message has no secrets."""
         key = record.org_id, record.id, record.version
-        credentials = self._credentials.pop(key, None) or SourceCredentials(
-            _headers(record), _tls(record), str(record.json_data.get("serverName") or "")
-        )
-        self._credentials[key] = credentials
-        if len(self._credentials) > _MAX_CACHED_CREDENTIALS:
-            self._credentials.popitem(last=False)
+        credentials = self._credentials.get(key)
+        if credentials is None:
+            credentials = SourceCredentials(_headers(record), _tls(record), str(record.json_data.get("serverName") or ""))
+            self._credentials[key] = credentials
         return credentials
 
 

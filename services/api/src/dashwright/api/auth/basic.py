@@ -7,12 +7,12 @@ from functools import partial
 from typing import Final, Protocol
 
 import structlog
+from cachetools import TTLCache
 
 from dashwright.api.auth.bearer import BearerAuthenticator
 from dashwright.api.auth.hashing import Digests
 from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
-from dashwright.api.auth.ttl_cache import TtlCache
 from dashwright.api.http.addresses import client_network
 from dashwright.api.http.authentication import Credentials, not_a_member
 from dashwright.common.errors import Forbidden, TooManyRequests, Unauthorized, Unavailable
@@ -126,9 +126,9 @@ class BasicAuthenticator:
         self._accepts_passwords = accepts_passwords
         self._digests = Digests()
         #: Stored hashes that matched a password, by digest of login and password.
-        self._verified_hashes: TtlCache[bytes, str] = TtlCache(_MAX_CACHED_PASSWORDS, _VERIFIED_TTL_SECONDS)
+        self._verified_hashes: TTLCache[bytes, str] = TTLCache(_MAX_CACHED_PASSWORDS, _VERIFIED_TTL_SECONDS)
         #: Digests of client network, login and password that were accepted recently.
-        self._accepted_clients: TtlCache[bytes, bool] = TtlCache(_MAX_CACHED_PASSWORDS, _VERIFIED_TTL_SECONDS)
+        self._accepted_clients: TTLCache[bytes, bool] = TTLCache(_MAX_CACHED_PASSWORDS, _VERIFIED_TTL_SECONDS)
         #: Running verifications, by digest of client network, login and password, and by stored hash.
         self._verifications: SingleFlight[tuple[bytes, str | None], bool] = SingleFlight()
 
@@ -158,7 +158,7 @@ class BasicAuthenticator:
             if not await self._verifications.run((client_digest, password_hash), verify):
                 raise _wrong_password_error()
         assert account is not None
-        self._accepted_clients.put(client_digest, True)
+        self._accepted_clients[client_digest] = True
         if self._is_weak(password, account.login) and not credentials.accepts_weak_password:
             raise Forbidden(_MUST_CHANGE, message_id="password-auth.must-change")
         if account.identity is None:
@@ -170,11 +170,11 @@ class BasicAuthenticator:
         password_hash = account.password_hash
         if password_hash is None or account.is_disabled or self._verified_hashes.get(password_digest) != password_hash:
             return False
-        self._verified_hashes.put(password_digest, password_hash)
+        self._verified_hashes[password_digest] = password_hash
         return True
 
     def _may_log_in_from(self, login: str, address: str, client_digest: bytes) -> bool:
-        return not self._throttle.is_blocked(login, address) or self._accepted_clients.get(client_digest) is not None
+        return not self._throttle.is_blocked(login, address) or client_digest in self._accepted_clients
 
     async def _verify_throttled(self, account: Account | None, login: str, password: str, address: str, password_digest: bytes) -> bool:
         """Verify a password, and count the failures of the login and address. Raises TooManyRequests."""
@@ -205,7 +205,7 @@ class BasicAuthenticator:
         is_correct = await self._passwords.verify(password_hash, password, salt=salt, is_suspect=is_suspect)
         if not is_correct or account is None or password_hash is None:
             return False
-        self._verified_hashes.put(password_digest, await self._renewed_hash(account, password_hash, password))
+        self._verified_hashes[password_digest] = await self._renewed_hash(account, password_hash, password)
         return True
 
     async def _renewed_hash(self, account: Account, password_hash: str, password: str) -> str:

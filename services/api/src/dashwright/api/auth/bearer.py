@@ -4,13 +4,13 @@ import hmac
 from typing import Final, Protocol
 
 import structlog
+from cachetools import TTLCache
 
 from dashwright.api.auth import key_material
 from dashwright.api.auth.hashing import Digests, KeyHashes
 from dashwright.api.auth.identity_cache import IdentityCache
 from dashwright.api.auth.key_material import LegacyKeyMaterial, Material
 from dashwright.api.auth.login_throttle import LoginThrottle
-from dashwright.api.auth.ttl_cache import TtlCache
 from dashwright.api.http.authentication import ORGANIZATION_MISMATCH, Credentials
 from dashwright.common.clock import Clock
 from dashwright.common.errors import TooManyRequests, Unauthorized
@@ -79,9 +79,9 @@ class BearerAuthenticator:
         self._identity_cache = identity_cache
         self._clock = clock
         self._digests = Digests()
-        self._known_hashes: TtlCache[bytes, str] = TtlCache(_MAX_CACHED_CREDENTIALS, _HASH_TTL_SECONDS)
+        self._known_hashes: TTLCache[bytes, str] = TTLCache(_MAX_CACHED_CREDENTIALS, _HASH_TTL_SECONDS)
         #: Epochs of the identity cache in which a lookup found no key, by digest of the credential.
-        self._unknown_at_epoch: TtlCache[bytes, int] = TtlCache(_MAX_CACHED_CREDENTIALS, _UNKNOWN_TTL_SECONDS)
+        self._unknown_at_epoch: TTLCache[bytes, int] = TTLCache(_MAX_CACHED_CREDENTIALS, _UNKNOWN_TTL_SECONDS)
         self._running_hashes: SingleFlight[bytes, str] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
@@ -99,11 +99,11 @@ class BearerAuthenticator:
         secret_hash = self._known_hashes.get(digest) or await self._hash(material, digest, address)
         key = await self._find(material, secret_hash)
         if key is None:
-            self._unknown_at_epoch.put(digest, epoch)
+            self._unknown_at_epoch[digest] = epoch
             self._throttle.record_address_failure(address)
             log.info("token_unknown", address=address)
             raise _invalid_key_error()
-        self._known_hashes.put(digest, secret_hash)
+        self._known_hashes[digest] = secret_hash
         return self._usable_holder(key, org_id)
 
     async def _hash(self, material: Material, digest: bytes, address: str) -> str:

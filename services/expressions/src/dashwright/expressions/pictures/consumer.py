@@ -15,8 +15,7 @@ from dashwright.common.models.pictures import PictureRequest
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import queries
 from dashwright.expressions.pictures.picture import draw
-from dashwright.expressions.pictures.plotter import Plotter
-from dashwright.expressions.pictures.png_cache import MAX_BYTES
+from dashwright.expressions.pictures.plotter import MAX_CACHE_BYTES, Plotter
 
 _log = structlog.get_logger()
 
@@ -32,7 +31,7 @@ class PictureConsumer:
     def __init__(self, broker: Broker, signer: Signer, settings: queries.QuerySettings, *, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
-        self._plotter = Plotter(processes=_CONCURRENT_PICTURES, cache_bytes=MAX_BYTES)
+        self._plotter = Plotter(processes=_CONCURRENT_PICTURES, cache_bytes=MAX_CACHE_BYTES)
         self._limiter = FairLimiter(_CONCURRENT_PICTURES, waiting=_MAX_WAITING_REQUESTS, subject="pictures")
         self._server = RpcServer(broker, broker.topology.pictures, self._respond, signer, prefetch=self._limiter.capacity)
 

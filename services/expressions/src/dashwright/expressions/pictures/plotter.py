@@ -1,11 +1,31 @@
 """Makers of PNGs: a few child processes that draw concurrently, and a cache of the latest PNGs."""
 
 import asyncio
+import hashlib
 import time
+from contextlib import suppress
+from typing import Final
+
+from cachetools import LRUCache
 
 from dashwright.common.errors import DeadlineExceeded
-from dashwright.expressions.pictures.png_cache import PngCache, key_of
 from dashwright.expressions.pictures.png_process import IDLE_SECONDS, LATE, PngProcess
+
+#: The default of the size of the cache in bytes: about 15 pictures of 50 panels, or 1,000 of one panel.
+MAX_CACHE_BYTES: Final = 16 * 1024 * 1024
+
+_DIGEST_BYTES: Final = 32
+
+#: An organization, the digest of an SVG, and a scale.
+PngKey = tuple[int, bytes, float]
+
+
+def key_of(org_id: int, svg: str, scale: float) -> PngKey:
+    """Return the key of a PNG. It contains all that a PNG depends on: points, theme, size and texts are in the SVG.
+
+    The organization is in it so that the time of a request does not reveal which pictures another organization has.
+    """
+    return org_id, hashlib.blake2b(svg.encode(), digest_size=_DIGEST_BYTES).digest(), scale
 
 
 class Plotter:
@@ -20,7 +40,7 @@ class Plotter:
         self._idle: asyncio.LifoQueue[PngProcess] = asyncio.LifoQueue()
         for process in self._processes:
             self._idle.put_nowait(process)
-        self._cache = PngCache(cache_bytes)
+        self._cache: LRUCache[PngKey, bytes] = LRUCache(cache_bytes, getsizeof=len)
 
     @property
     def pids(self) -> list[int]:
@@ -33,10 +53,11 @@ class Plotter:
         Raises NotDrawn, DeadlineExceeded and Unavailable.
         """
         key = key_of(org_id, svg, scale)
-        if (cached := self._cache.find(key)) is not None:
+        if (cached := self._cache.get(key)) is not None:
             return cached
         png = await self._draw(svg, scale, deadline)
-        self._cache.add(key, png, len(png))
+        with suppress(ValueError):  # larger than the cache
+            self._cache[key] = png
         return png
 
     async def stop(self) -> None:

@@ -4,10 +4,13 @@ Several requests share the cached frames. Their arrays are read-only, so that a 
 the numbers of another request.
 """
 
+import math
 import sys
 from collections.abc import Callable, Coroutine, Hashable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
+from cachetools import TTLCache
 from numpy.typing import NDArray
 
 from dashwright.common.clock import Clock
@@ -15,7 +18,6 @@ from dashwright.common.observability import metrics
 from dashwright.common.single_flight import SingleFlight
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_set import FrameSet
-from dashwright.expressions.sized_cache import SizedCache
 
 #: The defaults of the size of the cache and of the time for which it keeps a result.
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -38,7 +40,8 @@ class QueryCache:
     """
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = TTL_SECONDS, clock: Clock | None = None) -> None:
-        self._results: SizedCache[Hashable, Sequence[Frame]] = SizedCache(max_bytes, seconds=seconds, clock=clock)
+        timer = (clock or Clock()).seconds
+        self._results: TTLCache[Hashable, Sequence[Frame]] = TTLCache(max_bytes, seconds, timer, size_of)
         self._flights: SingleFlight[Hashable, Sequence[Frame]] = SingleFlight(cancel_unused=True)
 
     async def get(self, key: Hashable, run: RunQuery, *, fresh_token: Hashable = None) -> tuple[Sequence[Frame], bool]:
@@ -60,41 +63,37 @@ class QueryCache:
         return frames
 
     def _find(self, key: Hashable) -> Sequence[Frame] | None:
-        frames = self._results.find(key)
+        frames = self._results.get(key)
         self._report_size()
         return frames
 
     def _add(self, key: Hashable, frames: Sequence[Frame]) -> None:
-        size = size_of(frames)
-        if size is None:
-            self._results.remove(key)
-        else:
-            self._results.add(key, frames, size)
+        self._results.pop(key, None)
+        with suppress(ValueError):  # larger than the cache
+            self._results[key] = frames
         self._report_size()
 
     def _report_size(self) -> None:
-        metrics.query_cache_bytes.set(self._results.size)
+        metrics.query_cache_bytes.set(self._results.currsize)
         metrics.query_cache_entries.set(len(self._results))
 
 
-def size_of(frames: Sequence[Frame]) -> int | None:
-    """Return the approximate bytes of frames, or None if their JSON columns have too many values."""
+def size_of(frames: Sequence[Frame]) -> float:
+    """Return the approximate bytes of frames, or infinity if their JSON columns have too many values."""
     if isinstance(frames, FrameSet):
         return _FRAME_BYTES * len(frames.values) + sum(array.nbytes for array in frames.arrays())
     # By the id of its array, so that a time column that frames share is counted once.
     fields = {id(field.values): field for frame in frames for field in frame.fields}.values()
     json_size = _size_of_json([field.values for field in fields if field.type is FieldType.JSON])
-    if json_size is None:
-        return None
     string_size = sum(sum(map(sys.getsizeof, field.values.tolist())) for field in fields if field.type is FieldType.STRING)
     array_size = sum(field.values.nbytes + (0 if field.nulls is None else field.nulls.nbytes) for field in fields)
     return len(frames) * _FRAME_BYTES + string_size + json_size + array_size
 
 
-def _size_of_json(columns: Sequence[NDArray[Any]]) -> int | None:
-    """Return the bytes of all keys and values in the columns' JSON documents, or None if there are too many values."""
+def _size_of_json(columns: Sequence[NDArray[Any]]) -> float:
+    """Return the bytes of all keys and values in the columns' JSON documents, or infinity if there are too many values."""
     if sum(map(len, columns)) > _MAX_JSON_VALUES:
-        return None
+        return math.inf
     pending: list[Any] = [column.tolist() for column in columns]
     size = count = 0
     while pending:
@@ -102,7 +101,7 @@ def _size_of_json(columns: Sequence[NDArray[Any]]) -> int | None:
         members = [*container, *container.values()] if isinstance(container, dict) else container
         count += len(members)
         if count > _MAX_JSON_VALUES:
-            return None
+            return math.inf
         size += sum(map(sys.getsizeof, members))
         pending += [member for member in members if isinstance(member, dict | list)]
     return size

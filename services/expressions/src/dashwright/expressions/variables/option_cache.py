@@ -1,11 +1,13 @@
 """Cache of the options that data sources have for variables: the panels of a page are drawn by separate requests, which all need them."""
 
 from collections.abc import Callable, Coroutine, Hashable, Sequence
+from contextlib import suppress
 from typing import Any, Final
+
+from cachetools import TTLCache
 
 from dashwright.common.clock import Clock
 from dashwright.common.single_flight import SingleFlight
-from dashwright.expressions.sized_cache import SizedCache
 from dashwright.expressions.sources.query_cache import TTL_SECONDS
 
 #: The limit of the characters of all cached options.
@@ -25,16 +27,22 @@ class OptionCache:
 
     def __init__(self, *, seconds: float = TTL_SECONDS, max_characters: int = MAX_CHARACTERS, clock: Clock | None = None) -> None:
         self.seconds = seconds
-        self._options: SizedCache[Hashable, FoundOptions] = SizedCache(max_characters, seconds=seconds, clock=clock)
+        timer = (clock or Clock()).seconds
+        self._options: TTLCache[Hashable, FoundOptions] = TTLCache(max_characters, seconds, timer, _size_of)
         self._flights: SingleFlight[Hashable, FoundOptions] = SingleFlight(cancel_unused=True)
 
     async def get(self, key: Hashable, run: Callable[[], Coroutine[Any, Any, FoundOptions]]) -> FoundOptions:
         """Return the options for ``key``. Raises what ``run`` raises; errors are not cached."""
-        options = self._options.find(key)
+        options = self._options.get(key)
         return options if options is not None else await self._flights.run(key, lambda: self._run(key, run))
 
     async def _run(self, key: Hashable, run: Callable[[], Coroutine[Any, Any, FoundOptions]]) -> FoundOptions:
         options = await run()
-        size = sum(len(value) + len(text) + _OPTION_CHARACTERS for value, text in options) + _OPTION_CHARACTERS
-        self._options.add(key, options, size)
+        with suppress(ValueError):  # larger than the cache
+            self._options[key] = options
         return options
+
+
+def _size_of(options: FoundOptions) -> int:
+    """Return the characters that options count for."""
+    return sum(len(value) + len(text) + _OPTION_CHARACTERS for value, text in options) + _OPTION_CHARACTERS
