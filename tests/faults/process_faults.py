@@ -39,15 +39,20 @@ class KillPointFaults:
                 await member.wait_for_replacement()
             member = random.choice(members)
             is_hit = member.traps.arm(point.moment, member.kill)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_WAIT_SECONDS):
-                    await asyncio.shield(is_hit)
-            if is_hit.done():
+            try:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_WAIT_SECONDS):
+                        await asyncio.shield(is_hit)
+            finally:
+                is_hit.cancel()
+                # Also if the walk ends, or the kill began as the time ended: every killed process needs a successor.
+                is_killed = not member.is_serving
+                if is_killed:
+                    member.replace_soon()
+            if is_killed:
                 self.hits[point] += 1
                 log.info("killed", point=str(point))
-                member.replace_soon()
                 return
-            is_hit.cancel()
             log.info("kill_point_not_reached", point=str(point))
 
     @property
