@@ -62,6 +62,12 @@ def test_change_is_shown_in_the_colour_of_its_direction(mode: str, texts: list[s
     assert colour in re.findall(r"<text[^>]*>", svg_of(drawn))[-1]
 
 
+def test_value_above_a_chart_leaves_a_quarter_to_it() -> None:
+    """In a narrow cell the value fills the room above the chart."""
+    svg = svg_of(drawing("stat", series(*range(9)), options={"graphMode": "area"}, width=200, height=200))
+    assert float(re.findall(r'font-size="([\d.]+)"', svg)[0]) == pytest.approx((200 - 24 - 6 - 0.25 * 194) / 1.2, abs=4)
+
+
 def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
     options = {"textMode": "value_and_name", "graphMode": "none"}
 
@@ -166,6 +172,37 @@ def test_display_mode_fills_the_bars(mode: str, marks: tuple[str, ...]) -> None:
     assert all(mark in svg for mark in marks)
 
 
+@pytest.mark.parametrize(("value", "stops"), [(40, []), (90, [("0.0000", GREEN), ("0.2500", GREEN), ("0.9000", RED)])])
+def test_gradient_has_the_thresholds_up_to_the_value(value: float, stops: list[tuple[str, str]]) -> None:
+    """A bar below all thresholds has one colour; a colour ends halfway to its threshold."""
+    options = {"displayMode": "gradient", "orientation": "horizontal"}
+    svg = svg_of(drawing("bargauge", series(value), options=options, defaults={"thresholds": STEPS, "min": 0, "max": 100}))
+    assert re.findall(r'<stop offset="([^"]+)" stop-color="([^"]+)"', svg) == stops
+
+
+def test_cells_of_a_bar_are_lit_up_to_the_value() -> None:
+    options = {"displayMode": "lcd", "orientation": "horizontal", "valueMode": "hidden"}
+    svg = svg_of(drawing("bargauge", series(50), options=options, defaults={"min": 0, "max": 100}, width=252))
+    lit, unlit = (svg.count(f'fill-opacity="{opacity}"') for opacity in ("0.95", "0.18"))
+    assert (lit, unlit) == (11, 9)
+
+
+@pytest.mark.parametrize("kind", ["gauge", "bargauge"])
+@pytest.mark.parametrize(("name", "texts"), [("", {"5"}), ("Load", {"Load", "5"})])
+def test_single_value_has_only_a_configured_name(kind: str, name: str, texts: set[str]) -> None:
+    drawn = drawing(kind, series(5, name="cpu"), defaults={"displayName": name, "min": 0, "max": 10})
+    assert set(visible_texts(drawn)) == texts
+
+
+def test_value_follows_its_bar_if_the_rest_is_not_drawn() -> None:
+    options = {"orientation": "horizontal", "showUnfilled": False}
+    ends = []
+    for value in (10, 60):
+        svg = svg_of(drawing("bargauge", series(value), options=options, defaults={"min": 0, "max": 100}))
+        ends.append(float(re.findall(r'<text x="([\d.]+)"', svg)[0]))
+    assert ends[1] - ends[0] > 100
+
+
 @pytest.mark.parametrize("orientation", ["horizontal", "vertical"])
 def test_bar_is_as_long_as_its_share(orientation: str) -> None:
     options = {"displayMode": "gradient", "orientation": orientation, "valueMode": "hidden", "showUnfilled": False}
@@ -193,7 +230,7 @@ def test_names_and_values_of_bars_can_be_hidden(options: dict[str, Any], texts: 
 def test_bars_that_do_not_fit_are_counted() -> None:
     rows = Frame([numbers("n", *range(25))])
     drawn = drawing("bargauge", rows, options={"reduceOptions": {"values": True}, "orientation": "horizontal"})
-    assert drawn.notes == ["17 more values"]
+    assert drawn.notes == ["18 more values"]
 
 
 @pytest.mark.parametrize("kind", ["stat", "gauge", "bargauge"])

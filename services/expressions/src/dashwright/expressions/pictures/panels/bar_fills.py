@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from dashwright.expressions.pictures.display.colour_modes import mode_of, scheme_colours
@@ -15,9 +16,9 @@ from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 
 _EDGE: Final = 2.0
 _BASIC_OPACITY: Final = 0.35
-#: The cells of the display mode ``lcd``.
-_CELL_SIZE: Final = 12.0
-_CELL_GAP: Final = 8.0
+#: Pixels from a cell of the display mode ``lcd`` to the next one, and between two cells: in panels, and in cells of tables.
+_PANEL_PITCH: Final = (12.0, 2.0)
+_TABLE_PITCH: Final = (8.0, 1.0)
 _LIT_OPACITY: Final = 0.95
 _UNLIT_OPACITY: Final = 0.18
 _MAX_CELLS: Final = 200
@@ -31,6 +32,7 @@ class GaugeBar:
     scale: Scale
     cell: Cell  #: The rectangle of the full range.
     is_vertical: bool  #: True if the range begins at the bottom.
+    in_table: bool = False  #: True for a cell of a table.
 
     @property
     def share(self) -> float:
@@ -55,7 +57,7 @@ def basic_fill(bar: GaugeBar, _props: PanelProps) -> list[str]:
 
 
 def gradient_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
-    """Return a bar with the colours of the scheme or of the thresholds along the range."""
+    """Return a bar with the colours of the scheme along the range, or of the thresholds up to the value."""
     stops = _stops(bar, props)
     if len(stops) < 2:
         return [rectangle(*bar.part(0, bar.share), _colour(bar), radius=2)]
@@ -68,17 +70,17 @@ def gradient_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
 
 
 def lcd_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
-    """Return cells along the range: each has the colour of the value at its place, and is bright up to the value."""
+    """Return cells along the range: each has the colour of the value at its start, and is bright up to the value."""
     length = bar.cell.height if bar.is_vertical else bar.cell.width
-    count = min(max(math.floor(length / _CELL_SIZE), 1), _MAX_CELLS)
-    gap = min(_CELL_GAP, length / count / 2) / max(length, 1)
+    pitch, spacing = _TABLE_PITCH if bar.in_table else _PANEL_PITCH
+    count = min(max(math.floor(length / pitch), 1), _MAX_CELLS)
+    gap = min(spacing, length / count / 2) / max(length, 1)
     elements = []
     for index in range(count):
-        middle = (index + 0.5) / count
-        is_lit = bar.share > 0 and index / count < bar.share
+        is_lit = not math.isnan(bar.item.display.number) and bar.scale.value(index / count) <= bar.item.display.number
         if not is_lit and props.panel.options.get("showUnfilled") is False:
             break
-        colour = bar.item.processor.colour_at(bar.scale.value(middle))
+        colour = bar.item.processor.colour_at(bar.scale.value(index / count))
         opacity = _LIT_OPACITY if is_lit else _UNLIT_OPACITY
         colour = FALLBACK_COLOUR if colour == TRANSPARENT else colour
         elements.append(rectangle(*bar.part(index / count, (index + 1) / count - gap), colour, radius=2, opacity=opacity))
@@ -86,14 +88,25 @@ def lcd_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
 
 
 def _stops(bar: GaugeBar, props: PanelProps) -> list[Stop]:
+    """Return the colours of a gradient along the range; none for a bar of one colour."""
     config = bar.item.processor.config
     if colours := scheme_colours(config, props.theme):
         return [Stop(index / (len(colours) - 1), colour) for index, colour in enumerate(colours)]
     if mode_of(config) != "thresholds":
         return []
     thresholds = thresholds_of(config, props.theme)
-    starts = [bar.scale.share(start) for start in thresholds.starts(bar.scale.low, bar.scale.high)]
-    return [Stop(share, step.colour) for share, step in zip(starts, thresholds.steps, strict=True) if step.colour != TRANSPARENT]
+    reached = [
+        (bar.scale.share(start), step.colour)
+        for index, (start, step) in enumerate(zip(thresholds.starts(bar.scale.low, bar.scale.high), thresholds.steps, strict=True))
+        if index == 0 or start <= bar.item.display.number
+    ]
+    reached = [(share, colour) for share, colour in reached if colour != TRANSPARENT]
+    if len(reached) < 2:
+        return []
+    # As in Grafana, a colour ends halfway between its threshold and the next one, and the last one at the value.
+    before = [0.0, *(share for share, _ in reached[1:])]
+    middles = [(start + end) / 2 for start, end in pairwise(before)]
+    return [Stop(0, reached[0][1]), *(Stop(share, colour) for share, (_, colour) in zip([*middles, bar.share], reached, strict=True))]
 
 
 def _colour(bar: GaugeBar) -> str:

@@ -1,5 +1,6 @@
 """Bar gauges: a bar for each value, from a minimum to a maximum, in a row or in a column."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,11 +11,12 @@ from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.bar_fills import FILLS, GaugeBar, gradient_fill
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import (
-    GAP,
+    BOLD_WIDTH,
     LINE_HEIGHT,
     content_area,
     font_size,
     longest,
+    names_of,
     omitted_values,
     panel_items,
 )
@@ -22,16 +24,31 @@ from dashwright.expressions.pictures.panels.scale_of_item import scale_of
 from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
 
 _BASELINE: Final = 0.36
-_MAX_TITLE_SIZE: Final = 20.0
+#: Pixels between bars, by display mode.
+_GAPS: Final = {"lcd": 2.0}
+_DEFAULT_GAP: Final = 10.0
+_TITLE_SIZE: Final = 14.0
 _MIN_TITLE_SIZE: Final = 9.0
-_MAX_VALUE_SIZE: Final = 50.0
+_TITLE_LINE_HEIGHT: Final = 1.5
 #: The height from which a row has its name above the bar.
 _MIN_HEIGHT_WITH_TITLE: Final = 40.0
-_TITLE_SHARE: Final = 0.4
+#: The least and the greatest height of a name above a bar, and the part of the row that it takes between them.
+_TITLE_HEIGHTS: Final = (17.0, 50.0)
+_TITLE_SHARE: Final = 0.45
+#: The least height of a name to the left of a bar, and the parts of the height and width of the row that it takes.
+_MIN_LEFT_HEIGHT: Final = 18.0
+_LEFT_HEIGHT_SHARE: Final = 0.6
+_LEFT_WIDTH_SHARE: Final = 0.4
+_LEFT_PADDING: Final = 10.0
 #: The widths of values at the ends of bars.
 _VALUE_SHARE: Final = 0.2
 _MAX_VALUE_WIDTH: Final = 150.0
 _MAX_VALUE_SHARE: Final = 0.5
+_VALUE_PADDING: Final = 10.0
+_MIN_VALUE_SIZE: Final = 12.0
+#: The least and the greatest height of a value above an upright bar, and the part of its height between them.
+_VALUE_HEIGHTS: Final = (18.0, 50.0)
+_VALUE_HEIGHT_SHARE: Final = 0.1
 _MIN_SIZE: Final = 4.0
 #: The height of rows if the panel does not configure sizes.
 _MAX_HEIGHT: Final = 300.0
@@ -49,6 +66,12 @@ class _Look:
     def has_values(self) -> bool:
         return self.props.panel.options.get("valueMode") != "hidden"
 
+    @property
+    def is_filled_up(self) -> bool:
+        """True if the part of the range beyond the value is drawn, so that values are at its end."""
+        options = self.props.panel.options
+        return options.get("displayMode") == "lcd" or options.get("showUnfilled") is not False
+
     def text_size(self, name: str, size: float) -> float:
         """Return the configured size of a text, or ``size``."""
         configured = number_of(object_of(self.props.panel.options.get("text")).get(name))
@@ -63,7 +86,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     is_vertical = orientation == "vertical" or (orientation != "horizontal" and props.width > props.height)
     shown = items[: _fitting_count(props, is_vertical=is_vertical)]
     placement = string_of(options.get("namePlacement")) or "auto"
-    titles = [item.title if len(items) > 1 and placement != "hidden" else "" for item in shown]
+    titles = [name if placement != "hidden" else "" for name in names_of(props, items)][: len(shown)]
     look = _Look(props, longest(titles), longest([str(item.display) for item in shown]))
     elements: list[str] = []
     for item, title, cell in zip(shown, titles, _cells(props, len(shown), is_vertical=is_vertical), strict=True):
@@ -84,7 +107,12 @@ def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:
     room = area.width if is_vertical else area.height
     if props.width < _MIN_SIZE or props.height < _MIN_SIZE:
         raise NothingToDraw("No room for bars")
-    return max(1, int((room + GAP) // (least + GAP)))
+    return max(1, int((room + _gap(props)) // (least + _gap(props))))
+
+
+def _gap(props: PanelProps) -> float:
+    """Return the pixels between two bars."""
+    return _GAPS.get(string_of(props.panel.options.get("displayMode")), _DEFAULT_GAP)
 
 
 def _size_limit(props: PanelProps, name: str) -> float | None:
@@ -94,69 +122,88 @@ def _size_limit(props: PanelProps, name: str) -> float | None:
 
 
 def _cells(props: PanelProps, count: int, *, is_vertical: bool) -> list[Cell]:
-    area = content_area(props)
-    size = ((area.width if is_vertical else area.height) - (count - 1) * GAP) / count
+    area, gap = content_area(props), _gap(props)
+    size = ((area.width if is_vertical else area.height) - (count - 1) * gap) / count
     if is_vertical:
-        return [Cell(area.x + index * (size + GAP), area.y, size, area.height) for index in range(count)]
+        return [Cell(area.x + index * (size + gap), area.y, size, area.height) for index in range(count)]
     limit = _size_limit(props, "maxVizHeight") or _MAX_HEIGHT
     height = min(size, max(limit, _MIN_SIZE))
-    return [Cell(area.x, area.y + index * (height + GAP), area.width, height) for index in range(count)]
+    return [Cell(area.x, area.y + index * (height + gap), area.width, height) for index in range(count)]
 
 
 def _row(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
     """Return a bar with the name to the left and the value to the right."""
-    title_size = look.text_size("titleSize", font_size(look.longest_title, cell.width * _TITLE_SHARE, cell.height, _MAX_TITLE_SIZE))
-    title_width = min(text_width(look.longest_title, title_size) + 10, cell.width * _TITLE_SHARE) if title else 0.0
-    middle = cell.y + cell.height / 2 + title_size * _BASELINE
-    name = truncated(title, title_size, title_width - 8)
-    colour = look.props.theme.text
-    elements = [text_element(name, cell.x, middle, size=title_size, colour=colour)] if title else []
-    return elements + _bar_with_value(item, Cell(cell.x + title_width, cell.y, cell.width - title_width, cell.height), look)
+    height = max(cell.height * _LEFT_HEIGHT_SHARE, _MIN_LEFT_HEIGHT)
+    size = look.text_size("titleSize", _readable(look.longest_title, cell.width * _LEFT_WIDTH_SHARE - _LEFT_PADDING, height))
+    width = min(text_width(look.longest_title, size) + 1.5 * _LEFT_PADDING, cell.width * _LEFT_WIDTH_SHARE) if title else 0.0
+    name = truncated(title, size, width - _LEFT_PADDING)
+    x, y = cell.x + width - _LEFT_PADDING, cell.y + cell.height / 2 + size * _BASELINE
+    elements = [text_element(name, x, y, size=size, colour=look.props.theme.text, anchor="end")] if title else []
+    return elements + _bar_with_value(item, Cell(cell.x + width, cell.y, cell.width - width, cell.height), look, size)
 
 
 def _row_with_title(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
     """Return a bar with the name above it and the value to the right."""
-    size = look.text_size("titleSize", font_size(look.longest_title, cell.width, cell.height * 0.45, 14.0)) if title else 0.0
-    height = size * LINE_HEIGHT
+    least, most = _TITLE_HEIGHTS
+    automatic = _readable(look.longest_title, cell.width, min(max(cell.height * _TITLE_SHARE, least), most))
+    size = look.text_size("titleSize", automatic) if title else 0.0
+    height = size * _TITLE_LINE_HEIGHT
     name = truncated(title, size, cell.width)
-    elements = [text_element(name, cell.x, cell.y + height * 0.8, size=size, colour=look.props.theme.text)] if title else []
-    return elements + _bar_with_value(item, Cell(cell.x, cell.y + height, cell.width, cell.height - height), look)
+    elements = [text_element(name, cell.x, cell.y + height * 0.7, size=size, colour=look.props.theme.text)] if title else []
+    return elements + _bar_with_value(item, Cell(cell.x, cell.y + height, cell.width, cell.height - height), look, size)
 
 
-def _bar_with_value(item: DisplayItem, cell: Cell, look: _Look) -> list[str]:
+def _readable(title: str, width: float, height: float) -> float:
+    """Return the size of a name for a line of a height. A long name is smaller, because a picture cannot show the rest of it."""
+    size = height / _TITLE_LINE_HEIGHT
+    return min(size, max(font_size(title, width, math.inf), _MIN_TITLE_SIZE))
+
+
+def _bar_with_value(item: DisplayItem, cell: Cell, look: _Look, title_size: float) -> list[str]:
     if not look.has_values:
         return _filled(GaugeBar(item, scale_of(item), cell, is_vertical=False), look.props)
-    share_width = min(cell.width * _VALUE_SHARE, _MAX_VALUE_WIDTH)
-    size = look.text_size("valueSize", font_size(look.longest_value, share_width, cell.height, _MAX_VALUE_SIZE))
-    if size < 10:
-        size = font_size(look.longest_value, cell.width * _MAX_VALUE_SHARE, cell.height, 12.0)
-    width = min(max(text_width(look.longest_value, size) * 1.15 + 10, share_width), cell.width * _MAX_VALUE_SHARE)
-    bar = Cell(cell.x, cell.y, max(cell.width - width, 1), cell.height)
-    text = truncated(str(item.display), size, width)
-    baseline = cell.y + cell.height / 2 + size * _BASELINE
-    value = text_element(text, cell.x + cell.width, baseline, size=size, colour=_value_colour(item, look), anchor="end", bold=True)
-    return [*_filled(GaugeBar(item, scale_of(item), bar, is_vertical=False), look.props), value]
+    measured = text_width(look.longest_value, look.text_size("valueSize", max(title_size, _MIN_VALUE_SIZE))) * BOLD_WIDTH
+    room = max(min(cell.width * _VALUE_SHARE, _MAX_VALUE_WIDTH), measured + 2 * _VALUE_PADDING)
+    room = min(room, cell.width * _MAX_VALUE_SHARE)
+    size = font_size(look.longest_value, room - 2 * _VALUE_PADDING, cell.height * LINE_HEIGHT)
+    if size < _MIN_VALUE_SIZE:
+        # In a narrow panel, the value needs the padding too.
+        size = min(font_size(look.longest_value, room - 4, cell.height * LINE_HEIGHT), _MIN_VALUE_SIZE)
+    size = look.text_size("valueSize", size)
+    bar = GaugeBar(item, scale_of(item), Cell(cell.x, cell.y, max(cell.width - room, 1), cell.height), is_vertical=False)
+    y = cell.y + cell.height / 2 + size * _BASELINE
+    padding = min(_VALUE_PADDING, max(room - text_width(look.longest_value, size) * BOLD_WIDTH, 0.0) / 2)
+    text, colour = truncated(str(item.display), size, room), _value_colour(item, look)
+    if look.is_filled_up:
+        return [*_filled(bar, look.props), text_element(text, cell.x + cell.width - padding, y, size=size, colour=colour, anchor="end")]
+    return [*_filled(bar, look.props), text_element(text, bar.cell.x + bar.cell.width * bar.share + padding, y, size=size, colour=colour)]
 
 
 def _column(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
     """Return an upright bar with the value above it and the name below."""
-    value_size = title_size = 0.0
+    value_size = title_size = top = 0.0
     if look.has_values:
-        value_size = look.text_size("valueSize", font_size(look.longest_value, cell.width, cell.height * 0.2, _MAX_VALUE_SIZE))
+        least, most = _VALUE_HEIGHTS
+        room = min(max(cell.height * _VALUE_HEIGHT_SHARE, least), most)
+        value_size = look.text_size("valueSize", font_size(look.longest_value, cell.width, room * LINE_HEIGHT))
+        top = max(value_size, room if value_size < room else 0.0)
     if title:
-        size = font_size(look.longest_title, cell.width, cell.height * 0.15, _MAX_TITLE_SIZE)
+        size = min(font_size(look.longest_title, cell.width, math.inf), _TITLE_SIZE)
         title_size = look.text_size("titleSize", max(size, _MIN_TITLE_SIZE))
-    top, bottom = value_size * LINE_HEIGHT + 2, title_size * LINE_HEIGHT + 2
-    bar = Cell(cell.x, cell.y + top, cell.width, max(cell.height - top - bottom, 1))
-    elements = _filled(GaugeBar(item, scale_of(item), bar, is_vertical=True), look.props)
+    bottom = title_size * _TITLE_LINE_HEIGHT
+    area = Cell(cell.x, cell.y + top, cell.width, max(cell.height - top - bottom, 1))
+    bar = GaugeBar(item, scale_of(item), area, is_vertical=True)
+    elements = _filled(bar, look.props)
     centre = cell.x + cell.width / 2
     if look.has_values:
         value = truncated(str(item.display), value_size, cell.width * 1.2)
-        y = cell.y + value_size
-        elements.append(text_element(value, centre, y, size=value_size, colour=_value_colour(item, look), anchor="middle", bold=True))
+        y = cell.y + top / 2 + value_size * _BASELINE
+        if not look.is_filled_up:
+            y += area.height * (1 - bar.share)
+        elements.append(text_element(value, centre, y, size=value_size, colour=_value_colour(item, look), anchor="middle"))
     if title:
         name = truncated(title, title_size, cell.width)
-        y = cell.y + cell.height - title_size * 0.3
+        y = cell.y + cell.height - title_size * 0.4
         elements.append(text_element(name, centre, y, size=title_size, colour=look.props.theme.text, anchor="middle"))
     return elements
 

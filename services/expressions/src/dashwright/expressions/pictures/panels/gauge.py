@@ -10,7 +10,7 @@ from dashwright.expressions.pictures.display.colour_modes import mode_of
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT, thresholds_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, omitted_values, panel_items
+from dashwright.expressions.pictures.panels.item_cells import LINE_HEIGHT, cells, font_size, names_of, omitted_values, panel_items
 from dashwright.expressions.pictures.panels.scale_of_item import Scale, scale_of
 from dashwright.expressions.pictures.svg import path, text_element, text_width, truncated
 
@@ -31,8 +31,8 @@ def draw(props: PanelProps) -> PanelDrawing:
     items = panel_items(props)
     areas = cells(props, len(items), 1.0)
     elements: list[str] = []
-    for item, cell in zip(items, areas, strict=False):
-        elements += _gauge(props, item, cell, is_named=len(items) > 1)
+    for item, title, cell in zip(items, names_of(props, items), areas, strict=False):
+        elements += _gauge(props, item, cell, title)
     return PanelDrawing(elements, notes=omitted_values(len(items) - len(areas)))
 
 
@@ -60,10 +60,9 @@ class _Arc:
         )
 
 
-def _gauge(props: PanelProps, item: DisplayItem, cell: Cell, *, is_named: bool) -> list[str]:
+def _gauge(props: PanelProps, item: DisplayItem, cell: Cell, title: str) -> list[str]:
     options = props.panel.options
     has_markers, has_labels = options.get("showThresholdMarkers") is not False, options.get("showThresholdLabels") is True
-    title = item.title if is_named else ""
     title_size = min(_MAX_TITLE_SIZE, max(cell.width * 0.15 / 1.5, 8.0), max(cell.height * 0.15, 8.0)) if title else 0.0
     label_size = min(_LABEL_SIZE, max(min(cell.width, cell.height) / 12, 6.0)) if has_labels else 0.0
     scale = scale_of(item)

@@ -31,6 +31,12 @@ def panel_items(props: PanelProps) -> list[DisplayItem]:
     return items_of(props.frames, options, props.field_settings)
 
 
+def names_of(props: PanelProps, items: Sequence[DisplayItem]) -> list[str]:
+    """Return the names next to the items. As in Grafana, a single item has a name only if the panel configures one."""
+    is_named = len(items) > 1 or bool(string_of(props.panel.defaults.get("displayName")))
+    return [item.title if is_named else "" for item in items]
+
+
 def content_area(props: PanelProps) -> Cell:
     """Return the panel without the margins to its border; a small panel has none."""
     if min(props.width, props.height) < _MIN_SIZE_WITH_MARGIN:

@@ -37,7 +37,8 @@ _TITLE_SHARE: Final = 0.15
 _WIDE_VALUE_SHARE: Final = 0.3
 _WIDE_VALUE_SHARE_OVER_CHART: Final = 0.4
 _WIDE_TITLE_SHARE: Final = 0.6
-_CHART_SHARE: Final = 0.5
+_WIDE_CHART_SHARE: Final = 0.5
+_CHART_SHARE: Final = 0.25
 _TITLE_TO_VALUE: Final = 0.7
 _CHANGE_TO_VALUE: Final = 0.35
 _MIN_CHANGE_SIZE: Final = 9.0
@@ -170,7 +171,7 @@ def _limited(size: float, text: str, width: float) -> float:
 
 def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_chart: bool) -> tuple[list[_PlacedText], float]:
     """Return the texts in one line, the name to the left and the value to the right, and the height of the chart below."""
-    chart_height = cell.height * _CHART_SHARE if has_chart else 0.0
+    chart_height = cell.height * _WIDE_CHART_SHARE if has_chart else 0.0
     height = max(cell.height - chart_height - (inner.y - cell.y), inner.height * 0.3) if has_chart else inner.height
     share = _WIDE_VALUE_SHARE_OVER_CHART if has_chart else _WIDE_VALUE_SHARE
     value_width = inner.width * (share if look.longest_title else 1.0)
@@ -193,7 +194,7 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
 def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_chart: bool) -> tuple[list[_PlacedText], float]:
     """Return the texts, the name above the value, and the height of the chart below them."""
     title_size = font_size(look.longest_title, inner.width, inner.height * _TITLE_SHARE, _MAX_TITLE_SIZE) if look.longest_title else 0.0
-    room = inner.height * (1 - _CHART_SHARE if has_chart else 1) - title_size * LINE_HEIGHT
+    room = max(inner.height - (cell.height * _CHART_SHARE if has_chart else 0.0) - title_size * LINE_HEIGHT, 1.0)
     change_room = 1 + (_CHANGE_TO_VALUE if texts.change else 0)
     value_size = look.text_size("valueSize", font_size(look.longest_value, inner.width, room / change_room, _MAX_VALUE_SIZE))
     value_size = _limited(value_size, look.longest_value, inner.width)

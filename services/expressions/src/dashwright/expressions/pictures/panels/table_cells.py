@@ -109,7 +109,7 @@ def _gauge(cell: TableCell) -> list[str]:
     source = cell.column.source
     item = DisplayItem(cell.shown, source.name, source, source.processor)
     fill = FILLS.get(string_of(cell.options.get("mode")), gradient_fill)
-    elements = fill(GaugeBar(item, scale_of(item), bar_area, is_vertical=False), cell.props)
+    elements = fill(GaugeBar(item, scale_of(item), bar_area, is_vertical=False, in_table=True), cell.props)
     if not is_text_hidden:
         is_text = cell.options.get("valueDisplayMode") == "text" or not cell.shown.colour.startswith("#")
         colour = cell.props.theme.text if is_text else cell.shown.colour
