@@ -116,6 +116,28 @@ async def test_pictures_are_drawn_concurrently_in_as_many_processes_as_needed() 
     assert not plotter.pids
 
 
+@pytest.mark.parametrize("words", ["\U0001f525", "\u26a0", "\u0939", "\u0e01", "\u0639", "\u05d0"])
+async def test_emoji_and_further_scripts_are_drawn(plotter: Plotter, words: str) -> None:
+    """They do not look like the sign for a character that no font has."""
+    drawn, missing = [await plotter.png(text(letters), 1, soon()) for letters in (words, "\ue123")]
+    assert drawn != missing
+
+
+@pytest.mark.parametrize(
+    ("sequence", "single"),
+    [
+        ("\u26a0\ufe0f", "\u26a0"),
+        ("\U0001f44d\U0001f3fd", "\U0001f44d"),
+        ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f468"),
+        ("1\ufe0f\u20e3\U0001f525", "1\U0001f525"),
+        ("\U0001f1e9\U0001f1ea\U0001f525", "DE\U0001f525"),
+    ],
+)
+async def test_sequence_of_emoji_is_drawn_as_its_first_one(plotter: Plotter, sequence: str, single: str) -> None:
+    """The library would write some texts with such sequences over one another."""
+    assert await plotter.png(text(sequence), 1, soon()) == await plotter.png(text(single), 1, soon())
+
+
 async def test_texts_in_scripts_that_the_font_lacks_are_drawn_with_fonts_of_the_machine(plotter: Plotter) -> None:
     """Without a font that has them, a sign takes their place."""
     drawn = [await plotter.png(text(words), 1, soon()) for words in ("", "Größe 5 μs", "\u2603\u2603\u2603")]

@@ -17,6 +17,7 @@ from typing import Any
 from xml.parsers import expat
 
 import fontpkg_arimo
+import manimgx_fonts
 import resvg
 
 from dashwright.expressions import confinement
@@ -33,6 +34,12 @@ _UNCOVERED_CHARACTER = re.compile(
     r"[^\t\n\r -~\u00a0-\u0377\u0384-\u052f\u1e00-\u1eff\u2000-\u2064\u20a0-\u20be\u2100-\u214f\u2190-\u2195"
     r"\u2211\u2212\u221e\u2248\u2260\u2264\u2265\u25a0\u25b2\u25bc\u25cf]"
 )
+#: Characters that only change the one before them: variants, key caps and colours of skin.
+_EMOJI_MODIFIERS = re.compile("[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]")
+_JOINED_EMOJI = re.compile("([\u2190-\u2bff\U0001f000-\U0001faff])(?:\u200d[\u2190-\u2bff\U0001f000-\U0001faff])+")
+#: The letters of flags, such as D and E, and the distance to the Latin ones.
+_FLAG_LETTERS = re.compile("[\U0001f1e6-\U0001f1ff]")
+_FLAG_OFFSET = 0x1F1E6 - ord("A")
 
 
 def _check_references(svg: str) -> None:
@@ -64,18 +71,22 @@ def _check_references(svg: str) -> None:
 class _Renderer:
     """A renderer of SVGs, with the font of pictures in memory: from a file, it would be mapped into memory for each letter.
 
-    The fonts of the machine are used only for texts with characters that the font of pictures may lack.
+    Fonts of emoji, symbols and further scripts, and those of the machine, are used only for texts with characters that the font of
+    pictures may lack.
     """
 
     def __init__(self) -> None:
-        self._font_files = [file.read_bytes() for file in sorted(Path(fontpkg_arimo.ROOT, "files").glob("*.ttf"))]
+        self._font_files = _files(Path(fontpkg_arimo.ROOT, "files"), "*.ttf")
         self._own_fonts = _options(self._font_files)
+        # Read before the process is confined.
+        self._further_files = _files(Path(manimgx_fonts.__file__).parent, "*.ttf")
         self._all_fonts: resvg.usvg.Options | None = None
 
     def png(self, svg: str, scale: float) -> bytes:
         """Return the PNG of an SVG. Raises ValueError for an SVG that is invalid or refers to anything outside of itself."""
         _check_references(svg)
-        tree = resvg.usvg.Tree.from_str(svg, self._options_for(svg))
+        options = self._options_for(svg)
+        tree = resvg.usvg.Tree.from_str(svg if options is self._own_fonts else _with_single_emoji(svg), options)
         width, height = tree.int_size()
         size = max(1, round(width * scale)), max(1, round(height * scale))
         return bytes(resvg.render(tree, (scale, 0, 0, 0, scale, 0), bg_size=size))
@@ -84,9 +95,22 @@ class _Renderer:
         if svg.isascii() or not _UNCOVERED_CHARACTER.search(svg):
             return self._own_fonts
         if self._all_fonts is None:
-            self._all_fonts = _options(self._font_files)
+            self._all_fonts = _options([*self._font_files, *self._further_files])
             self._all_fonts.load_system_fonts()
         return self._all_fonts
+
+
+def _files(directory: Path, pattern: str) -> list[bytes]:
+    return [file.read_bytes() for file in sorted(directory.glob(pattern))]
+
+
+def _with_single_emoji(svg: str) -> str:
+    """Return an SVG in which each emoji is a single character, because the library mixes up characters that become one glyph.
+
+    Of a family, the first person remains, and of a flag, its letters.
+    """
+    svg = _JOINED_EMOJI.sub(r"\1", _EMOJI_MODIFIERS.sub("", svg))
+    return _FLAG_LETTERS.sub(lambda letter: chr(ord(letter[0]) - _FLAG_OFFSET), svg)
 
 
 def _options(font_files: Sequence[bytes]) -> "resvg.usvg.Options":
@@ -100,7 +124,7 @@ def _respond(request: dict[str, Any], renderer: _Renderer) -> bytes:
     """Return the response to a request, with the picture or an error."""
     try:
         body = renderer.png(request["svg"], request["scale"])
-    except (ValueError, RuntimeError, MemoryError) as error:
+    except BaseException as error:  # noqa: BLE001 (a panic of the library is not an Exception)
         return _message({"error": str(error)[:_MAX_ERROR_LENGTH], "size": 0})
     return _message({"size": len(body)}) + body
 

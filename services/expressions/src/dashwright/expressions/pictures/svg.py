@@ -19,6 +19,8 @@ _MAX_LINE_LENGTH: Final = 2_000
 _MAX_TEXT_LENGTH: Final = 10_000
 #: Characters above this code point, such as those of East Asian scripts, are about as wide as high.
 _LAST_NARROW_CODE_POINT: Final = 0x2E7F
+#: Characters without a width of their own, which change or join emoji.
+_ZERO_WIDTH: Final = frozenset("\u200d\ufe0e\ufe0f\u20e3")
 
 
 def text_width(text: str, size: float) -> float:
@@ -32,6 +34,8 @@ def _relative_width(character: str) -> float:
         return 0.31
     if character in _WIDE_CHARACTERS:
         return 0.86
+    if character in _ZERO_WIDTH:
+        return 0.0
     return 1.0 if ord(character) > _LAST_NARROW_CODE_POINT else 0.57
 
 
