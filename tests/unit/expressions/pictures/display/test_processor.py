@@ -8,7 +8,7 @@ import pytest
 from dashwright.expressions.pictures.display.colour_math import contrast, gradient_colour, mixed, text_colour_on
 from dashwright.expressions.pictures.display.palettes import classic_palette, readable_palette
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
-from dashwright.expressions.pictures.display.values import Value
+from dashwright.expressions.pictures.display.values import Value, document_text
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.value_formats.formatted import DateContext
 
@@ -172,3 +172,7 @@ def test_colours_are_mixed_in_proportion() -> None:
 def test_text_is_light_unless_its_background_is_bright(background: str) -> None:
     assert text_colour_on(background) == "#f7f8fa"
     assert text_colour_on("#fade2a") == "#202226"
+
+
+def test_whole_numbers_in_documents_have_no_decimal_point() -> None:
+    assert document_text([50.0, 0.5, {"a": [1e3], "b": "1.0"}]) == '[50,0.5,{"a":[1000],"b":"1.0"}]'

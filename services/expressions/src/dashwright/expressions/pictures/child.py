@@ -86,7 +86,9 @@ class _Renderer:
         """Return the PNG of an SVG. Raises ValueError for an SVG that is invalid or refers to anything outside of itself."""
         _check_references(svg)
         options = self._options_for(svg)
-        tree = resvg.usvg.Tree.from_str(svg if options is self._own_fonts else _with_single_emoji(svg), options)
+        if options is not self._own_fonts:
+            svg = _with_single_emoji(svg)
+        tree = resvg.usvg.Tree.from_str(svg, options)
         width, height = tree.int_size()
         size = max(1, round(width * scale)), max(1, round(height * scale))
         return bytes(resvg.render(tree, (scale, 0, 0, 0, scale, 0), bg_size=size))

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from dashwright.expressions.pictures.svg import text_width
+
 #: A ``<text>`` element of ``svg.text_element``, as far as its extent depends on it.
 _TEXT: Final = re.compile(r'<text x="([-\d.]+)" y="([-\d.]+)"[^>]* font-size="([\d.]+)"[^>]* text-anchor="(\w+)"[^>]*>([^<]*)</text>')
-_NARROW: Final = frozenset("iIjlftr.,:;!|'()[]{}- ")
-_WIDE: Final = frozenset("mwMW@%")
-#: The largest widths of letters in font sizes: of the narrow ones, the wide ones, capitals, and all others.
-_NARROW_WIDTH, _WIDE_WIDTH, _CAPITAL_WIDTH, _WIDTH = 0.4, 1.05, 0.85, 0.68
+#: The widths of letters relative to those of the font of pictures. Browsers may have another font.
+_WIDTH_MARGIN: Final = 1.15
 #: The parts of the font size above and below the baseline.
 _ASCENT, _DESCENT = 1.0, 0.3
 
@@ -24,7 +24,7 @@ def texts_fit(elements: Iterable[str], width: float, height: float) -> bool:
         return False
     for x, y, size, anchor, text in _TEXT.findall(content):
         font_size, baseline = float(size), float(y)
-        length = font_size * sum(map(_largest_width, text))
+        length = text_width(text, font_size) * _WIDTH_MARGIN
         left = float(x) - length * _SHARES_TO_THE_LEFT[anchor]
         if left < 0 or left + length > width or baseline < font_size * _ASCENT or baseline + font_size * _DESCENT > height:
             return False
@@ -32,11 +32,3 @@ def texts_fit(elements: Iterable[str], width: float, height: float) -> bool:
 
 
 _SHARES_TO_THE_LEFT: Final = {"start": 0.0, "middle": 0.5, "end": 1.0}
-
-
-def _largest_width(character: str) -> float:
-    if character in _NARROW:
-        return _NARROW_WIDTH
-    if character in _WIDE:
-        return _WIDE_WIDTH
-    return _CAPITAL_WIDTH if character.isupper() else _WIDTH

@@ -9,34 +9,18 @@ from itertools import accumulate
 from typing import Final, Literal
 from xml.sax.saxutils import escape, quoteattr
 
+from dashwright.expressions.pictures.text_widths import character_width
 from dashwright.expressions.pictures.theme import CODE_FONT, FONT
 
 _INVALID_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-_NARROW_CHARACTERS: Final = frozenset("iIjlftr.,:;!|'()[]{}- ")
-_WIDE_CHARACTERS: Final = frozenset("mwMW@%—")
 #: The maximum number of characters of a line, and of a text that is wrapped; further characters are omitted.
 _MAX_LINE_LENGTH: Final = 2_000
 _MAX_TEXT_LENGTH: Final = 10_000
-#: Characters above this code point, such as those of East Asian scripts, are about as wide as high.
-_LAST_NARROW_CODE_POINT: Final = 0x2E7F
-#: Characters without a width of their own, which change or join emoji.
-_ZERO_WIDTH: Final = frozenset("\u200d\ufe0e\ufe0f\u20e3")
 
 
 def text_width(text: str, size: float) -> float:
-    """Return the approximate width of a text in pixels, at a font ``size`` in pixels."""
-    return size * sum(_relative_width(character) for character in text)
-
-
-def _relative_width(character: str) -> float:
-    """Return the approximate width of a character in font sizes."""
-    if character in _NARROW_CHARACTERS:
-        return 0.31
-    if character in _WIDE_CHARACTERS:
-        return 0.86
-    if character in _ZERO_WIDTH:
-        return 0.0
-    return 1.0 if ord(character) > _LAST_NARROW_CODE_POINT else 0.57
+    """Return the width of a text in pixels, at a font ``size`` in pixels. Bold text is wider."""
+    return size * sum(map(character_width, text))
 
 
 def truncated(text: str, size: float, width: float) -> str:

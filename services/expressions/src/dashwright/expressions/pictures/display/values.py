@@ -12,6 +12,9 @@ from dashwright.expressions.transformations.data import Trend
 #: A value of a column: null, a number (times in milliseconds), a boolean or text. NaN is a number.
 Value = float | bool | str | None
 _NANOS_PER_MILLISECOND: Final = 1e6
+#: Numbers from here on may lack digits, and documents nested more deeply than this are written as they are.
+_MAX_WHOLE: Final = 2**53
+_MAX_DEPTH: Final = 100
 
 
 def text_of(value: Value) -> str:
@@ -34,8 +37,18 @@ def values_of(field: Field, limit: int | None = None) -> list[Value]:
 
 
 def document_text(value: Any) -> str:
-    """Return a document as JSON."""
-    return orjson.dumps(value, default=str).decode()
+    """Return a document as JSON, with whole numbers as JavaScript writes them: without a decimal point."""
+    return orjson.dumps(_with_whole_numbers(value), default=str).decode()
+
+
+def _with_whole_numbers(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_WHOLE:
+        return int(value)
+    if depth < _MAX_DEPTH and isinstance(value, list):
+        return [_with_whole_numbers(item, depth + 1) for item in value]
+    if depth < _MAX_DEPTH and isinstance(value, dict):
+        return {key: _with_whole_numbers(item, depth + 1) for key, item in value.items()}
+    return value
 
 
 def _scalar(value: Any) -> Value:

@@ -185,7 +185,9 @@ def _column(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]
     if look.has_values:
         least, most = _VALUE_HEIGHTS
         room = min(max(cell.height * _VALUE_HEIGHT_SHARE, least), most)
-        value_size = look.text_size("valueSize", font_size(look.longest_value, cell.width, room * LINE_HEIGHT))
+        # Values of narrow bars are smaller than configured, because they would cover each other.
+        fitting = font_size(look.longest_value, cell.width + _DEFAULT_GAP / 2, math.inf)
+        value_size = min(look.text_size("valueSize", min(fitting, room)), fitting)
         top = max(value_size, room if value_size < room else 0.0)
     if title:
         size = min(font_size(look.longest_title, cell.width, math.inf), _TITLE_SIZE)

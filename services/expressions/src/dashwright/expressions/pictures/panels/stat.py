@@ -178,7 +178,8 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
     value_size = look.text_size("valueSize", font_size(look.longest_value, value_width, height, _MAX_VALUE_SIZE))
     value_size = _limited(value_size, look.longest_value, inner.width)
     title_size = font_size(look.longest_title, inner.width * _WIDE_TITLE_SHARE, height, _MAX_TITLE_SIZE)
-    title_size = look.text_size("titleSize", title_size if has_chart else min(title_size, value_size * _TITLE_TO_VALUE))
+    title_size = title_size if has_chart else min(title_size, value_size * _TITLE_TO_VALUE)
+    title_size = look.text_size("titleSize", max(title_size, _MIN_TITLE_SIZE))
     middle = inner.y + height / 2
     if not texts.title:
         is_centred = string_of(look.options.get("justifyMode")) != "start"
