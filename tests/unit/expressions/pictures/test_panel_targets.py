@@ -1,5 +1,11 @@
 """Queries of panels: filters of the dashboard, and queries that only expressions read."""
 
+from typing import Any
+
+import orjson
+import pytest
+
+from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.pictures.panel_targets import read_targets
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry
 from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
@@ -22,3 +28,37 @@ def test_an_expression_needs_hidden_queries() -> None:
     assert not read_targets({"datasource": "-- Mixed --", "targets": [hidden]}, {}, CATALOG, Scope()).problem
     found = read_targets({"datasource": "-- Mixed --", "targets": [hidden, expression]}, {}, CATALOG, Scope())
     assert "there is no data source 'o'" in found.problem
+
+
+@pytest.mark.parametrize("source", ["-- Grafana --", {"type": "datasource", "uid": "grafana"}, {"type": "grafana", "uid": "-- Grafana --"}])
+@pytest.mark.parametrize("query_type", [None, "randomWalk"])
+def test_queries_to_grafana_are_random_walks(source: Any, query_type: str | None) -> None:
+    found = read_targets({"datasource": source, "targets": [{"refId": "A", "queryType": query_type}]}, {}, CATALOG, Scope())
+    assert [(target["refId"], target["scenarioId"]) for target in found.targets] == [("A", "random_walk")]
+
+
+def test_snapshots_in_a_dashboard_are_data() -> None:
+    """Members that only Grafana reads are left out."""
+    schema = {"refId": "S", "x": 1, "fields": [{"name": "n", "type": "number", "entities": {}, "config": {"unit": "s"}}]}
+    target = {"refId": "A", "queryType": "snapshot", "snapshot": [{"schema": schema, "data": {"values": [[1, None]], "y": 2}}]}
+    (query,) = read_targets({"datasource": "-- Grafana --", "targets": [target]}, {}, CATALOG, Scope()).targets
+    (frame,) = read_frames(query["rawFrameContent"])
+    assert frame.fields[0].config == {"unit": "s"}
+    assert len(frame.fields[0]) == 2
+    assert orjson.loads(query["rawFrameContent"])[0]["schema"]["refId"] == "S"
+
+
+@pytest.mark.parametrize(
+    ("query_type", "missing"),
+    [("measurements", "live measurements"), ("annotations", "annotations"), ("list", "files"), ("odd", "queries of the type 'odd'")],
+)
+def test_queries_that_only_grafana_runs_are_named(query_type: str, missing: str) -> None:
+    found = read_targets({"datasource": "-- Grafana --", "targets": [{"refId": "A", "queryType": query_type}]}, {}, CATALOG, Scope())
+    assert found.problem.startswith("the data source -- Grafana -- has no ")
+    assert missing in found.problem
+
+
+def test_a_data_source_with_the_name_of_grafana_is_queried() -> None:
+    catalog = Catalog([CatalogEntry("grafana", "grafana", "prometheus")])
+    found = read_targets({"datasource": {"uid": "grafana"}, "targets": [{"refId": "A", "expr": "up"}]}, {}, catalog, Scope())
+    assert [target["datasource"] for target in found.targets] == [{"type": "prometheus", "uid": "grafana"}]

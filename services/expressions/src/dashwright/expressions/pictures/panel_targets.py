@@ -6,10 +6,19 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, objects_of
 from dashwright.common.models.values import EXPRESSION_UIDS
+from dashwright.expressions.pictures.grafana_targets import read_grafana_target
 from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.sources.prometheus.label_filters import with_filters
 from dashwright.expressions.variables.formats import DEFAULT
-from dashwright.expressions.variables.references import DASHBOARD, MIXED, parts_of, query_format, query_member, resolve_reference
+from dashwright.expressions.variables.references import (
+    DASHBOARD,
+    MIXED,
+    means_grafana,
+    parts_of,
+    query_format,
+    query_member,
+    resolve_reference,
+)
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import text_of
 
@@ -68,7 +77,13 @@ def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalo
             yield scope.interpolate_tree(target)
             continue
         own = target.get("datasource")
-        reference = resolve_reference(own if uses_own and own else shared, catalog, scope)
+        written = own if uses_own and own else shared
+        if means_grafana(written, scope) and not catalog.find(parts_of(written, scope)[0]):
+            found = read_grafana_target(target)
+            if isinstance(found, dict) or has_expression or target.get("hide") is not True:
+                yield found
+            continue
+        reference = resolve_reference(written, catalog, scope)
         if isinstance(reference, dict):
             yield _interpolated(target, reference, scope)
         elif has_expression or target.get("hide") is not True:

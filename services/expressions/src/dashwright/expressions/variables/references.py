@@ -35,12 +35,17 @@ def parts_of(reference: Any, scope: Scope) -> tuple[str, str]:
     return _first(uid, scope), _first(source_type, scope)
 
 
+def means_grafana(reference: Any, scope: Scope) -> bool:
+    """Return whether a reference means ``-- Grafana --``, which has no stored record."""
+    return parts_of(reference, scope)[0] in _GRAFANA_UIDS
+
+
 def resolve_reference(reference: Any, catalog: Catalog, scope: Scope) -> dict[str, str] | str:
     """Return the type and uid of the data source that a reference means, or the problem if it means no data source."""
     uid, source_type = parts_of(reference, scope)
     if canonical_type(source_type) == TESTDATA.id and not catalog.find(uid):
         return {"type": source_type, "uid": uid}
-    if uid in _GRAFANA_UIDS:
+    if uid in _GRAFANA_UIDS and not catalog.find(uid):
         return f"the data source {GRAFANA} is not served"
     entry = catalog.resolve(uid, source_type)
     if entry is None:
