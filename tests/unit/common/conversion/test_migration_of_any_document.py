@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dashwright.common.conversion.context import ConversionContext, DataSourceIndex, KnownDataSource
 from dashwright.common.conversion.failures import ConversionFailed
 from dashwright.common.conversion.migration import migrate
-from dashwright.common.conversion.migration.classic import classic_to_v1
+from dashwright.common.conversion.migration.classic import migrate_fully
 from dashwright.common.conversion.migration.pipeline import schema_version
 from dashwright.common.conversion.migration.registry import LATEST
 
@@ -137,7 +137,7 @@ def _check(dashboard: dict[str, Any]) -> None:
     migrated = migrate(dashboard, _CONTEXT)
     assert repr(dashboard) == repr(before)
     assert migrated["schemaVersion"] == LATEST
-    classic_to_v1(dashboard, _CONTEXT)
+    migrate_fully(dashboard, _CONTEXT)
     assert repr(dashboard) == repr(before)
     result = repr(migrated)
     again = migrate(migrated, _CONTEXT)

@@ -6,7 +6,7 @@ import pytest
 
 from dashwright.common.conversion.context import ConversionContext, DataSourceIndex, KnownDataSource
 from dashwright.common.conversion.migration import migrate
-from dashwright.common.conversion.migration.classic import classic_to_v1
+from dashwright.common.conversion.migration.classic import migrate_fully
 from dashwright.common.conversion.versions import convert
 
 _Json = dict[str, Any]
@@ -102,7 +102,7 @@ def test_selected_data_sources_become_references_in_v1() -> None:
         "templating": {"list": [{"type": "query", "datasource": "$ds"}, {"type": "adhoc", "datasource": "$ds"}]},
         "panels": [panel, {"id": 2, "type": "row", "panels": [{**panel, "id": 3}]}],
     }
-    converted = classic_to_v1(spec, _CONTEXT)
+    converted = migrate_fully(spec, _CONTEXT)
     assert [variable["datasource"] for variable in converted["templating"]["list"]] == [{"uid": "$ds"}, "$ds"]
     for found in (converted["panels"][0], converted["panels"][1]["panels"][0]):
         assert found["datasource"] == {"uid": "$ds"}
@@ -114,5 +114,5 @@ def test_the_oldest_version_is_migrated_on_the_way_to_v1(target: str) -> None:
     """A dashboard of v0alpha1 is migrated for v1 and its alias. The way back is a copy."""
     spec = {"schemaVersion": 39, "refresh": False}
     converted = convert(spec, "v0alpha1", target, _CONTEXT)
-    assert converted == classic_to_v1(spec, _CONTEXT)
+    assert converted == migrate_fully(spec, _CONTEXT)
     assert convert(converted, target, "v0alpha1", _CONTEXT) == converted

@@ -151,7 +151,7 @@ _CASES = [
         _mappings({"type": 1, "value": 1.0, "text": "3"}, {"type": 1, "value": "x", "text": "9"}, thresholds={"steps": _STEPS}),
         _mappings(
             {"type": "value", "options": {"1": {"text": "3", "color": "green"}, "x": {"text": "9", "color": "red"}}},
-            thresholds={"steps": [{"color": "green"}, _STEPS[1]]},
+            thresholds={"steps": _STEPS},
         ),
         id="30: colors of thresholds",
     ),

@@ -35,25 +35,29 @@ def lost_members(original: Any, expressed: Any) -> Iterator[str]:
     If all of a member is lost, only the path of that member is yielded, not the paths below it. Lost members that were empty are
     not yielded, because versions omit defaults.
     """
-    return _lost_members(original, expressed, "")
+    return iter(()) if original == expressed else _lost_members(original, expressed, "")
 
 
 def _lost_members(original: Any, expressed: Any, path: str) -> Iterator[str]:
-    if original is expressed or original == expressed:
-        return
+    """Yield the paths below ``path`` of two documents that differ there."""
     if isinstance(original, dict) and isinstance(expressed, dict) and original.get("kind") == expressed.get("kind"):
         for name, value in original.items():
-            member_path = f"{path}.{name}" if path else name
-            if name in expressed:
-                yield from _lost_members(value, expressed[name], member_path)
-            elif value:
-                yield member_path
+            if name not in expressed:
+                if value:
+                    yield _member_path(path, name)
+            elif value != (counterpart := expressed[name]):
+                yield from _lost_members(value, counterpart, _member_path(path, name))
         return
     if isinstance(original, list) and isinstance(expressed, list) and (pairs := _paired_items(original, expressed)) is not None:
         for index, (item, counterpart) in enumerate(pairs):
-            yield from _lost_members(item, counterpart, f"{path}[{index}]")
+            if item != counterpart:
+                yield from _lost_members(item, counterpart, f"{path}[{index}]")
         return
     yield path
+
+
+def _member_path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _paired_items(original: Sequence[Any], expressed: Sequence[Any]) -> list[tuple[Any, Any]] | None:

@@ -10,12 +10,16 @@ from dashwright.common.conversion.context import ConversionContext
 from dashwright.common.conversion.differences import downgrade, upgrade
 from dashwright.common.conversion.elements_to_classic import elements_to_classic
 from dashwright.common.conversion.failures import ConversionFailed
-from dashwright.common.conversion.migration.classic import classic_to_v1
+from dashwright.common.conversion.migration.base_thresholds import without_null_bases
+from dashwright.common.conversion.migration.classic import migrate_fully
 
-__all__ = ["ALIASES", "CLASSIC_VERSIONS", "ConversionFailed", "convert"]
+__all__ = ["ALIASES", "CLASSIC_VERSIONS", "MIGRATED", "ConversionFailed", "convert"]
 
 #: Versions whose specs list panels with grid positions.
 CLASSIC_VERSIONS: Final = ("v0alpha1", "v1alpha1", "v1beta1", "v1")
+
+#: Form of ``v1`` that is not served: thresholds may have the null in their first step that elements have, and ``v1`` has not.
+MIGRATED: Final = "migrated"
 
 #: Conversion of the spec of one version to another version.
 _Step = Callable[[Mapping[str, Any], ConversionContext], Mapping[str, Any]]
@@ -41,7 +45,9 @@ def _unchanged(spec: Mapping[str, Any], context: ConversionContext) -> Mapping[s
 
 #: The conversions between neighbouring versions, by source and target.
 _STEPS: Final[Mapping[tuple[str, str], _Step]] = {
-    ("v0alpha1", "v1"): classic_to_v1,
+    ("v0alpha1", MIGRATED): migrate_fully,
+    (MIGRATED, "v1"): without_null_bases,
+    ("v1", MIGRATED): _unchanged,
     ("v1", "v0alpha1"): _unchanged,
     ("v2alpha1", "v1"): elements_to_classic,
     ("v2alpha1", "v2beta1"): upgrade(v2beta1.DIFFERENCES),
@@ -58,8 +64,8 @@ _FORMS: Final = {"v2alpha1": v2alpha1.FORM, "v2beta1": v2beta1.FORM, "v2": v2.FO
 @cache
 def _chain(source: str, target: str) -> Sequence[_Step]:
     """Return the conversions on the shortest way between two versions."""
-    if source in CLASSIC_VERSIONS and target in _FORMS:
-        return (*_chain(source, "v1"), partial(classic_to_elements, form=_FORMS[target]))
+    if source in (*CLASSIC_VERSIONS, MIGRATED) and target in _FORMS:
+        return (*_chain(source, MIGRATED), partial(classic_to_elements, form=_FORMS[target]))
     chains: dict[str, Sequence[_Step]] = {source: ()}
     for version in (reached := [source]):
         for (start, end), step in _STEPS.items():

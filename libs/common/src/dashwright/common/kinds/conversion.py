@@ -14,7 +14,7 @@ import orjson
 from dashwright.common.conversion.context import ConversionContext
 from dashwright.common.conversion.merge import lost_members, merge
 from dashwright.common.conversion.scope import ConvertedSpec, current_scope
-from dashwright.common.conversion.versions import ALIASES, CLASSIC_VERSIONS, ConversionFailed, convert
+from dashwright.common.conversion.versions import ALIASES, CLASSIC_VERSIONS, MIGRATED, ConversionFailed, convert
 from dashwright.common.kinds.kind import Body, Extract, Kind, RenderedBody, Versioning
 from dashwright.common.models.dashboard import ConversionStatus, DashboardStatus
 
@@ -24,8 +24,6 @@ STUB_SCHEMA: Final = 9999
 #: Versions that accept elements and a layout only. ``v2alpha1`` accepts classic specs, too, as the specification has it.
 CHECKED_ELEMENT_VERSIONS: Final = ("v2beta1", "v2")
 _FIRST_ELEMENT_VERSION: Final = "v2alpha1"
-#: The classic version without free-form content, in which classic documents are compared.
-_MIGRATED_VERSION: Final = "v1"
 #: The version of classic specs that were stored in ``v2alpha1``.
 _FREE_FORM_VERSION: Final = "v0alpha1"
 #: Conversions number rows and the positions below them differently, which loses nothing.
@@ -43,7 +41,7 @@ class _Document(NamedTuple):
     @property
     def is_classic(self) -> bool:
         """True if the spec has panels and no elements."""
-        return self.version in CLASSIC_VERSIONS
+        return self.version == MIGRATED or self.version in CLASSIC_VERSIONS
 
     def has_form_of(self, version: str) -> bool:
         """Return whether specs are the same in a version and in that of the document."""
@@ -55,7 +53,7 @@ class _Document(NamedTuple):
 
     def comparable(self, context: ConversionContext) -> "_Document":
         """Return the document in a version in which documents of its form can be compared. Raises ConversionFailed."""
-        return self.to(_MIGRATED_VERSION, context) if self.is_classic else self
+        return self.to(MIGRATED, context) if self.is_classic else self
 
 
 def render_dashboard(_kind: Kind, body: Body, version: str) -> RenderedBody:

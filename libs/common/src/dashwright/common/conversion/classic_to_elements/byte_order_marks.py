@@ -13,10 +13,9 @@ _Key = TypeVar("_Key", str, int)
 
 def without_marks(tree: Any) -> Any:
     """Return a tree without the byte-order marks in its strings. Parts that have no mark are shared with the argument."""
-    kind = type(tree)
-    if kind is dict or kind is list:
-        return _cleaned(tree) if tree and _may_have_mark(tree) else tree
-    return _cleaned(tree)
+    if isinstance(tree, str):
+        return tree.replace(_MARK, "") if _MARK in tree else tree
+    return _cleaned(tree) if tree and isinstance(tree, (dict, list)) and _may_have_mark(tree) else tree
 
 
 def _may_have_mark(tree: Any) -> bool:

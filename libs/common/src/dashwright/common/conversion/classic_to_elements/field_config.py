@@ -1,6 +1,6 @@
 """Field configuration of a panel: defaults of all fields, and overrides of some."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from dashwright.common.conversion.classic_to_elements.actions import field_action
@@ -9,12 +9,12 @@ from dashwright.common.conversion.classic_to_elements.matchers import matcher
 from dashwright.common.conversion.classic_to_elements.members import Members, child, children, is_number, shared, text
 from dashwright.common.conversion.classic_to_elements.value_mappings import value_mappings
 
-_PROPERTY_MEMBERS: Final = {"id", "value"}
+_MEMBERS_OF_PROPERTY: Final = 2  # an id and a value
 
 #: Types of the plain options of a field.
-_SCALARS: Final[Mapping[str, type | tuple[type, ...]]] = {
-    **dict.fromkeys(("displayName", "displayNameFromDS", "description", "path", "unit", "noValue", "nullValueMode"), str),
-    **dict.fromkeys(("writeable", "filterable", "fieldMinMax"), bool),
+_SCALARS: Final[Mapping[str, Collection[type]]] = {
+    **dict.fromkeys(("displayName", "displayNameFromDS", "description", "path", "unit", "noValue", "nullValueMode"), (str,)),
+    **dict.fromkeys(("writeable", "filterable", "fieldMinMax"), (bool,)),
     **dict.fromkeys(("decimals", "min", "max"), (int, float)),
 }
 
@@ -31,8 +31,8 @@ def _defaults(defaults: dict[str, Any]) -> dict[str, Any]:
     converted: dict[str, Any] = {}
     for name, value in defaults.items():
         if expected := _SCALARS.get(name):
-            # A boolean is an integer to Python.
-            if isinstance(value, expected) and (expected is bool or not isinstance(value, bool)):
+            # The exact type, because a boolean is an instance of int too.
+            if type(value) in expected:
                 converted[name] = value
         elif convert := _CONVERTERS.get(name):
             option = convert(value)
@@ -55,27 +55,30 @@ def _actions(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _mappings(value: Any) -> list[dict[str, Any]] | None:
-    return shared(value_mappings(value), value) or None
+    return shared(value_mappings(value), value) or None if value else None
 
 
 def _color(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
-    optional = {name: color for name in ("fixedColor", "seriesBy") if isinstance(color := value.get(name), str)}
-    return shared({"mode": text(value, "mode"), **optional}, value)
+    converted = {"mode": text(value, "mode")}
+    for name in ("fixedColor", "seriesBy") if len(value) > 1 else ():
+        if isinstance(color := value.get(name), str):
+            converted[name] = color
+    return shared(converted, value)
 
 
 def _thresholds(value: Any) -> dict[str, Any] | None:
     """Return thresholds. The value of the first step is null, which means minus infinity."""
     if not isinstance(value, dict):
         return None
-    steps = [_step(step) for step in children(value, "steps")]
-    return shared({"mode": text(value, "mode"), "steps": steps}, value)
-
-
-def _step(step: dict[str, Any]) -> dict[str, Any]:
-    start, color = step.get("value"), step.get("color")
-    return {"value": start if is_number(start) else None, "color": color if isinstance(color, str) else ""}
+    steps = value.get("steps")
+    converted = []
+    for step in steps if isinstance(steps, list) else ():
+        if isinstance(step, dict):
+            start, color = step.get("value"), step.get("color")
+            converted.append({"value": start if is_number(start) else None, "color": color if isinstance(color, str) else ""})
+    return shared({"mode": text(value, "mode"), "steps": converted}, value)
 
 
 #: Conversions of the options of a field. An option is left out if its conversion returns None.
@@ -102,6 +105,6 @@ def _override(override: dict[str, Any]) -> dict[str, Any]:
 def _property(option: dict[str, Any]) -> dict[str, Any]:
     value = option.get("value")
     cleaned = without_marks(value)
-    if cleaned is value and value is not None and option.keys() == _PROPERTY_MEMBERS and isinstance(option["id"], str):
+    if cleaned is value and value is not None and len(option) == _MEMBERS_OF_PROPERTY and isinstance(option.get("id"), str):
         return option
     return {"id": text(option, "id")} if value is None else {"id": text(option, "id"), "value": cleaned}

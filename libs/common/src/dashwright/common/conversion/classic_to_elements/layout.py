@@ -51,14 +51,18 @@ def _row(row: Row, grid: dict[str, Any]) -> dict[str, Any]:
 def _item(panel: Members, name: str, top: int, context: ConversionContext) -> dict[str, Any]:
     """Return the item of a grid that begins at the position ``top`` of the dashboard."""
     position = child(panel, "gridPos")
-    spec: dict[str, Any] = {
-        "x": whole_number(position, "x") if position else 0,
-        "y": 0 if position is None else whole_number(position, "y") - top,
-        "width": whole_number(position, "w", _WIDTH) if position else _WIDTH,
-        "height": whole_number(position, "h", _HEIGHT) if position else _HEIGHT,
-        "element": {"kind": "ElementReference", "name": name},
-    }
-    if repeat := _repeat(panel) or _library_repeat(panel, context):
+    reference = {"kind": "ElementReference", "name": name}
+    if position is None:
+        spec: dict[str, Any] = {"x": 0, "y": 0, "width": _WIDTH, "height": _HEIGHT, "element": reference}
+    else:
+        spec = {
+            "x": whole_number(position, "x"),
+            "y": whole_number(position, "y") - top,
+            "width": whole_number(position, "w", _WIDTH),
+            "height": whole_number(position, "h", _HEIGHT),
+            "element": reference,
+        }
+    if ("repeat" in panel or "libraryPanel" in panel) and (repeat := _repeat(panel) or _library_repeat(panel, context)):
         spec["repeat"] = repeat
     return {"kind": "GridLayoutItem", "spec": spec}
 

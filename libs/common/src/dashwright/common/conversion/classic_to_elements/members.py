@@ -44,7 +44,9 @@ def flag(members: Members, name: str, default: bool = False) -> bool:
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a number. Booleans do not count as numbers."""
-    return isinstance(value, (int, float)) and value is not True and value is not False
+    # The exact type, because true and false are instances of int too.
+    kind = type(value)
+    return kind is int or kind is float
 
 
 def truncated(value: Any) -> int | None:

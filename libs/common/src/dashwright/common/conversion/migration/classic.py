@@ -1,4 +1,4 @@
-"""The conversion of a classic dashboard of any schema version to the version v1 of the API."""
+"""The migration of a classic dashboard of any schema version to the form of the version v1 of the API."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +8,8 @@ from dashwright.common.conversion.migration.document import Object, objects, own
 from dashwright.common.conversion.migration.pipeline import migrate
 
 
-def classic_to_v1(spec: Mapping[str, Any], context: ConversionContext) -> dict[str, Any]:
-    """Return a classic dashboard in the form of v1: migrated, and with objects for data sources that variables select.
+def migrate_fully(spec: Mapping[str, Any], context: ConversionContext) -> dict[str, Any]:
+    """Return a classic dashboard that is migrated, and has objects for data sources that variables select.
 
     Raises ConversionFailed if the dashboard cannot be migrated.
     """
@@ -20,9 +20,11 @@ def classic_to_v1(spec: Mapping[str, Any], context: ConversionContext) -> dict[s
     pending = list(objects(migrated.get("panels")))
     for panel in pending:
         _make_reference(panel)
-        if any(_selected_name(target) is not None for target in objects(panel.get("targets"))):
-            for target in objects(own_list(panel, "targets")):
-                _make_reference(target)
+        for target in objects(panel.get("targets")):
+            if isinstance(target.get("datasource"), str):
+                for own_target in objects(own_list(panel, "targets")):
+                    _make_reference(own_target)
+                break
         if panel.get("type") == "row":
             pending += objects(panel.get("panels"))
     return migrated

@@ -5,7 +5,7 @@ variables and its annotations. A migration that changes something deeper replace
 ``own_list`` help. So the input of a migration never changes, and unchanged parts are never copied.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 #: An object of JSON that its holder may change.
@@ -51,12 +51,9 @@ def own_list(holder: Object, name: str) -> list[Any] | None:
     return copy
 
 
-def objects(value: object) -> Iterator[Object]:
-    """Yield the objects in a list. Yield nothing if the value is not a list."""
-    if isinstance(value, list):
-        for item in value:
-            if isinstance(item, dict):
-                yield item
+def objects(value: object) -> Sequence[Object]:
+    """Return the objects in a list, or nothing if the value is not a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else ()
 
 
 def object_at(holder: object, *path: str) -> Object | None:
@@ -68,35 +65,36 @@ def object_at(holder: object, *path: str) -> Object | None:
     return holder if isinstance(holder, dict) else None
 
 
-def top_panels(dashboard: Object) -> Iterator[Object]:
-    """Yield the panels of a dashboard without those inside of rows."""
+def top_panels(dashboard: Object) -> Sequence[Object]:
+    """Return the panels of a dashboard without those inside of rows."""
     return objects(dashboard.get("panels"))
 
 
-def all_panels(dashboard: Object) -> Iterator[Object]:
-    """Yield each panel of a dashboard, followed by the panels inside of it, which are those of a collapsed row."""
+def all_panels(dashboard: Object) -> Sequence[Object]:
+    """Return each panel of a dashboard, followed by the panels inside of it, which are those of a collapsed row."""
+    panels = []
     for panel in top_panels(dashboard):
-        yield panel
-        yield from objects(panel.get("panels"))
+        panels.append(panel)
+        if "panels" in panel:
+            panels += objects(panel["panels"])
+    return panels
 
 
-def panels_in_any_layout(dashboard: Object) -> Iterator[Object]:
-    """Yield each panel of a dashboard, then those in ``rows``, which are the layout before schema version 16."""
-    yield from all_panels(dashboard)
-    for row in objects(dashboard.get("rows")):
-        yield from objects(row.get("panels"))
+def panels_in_any_layout(dashboard: Object) -> Sequence[Object]:
+    """Return each panel of a dashboard, then those in ``rows``, which are the layout before schema version 16."""
+    return [*all_panels(dashboard), *(panel for row in objects(dashboard.get("rows")) for panel in objects(row.get("panels")))]
 
 
-def variables(dashboard: Object) -> Iterator[Object]:
-    """Yield the variables of a dashboard."""
+def variables(dashboard: Object) -> Sequence[Object]:
+    """Return the variables of a dashboard."""
     templating = object_at(dashboard, "templating")
-    return objects(templating.get("list")) if templating is not None else iter(())
+    return objects(templating.get("list")) if templating is not None else ()
 
 
-def annotations(dashboard: Object) -> Iterator[Object]:
-    """Yield the annotation queries of a dashboard."""
+def annotations(dashboard: Object) -> Sequence[Object]:
+    """Return the annotation queries of a dashboard."""
     holder = object_at(dashboard, "annotations")
-    return objects(holder.get("list")) if holder is not None else iter(())
+    return objects(holder.get("list")) if holder is not None else ()
 
 
 def text(holder: Mapping[str, Any], name: str) -> str:

@@ -18,11 +18,14 @@ def free_ref_ids(used: set[str]) -> Iterator[str]:
 
 def make_ids_unique(panels: Iterable[Object]) -> None:
     """Give each panel without a positive id, or with the id of a panel before it, an id above all others."""
-    listed = [(panel, _panel_id(panel)) for panel in panels]
-    following = count(int(max((panel_id for _, panel_id in listed), default=0)) + 1)
-    used = set[float]()
-    for panel, panel_id in listed:
-        if not panel_id or panel_id in used:
+    listed = list(panels)
+    panel_ids = [_panel_id(panel) for panel in listed]
+    used = {0.0}
+    if used.isdisjoint(panel_ids) and len(set(panel_ids)) == len(panel_ids):
+        return
+    following = count(int(max(panel_ids)) + 1)
+    for panel, panel_id in zip(listed, panel_ids, strict=True):
+        if panel_id in used:
             panel["id"] = next(following)
         used.add(panel_id)
 
@@ -34,5 +37,8 @@ def highest_panel_id(panels: Iterable[Object]) -> int:
 
 def _panel_id(panel: Object) -> float:
     """Return the positive id of a panel, or 0."""
-    panel_id = number(panel.get("id"))
+    panel_id = panel.get("id")
+    if type(panel_id) is int and 0 < panel_id <= 2**53:
+        return panel_id
+    panel_id = number(panel_id)
     return panel_id if panel_id is not None and panel_id > 0 else 0

@@ -9,9 +9,8 @@ from dashwright.common.conversion.failures import ConversionFailed
 from dashwright.common.conversion.migration.defaults import add_own_annotations, fill_dashboard, fill_panel
 from dashwright.common.conversion.migration.document import Object, all_panels, draft_of, number, panels_in_any_layout, top_panels
 from dashwright.common.conversion.migration.identifiers import make_ids_unique
-from dashwright.common.conversion.migration.registry import LATEST, MIGRATIONS
+from dashwright.common.conversion.migration.registry import LATEST, migrations_between
 from dashwright.common.conversion.migration.save_model import reduce_dashboard
-from dashwright.common.conversion.migration.saved_panel import PanelOrigins
 from dashwright.common.conversion.migration.steps.grid import GRID_VERSION
 
 #: Members of a dashboard that was exported for import elsewhere.
@@ -50,14 +49,12 @@ def schema_version(dashboard: Mapping[str, Any]) -> int:
 def _migrate_draft(draft: Object, context: ConversionContext, version: int, target: int) -> None:
     for name in _OF_EXPORTS:
         draft.pop(name, None)
-    origins = PanelOrigins(draft)
     fill_dashboard(draft)
     for panel in top_panels(draft):
         fill_panel(panel)
     make_ids_unique(panels_in_any_layout(draft) if version < GRID_VERSION else all_panels(draft))
-    for following in range(version + 1, target + 1):
-        if following in MIGRATIONS:
-            MIGRATIONS[following](draft, context)
+    for migration in migrations_between(version, target):
+        migration(draft, context)
     draft["schemaVersion"] = target
     add_own_annotations(draft)
-    reduce_dashboard(draft, origins)
+    reduce_dashboard(draft)

@@ -3,7 +3,9 @@
 Panels in rows are migrated like others. Grafana 12.4 skips them in some migrations, which later versions of it correct.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Final, TypeAlias
 
 from dashwright.common.conversion.context import ConversionContext
@@ -28,17 +30,27 @@ from dashwright.common.conversion.migration.steps import (
 #: Change of a draft (see ``document``) that may depend on the objects of the organization.
 Migration: TypeAlias = Callable[[Object, ConversionContext], None]
 _Change: TypeAlias = Callable[[Object], None]
+_Parts: TypeAlias = Callable[[Object], Iterable[Object]]
 
 
-def _each(parts: Callable[[Object], Iterator[Object]], change: _Change) -> Migration:
-    """Return the migration that changes each part of a dashboard."""
+@dataclass(frozen=True, slots=True)
+class _ChangesOfParts:
+    """Migration that changes each part of a dashboard."""
 
-    def migrate(dashboard: Object, context: ConversionContext) -> None:
+    parts: _Parts
+    changes: Sequence[_Change]  #: The changes of a part, in their order.
+
+    def __call__(self, dashboard: Object, context: ConversionContext) -> None:
+        """Change each part of a draft."""
         del context
-        for part in parts(dashboard):
-            change(part)
+        for part in self.parts(dashboard):
+            for change in self.changes:
+                change(part)
 
-    return migrate
+
+def _each(parts: _Parts, change: _Change) -> Migration:
+    """Return the migration that changes each part of a dashboard."""
+    return _ChangesOfParts(parts, (change,))
 
 
 def _dashboard(change: _Change) -> Migration:
@@ -103,3 +115,17 @@ MIGRATIONS: Final[Mapping[int, Migration]] = {
 }
 #: The schema version of dashboards that Grafana 12.4 writes.
 LATEST: Final = max(MIGRATIONS)
+
+
+@cache
+def migrations_between(version: int, target: int) -> Sequence[Migration]:
+    """Return the migrations from one schema version to a later one. Successive changes of the same parts are made in one walk."""
+    migrations: list[Migration] = []
+    for following in range(version + 1, target + 1):
+        migration = MIGRATIONS.get(following)
+        previous = migrations[-1] if migrations else None
+        if isinstance(migration, _ChangesOfParts) and isinstance(previous, _ChangesOfParts) and migration.parts is previous.parts:
+            migrations[-1] = _ChangesOfParts(migration.parts, (*previous.changes, *migration.changes))
+        elif migration is not None:
+            migrations.append(migration)
+    return migrations

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from dashwright.common.conversion.migration.document import Object, number, object_at, objects, variables
+from dashwright.common.conversion.migration.document import Object, all_panels, number, object_at, objects, variables
 from dashwright.common.conversion.migration.nulls import null_count, without_nulls
-from dashwright.common.conversion.migration.saved_panel import PanelOrigins, reduce_panel
+from dashwright.common.conversion.migration.saved_panel import drop_common_nulls, reduce_panel
 
 #: Members that only a dashboard on a page has, and members of early formats.
 _NOT_SAVED: Final = frozenset(
@@ -32,8 +32,11 @@ _NOT_SAVED: Final = frozenset(
 )
 
 
-def reduce_dashboard(dashboard: Object, origins: PanelOrigins) -> None:
-    """Remove what a saved dashboard does not contain, and sort its panels by their position."""
+def reduce_dashboard(dashboard: Object) -> None:
+    """Remove what a saved dashboard does not contain, and sort its panels by their position.
+
+    Nulls in the first steps of thresholds may be kept. ``base_thresholds`` removes them.
+    """
     for name in _NOT_SAVED & dashboard.keys():
         del dashboard[name]
     for name, default in (("gnetId", None), ("id", None), ("style", "dark")):
@@ -45,12 +48,16 @@ def reduce_dashboard(dashboard: Object, origins: PanelOrigins) -> None:
         dashboard["templating"] = without_nulls(templating) if null_count(templating) else templating
         for variable in variables(dashboard):
             _reduce_variable(variable)
-    panels = [panel for panel in objects(dashboard.get("panels")) if not _is_copy(panel)]
+    panels = sorted((panel for panel in objects(dashboard.get("panels")) if not _is_copy(panel)), key=_position)
+    dashboard["panels"] = panels
+    nulls = null_count(panels)
+    if nulls:
+        # Most dashboards have no other nulls than these, and then need no walk through all of their members.
+        nulls -= sum(map(drop_common_nulls, all_panels(dashboard)))
     for panel in panels:
-        reduce_panel(panel, origins, is_nested=False)
+        reduce_panel(panel, is_nested=False, has_nulls=nulls > 0)
         for nested in objects(panel.get("panels")):
-            reduce_panel(nested, origins, is_nested=True)
-    dashboard["panels"] = sorted(panels, key=_position)
+            reduce_panel(nested, is_nested=True, has_nulls=nulls > 0)
 
 
 def _reduce_variable(variable: Object) -> None:

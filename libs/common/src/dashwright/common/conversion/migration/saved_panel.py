@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dashwright.common.conversion.migration.document import Object, all_panels, object_at
+from dashwright.common.conversion.migration.base_thresholds import has_null_base
+from dashwright.common.conversion.migration.document import Object, object_at
 from dashwright.common.conversion.migration.nulls import null_count, without_nulls
 
 #: Members that only a panel on a page has.
@@ -56,37 +57,22 @@ _REPLACED_TYPES: Final = {
 }
 
 
-class PanelOrigins:
-    """The panels of a draft that had certain members before defaults were added."""
-
-    def __init__(self, dashboard: Object) -> None:
-        # The panels are the values, because another object may get the id of a panel that is gone.
-        self._with_transformations: dict[int, Object] = {}
-        self._with_custom_fields: dict[int, Object] = {}
-        for panel in all_panels(dashboard):
-            if "transformations" in panel:
-                self._with_transformations[id(panel)] = panel
-            if isinstance(config := panel.get("fieldConfig"), dict):
-                defaults = config.get("defaults")
-                if isinstance(defaults, dict) and "custom" in defaults:
-                    self._with_custom_fields[id(panel)] = panel
-
-    def had_transformations(self, panel: Object) -> bool:
-        """Return whether a panel had transformations, or an empty list of them."""
-        return id(panel) in self._with_transformations
-
-    def had_custom_fields(self, panel: Object) -> bool:
-        """Return whether a panel had ``fieldConfig.defaults.custom``."""
-        return id(panel) in self._with_custom_fields
+def drop_common_nulls(panel: Object) -> int:
+    """Remove the null members of a panel itself. Return their number, plus 1 for the null in the first step of its thresholds."""
+    names = [name for name, member in panel.items() if member is None]
+    for name in names:
+        del panel[name]
+    return len(names) + has_null_base(panel)
 
 
-def reduce_panel(panel: Object, origins: PanelOrigins, *, is_nested: bool) -> None:
+def reduce_panel(panel: Object, *, is_nested: bool, has_nulls: bool) -> None:
     """Remove from a panel what a saved panel does not contain, and replace its type if it was written for Angular.
 
-    The panels inside of a row are not changed.
+    The panels inside of a row are not changed. Nulls are removed only if ``has_nulls`` is true.
     """
+    had_custom = has_nulls and "custom" in (object_at(panel, "fieldConfig", "defaults") or ())
     _replace_type(panel)
-    if is_nested:
+    if has_nulls and is_nested:
         _drop_nulls(panel, is_nested=is_nested)
     if panel.get("libraryPanel") is not None:
         for name in [name for name in panel if name not in _LIBRARY_PANEL_MEMBERS or panel[name] is None]:
@@ -102,57 +88,35 @@ def reduce_panel(panel: Object, origins: PanelOrigins, *, is_nested: bool) -> No
             del panel[name]
     if panel.get("transparent") is False:
         del panel["transparent"]
-    if panel.get("transformations") == [] and not (is_nested and origins.had_transformations(panel)):
+    if not is_nested and panel.get("transformations") == []:
         del panel["transformations"]
-    if not is_nested:
+    if has_nulls and not is_nested:
         _drop_nulls(panel, is_nested=is_nested)
     if panel.get("type") == "table" and panel.get("autoMigrateFrom") != "table-old":
         for name in _OLD_TABLE_MEMBERS:
             panel.pop(name, None)
     if panel.get("targets") == []:
         del panel["targets"]
-    _reduce_field_config(panel, keeps_custom=origins.had_custom_fields(panel))
+    if had_custom:
+        _keep_custom(panel)
+    if panel.get("fieldConfig") == _NO_FIELD_CONFIG:
+        del panel["fieldConfig"]
 
 
 def _drop_nulls(panel: Object, *, is_nested: bool) -> None:
     """Remove null members at any depth, except from the panels inside of a row, which are reduced one by one."""
-    count = null_count(panel)
-    if not count:
-        return
-    for name in [name for name, member in panel.items() if member is None]:
-        del panel[name]
-        count -= 1
-    # Most nulls are the value of the first step of the thresholds, which is minus infinity.
-    if not count or not (count := count - _drop_first_threshold(panel)):
-        return
-    for name, member in panel.items():
-        if isinstance(member, dict) or (isinstance(member, list) and (is_nested or name != "panels")):
-            panel[name] = without_nulls(member)
+    if null_count(panel):
+        for name, member in panel.items():
+            if isinstance(member, dict) or (isinstance(member, list) and (is_nested or name != "panels")):
+                panel[name] = without_nulls(member)
 
 
-def _drop_first_threshold(panel: Object) -> int:
-    """Remove the value of the first step of the thresholds if it is null. Return the number of removed members."""
-    config = panel.get("fieldConfig")
-    defaults = object_at(config, "defaults")
-    thresholds = object_at(defaults, "thresholds")
-    steps = thresholds and thresholds.get("steps")
-    if not (config and defaults and thresholds and isinstance(steps, list) and steps and isinstance(first := steps[0], dict)):
-        return 0
-    if first.get("value", 0) is not None:
-        return 0
-    rest = {name: member for name, member in first.items() if name != "value"}
-    panel["fieldConfig"] = {**config, "defaults": {**defaults, "thresholds": {**thresholds, "steps": [rest, *steps[1:]]}}}
-    return 1
-
-
-def _reduce_field_config(panel: Object, *, keeps_custom: bool) -> None:
-    """Remove an empty ``fieldConfig``, but keep ``custom`` in one that had it, even if nothing is left in it."""
+def _keep_custom(panel: Object) -> None:
+    """Add an empty ``custom`` to the defaults of fields, from which it was removed because it was null."""
     config = object_at(panel, "fieldConfig")
     defaults = object_at(config, "defaults")
-    if config is not None and defaults is not None and keeps_custom and "custom" not in defaults:
+    if config is not None and defaults is not None and "custom" not in defaults:
         panel["fieldConfig"] = {**config, "defaults": {**defaults, "custom": {}}}
-    elif config == _NO_FIELD_CONFIG:
-        del panel["fieldConfig"]
 
 
 def _replace_type(panel: Object) -> None:
