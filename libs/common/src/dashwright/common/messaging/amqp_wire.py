@@ -49,7 +49,7 @@ async def publish(
         message_id=message.message_id,
         # RabbitMQ closes the channel on a negative expiration.
         expiration=None if message.expiration is None else str(max(0, int(message.expiration * 1000))),
-        priority=message.priority,
+        priority=message.priority or None,
     )
     connected_channel = await channel.get_underlay_channel()
     await connected_channel.basic_publish(

@@ -212,7 +212,7 @@ class RpcResponse:
 
     def accept(self, message: Message) -> bool:
         """Process a message of the worker. Return False if the call has ended or the message is outdated."""
-        attempt = count_header(message.headers, wire.ATTEMPT)
+        attempt = max(1, count_header(message.headers, wire.ATTEMPT))
         if self._is_ended or attempt < self._attempt:
             return False
         if attempt > self._attempt:

@@ -297,7 +297,8 @@ class _Call:
 
     async def _send(self, body: bytes, headers: dict[str, Header]) -> None:
         self._has_replied = True
-        headers[wire.ATTEMPT] = self._attempt
+        if self._attempt > 1:
+            headers[wire.ATTEMPT] = self._attempt
         message = Message(body=body, headers=headers, correlation_id=self._request.correlation_id, persistent=False)
         assert self._request.reply_to is not None
         await self._inbox.send(self._request.reply_to, wire.signed(self._server.signer, Purpose.RESPONSE, "", message), mandatory=False)

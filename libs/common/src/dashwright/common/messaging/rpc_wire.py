@@ -14,7 +14,7 @@ from dashwright.common.observability import tracing
 DEADLINE = "rpc-deadline"
 #: Of a request: milliseconds without a message after which either side ends the call.
 IDLE_TIMEOUT = "rpc-patience"
-#: Of a request: number of the attempt, 1 if missing. Of a chunk: the attempt that sent it.
+#: Of a request or a chunk: number of the attempt, 1 if missing.
 ATTEMPT = "rpc-attempt"
 #: Of a chunk: its index from 0. A message without this header only announces the reply address of the worker.
 SEQUENCE = "rpc-sequence"
