@@ -395,7 +395,7 @@ def test_the_same_steps_are_the_same_question() -> None:
 
     def question(time_range: TimeRange, **properties: Any) -> Any:
         asked = SourceQuery.model_validate({"refId": "A", "datasource": {}, "expr": "up", "interval": "1m", **properties})
-        return source.cache_key(asked, time_range)
+        return source.prepare(asked, time_range).key
 
     here = TimeRange(START, START + HOUR)
     assert question(here) == question(moved)

@@ -114,7 +114,7 @@ def test_ranges_begin_and_end_on_their_step() -> None:
     question = asked(HOUR, interval="1m")
     assert (question.start % (60 * SECOND), question.end % (60 * SECOND)) == (0, 0)
     assert steps.format_seconds(question.start) == "1767225600"
-    assert steps.format_seconds(question.evaluation_time) == "1767229207"
+    assert steps.format_seconds(asked(HOUR, interval="1m", instant=True).evaluation_time) == "1767229207"
     daily = asked(10 * DAY, interval="1d", utcOffsetSec=3600)
     assert daily.start % (86_400 * SECOND) == 23 * 3600 * SECOND
 

@@ -1,7 +1,7 @@
 """Queries of a request run concurrently, with the caller's permissions, within their time, and equal ones once."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,9 +67,6 @@ class Counted(Source):
         if self.world.does is not None:
             await self.world.does(self.record.uid)
         return "it works"
-
-    def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        return super().cache_key(query, time_range)
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.limit_checks import bytes_of_frames
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.requests.request import Request
 from dashwright.expressions.sources.privacy import visible_error
 from dashwright.expressions.sources.query_cache import QueryCache
 from dashwright.expressions.sources.registry import DataSource, SourceResolver
+from dashwright.expressions.sources.source import PreparedQuery
 
 #: Grafana's defaults of ``maxDataPoints``: for requests without expressions, and for requests with expressions.
 DEFAULT_POINTS, DEFAULT_POINTS_WITH_EXPRESSIONS = 100, 5000
@@ -124,16 +124,15 @@ class _QueryBatch:
                 return await data_source.source.query(query, time_range, replace(self._limits, memory=memory))
         if query.max_data_points is None:
             query = query.model_copy(update={"max_data_points": self._default_points})
-        key = record.org_id, record.id, record.uid, record.version, data_source.source.cache_key(query, time_range)
-        frames, is_hit = await self._cache.get(
-            key, lambda: _run_query(query, time_range, data_source, self._limits), fresh_token=self._fresh_token
-        )
+        prepared = data_source.source.prepare(query, time_range)
+        key = record.org_id, record.id, record.uid, record.version, prepared.key
+        frames, is_hit = await self._cache.get(key, lambda: _run_query(prepared, data_source, self._limits), fresh_token=self._fresh_token)
         self.fetched.cache_hits[query.ref_id] = is_hit
         metrics.source_answers.labels("hit" if is_hit else "miss").inc()
         return frames
 
 
-async def _run_query(query: SourceQuery, time_range: TimeRange, data_source: DataSource, limits: Limits) -> Sequence[Frame]:
+async def _run_query(query: PreparedQuery, data_source: DataSource, limits: Limits) -> Sequence[Frame]:
     # Several requests may share the result, so the query has the deadline of its data source, not that of a request.
     assert data_source.record is not None
     origin = f"jsonData.timeout of the data source {data_source.record.name!r:.80}, or setting DASHWRIGHT_SOURCE_SECONDS"
@@ -142,7 +141,7 @@ async def _run_query(query: SourceQuery, time_range: TimeRange, data_source: Dat
     try:
         async with asyncio.timeout(data_source.asyncio_timeout) as scope:
             with limits.memory.nested() as memory:
-                frames = await data_source.source.query(query, time_range, replace(limits, deadline=deadline, memory=memory))
+                frames = await query.run(replace(limits, deadline=deadline, memory=memory))
             outcome = "answered"
             return frames
     except TimeoutError as error:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Final
+from urllib.parse import urlencode
 
 import aiohttp
 from yarl import URL
@@ -30,6 +31,8 @@ _MAX_CONNECTIONS: Final = 100
 
 #: The value of the header ``Accept-Encoding``.
 _ACCEPTED_ENCODING: Final = "gzip"
+
+_FORM_HEADERS: Final = {"Content-Type": "application/x-www-form-urlencoded"}
 
 _GZIP_NAMES: Final = frozenset({"gzip", "x-gzip"})
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
@@ -52,7 +55,7 @@ class _HttpRequest:
     source_name: str
     method: str
     url: URL
-    form: Mapping[str, str] | None  #: The parameters in the body of a POST; None for a GET, whose URL has them.
+    form: bytes | None  #: The encoded parameters in the body of a POST; None for a GET, whose URL has them.
     credentials: SourceCredentials
 
 
@@ -84,7 +87,8 @@ class HttpClient:
         credentials = self._credentials_cache.get(record)
         url = source_url(record, path)
         if method == "POST":
-            request = _HttpRequest(record.name, method, url, parameters, credentials)
+            # Encoded here, since aiohttp takes as long to encode a form as to send it.
+            request = _HttpRequest(record.name, method, url, urlencode(parameters).encode(), credentials)
         else:
             request = _HttpRequest(record.name, method, url.extend_query(parameters), None, credentials)
         for _ in range(_MAX_REDIRECTS + 1):
@@ -148,7 +152,7 @@ class HttpClient:
             request.method,
             # The checked address, because a second resolution could return another one (DNS rebinding).
             url.with_host(str(address)),
-            headers={**credentials.headers, "Host": host},
+            headers={**(_FORM_HEADERS if request.form else {}), **credentials.headers, "Host": host},
             data=request.form,
             allow_redirects=False,
             ssl=credentials.tls_for(url),

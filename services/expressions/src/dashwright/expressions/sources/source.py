@@ -1,7 +1,9 @@
 """The interface of data sources: the frames of a query, and the health of the source."""
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import orjson
@@ -14,6 +16,14 @@ from dashwright.expressions.engine.timerange import TimeRange
 
 #: Members of a query that do not affect the frames, or that are in the key of the cache in another form.
 _MEMBERS_OUTSIDE_KEY = {"ref_id", "hide", "datasource", "time_range", "result_assertions"}
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """A query that its source has read, and that can run."""
+
+    key: Hashable  #: Equal for queries with equal results.
+    run: Callable[[Limits], Awaitable[Sequence[Frame]]]  #: Returns the frames, as ``Source.query`` does.
 
 
 class Source(Protocol):
@@ -38,13 +48,14 @@ class Source(Protocol):
         """Return the values and texts that the query of a dashboard's variable selects. Raises the same errors as ``query``."""
         raise BadRequest("this type of data source serves no queries of variables")
 
-    def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        """Return a key that is equal for queries with equal results. Sources that round the time range override it.
+    def prepare(self, query: SourceQuery, time_range: TimeRange) -> PreparedQuery:
+        """Return the query with its key. Sources override it that read queries first, or that round the time range.
 
-        Raises BadRequest if the query cannot be written as JSON.
+        Raises BadRequest if the query is invalid, or cannot be written as JSON.
         """
         try:
             document = orjson.dumps(query.model_dump(by_alias=True, exclude=_MEMBERS_OUTSIDE_KEY), option=orjson.OPT_SORT_KEYS)
         except (orjson.JSONEncodeError, ValueError) as error:
             raise BadRequest(f"the query cannot be read: {error}") from error
-        return hashlib.blake2b(document, digest_size=16).digest(), time_range
+        key = hashlib.blake2b(document, digest_size=16).digest(), time_range
+        return PreparedQuery(key, partial(self.query, query, time_range))

@@ -1,10 +1,11 @@
 """The PostgreSQL data source: ``rawSql`` with macros, run in a read-only transaction, as one frame."""
 
 import asyncio
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from math import ceil, isfinite
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from dashwright.expressions.sources.postgres.guard import check_statement
 from dashwright.expressions.sources.postgres.lexing import without_trailing_comments
 from dashwright.expressions.sources.postgres.macros import Fill, MacroContext, expand
 from dashwright.expressions.sources.postgres.variable_options import options_of
-from dashwright.expressions.sources.source import Source
+from dashwright.expressions.sources.source import PreparedQuery, Source
 
 TYPES: Final = POSTGRESQL.names
 
@@ -54,7 +55,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class _PreparedQuery:
+class _PostgresQuery:
     """A statement without macros, and the format of its result."""
 
     sql: str
@@ -71,22 +72,25 @@ class Postgres(Source):
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         """Return the result of the statement as one frame."""
-        prepared_query = self._prepare(query, time_range)
+        return await self._run(self._read(query, time_range), limits)
+
+    def prepare(self, query: SourceQuery, time_range: TimeRange) -> PreparedQuery:
+        """Return the query with the expanded statement as its key: queries whose macros yield the same SQL share a result."""
+        postgres_query = self._read(query, time_range)
+        return PreparedQuery(postgres_query, partial(self._run, postgres_query))
+
+    async def _run(self, query: _PostgresQuery, limits: Limits) -> Sequence[Frame]:
         seconds = min(limits.deadline.remaining_seconds, _MAX_STATEMENT_SECONDS)
         try:
             async with asyncio.timeout(seconds + _TIMEOUT_MARGIN_SECONDS) as scope:
-                columns, notices = await self._run_statement(prepared_query.sql, limits, seconds)
+                columns, notices = await self._run_statement(query.sql, limits, seconds)
         except TimeoutError as error:
             if not scope.expired():
                 raise
             raise DeadlineExceeded(
                 f"the PostgreSQL server did not respond within {seconds:.3g} s; ask for a shorter time range, or make the statement faster"
             ) from error
-        return await asyncio.to_thread(_frames, columns, prepared_query, limits, notices)
-
-    def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        """Return the expanded statement, so that queries whose macros yield the same SQL share a result."""
-        return self._prepare(query, time_range)
+        return await asyncio.to_thread(_frames, columns, query, limits, notices)
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
         """Return the rows of a statement: the columns ``__value`` and ``__text``, or the values of all columns."""
@@ -104,7 +108,7 @@ class Postgres(Source):
                 raise statement_error(error, "select 1") from error
         return HEALTHY
 
-    def _prepare(self, query: SourceQuery, time_range: TimeRange) -> _PreparedQuery:
+    def _read(self, query: SourceQuery, time_range: TimeRange) -> _PostgresQuery:
         properties = query.model_extra or {}
         raw_sql, result_format = properties.get("rawSql"), properties.get("format") or _TIME_SERIES
         if not isinstance(raw_sql, str) or not raw_sql.strip():
@@ -117,7 +121,7 @@ class Postgres(Source):
         expanded = expand(raw_sql, MacroContext(time_range, interval, has_timescaledb))
         check_statement(expanded.sql)
         fill = (expanded.fill, time_range) if expanded.fill and result_format == _TIME_SERIES else None
-        return _PreparedQuery(expanded.sql, result_format == _TIME_SERIES, fill)
+        return _PostgresQuery(expanded.sql, result_format == _TIME_SERIES, fill)
 
     async def _run_statement(self, sql: str, limits: Limits, seconds: float) -> tuple[list[ColumnBuilder], list[str]]:
         """Return the columns of the result, and notices for the user. Waits up to ``seconds`` for a connection."""
@@ -210,7 +214,7 @@ def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
     return f"select {', '.join(values)} from (\n{without_trailing_comments(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are generated)
 
 
-def _frames(columns: Sequence[ColumnBuilder], query: _PreparedQuery, limits: Limits, notices: list[str]) -> Sequence[Frame]:
+def _frames(columns: Sequence[ColumnBuilder], query: _PostgresQuery, limits: Limits, notices: list[str]) -> Sequence[Frame]:
     """Return the columns as one frame in the format of the query, with the notices and the query in its meta."""
     fields: list[Field] = [column.field() for column in columns]
     range_notices = [

@@ -38,7 +38,7 @@ class PrometheusQuery:
     step: int
     start: int  #: Rounded down to a multiple of the step.
     end: int  #: Rounded down to a multiple of the step.
-    evaluation_time: int  #: The time of an instant query: the requested end, not rounded.
+    evaluation_time: int  #: The time of an instant query: the requested end, not rounded. 0 without an instant query.
     is_instant: bool
     is_range: bool
     legend: str  #: The ``legendFormat`` of the query.
@@ -106,7 +106,7 @@ def read_query(query: SourceQuery, time_range: TimeRange, record: SourceRecord) 
         step=step,
         start=steps.align(start, step, offset),
         end=steps.align(end, step, offset),
-        evaluation_time=end,
+        evaluation_time=end if is_instant else 0,
         is_instant=is_instant,
         is_range=is_range,
         legend=_string(properties, "legendFormat"),

@@ -1,9 +1,8 @@
 """The data source for Prometheus and servers with the same HTTP API."""
 
 import asyncio
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -21,7 +20,7 @@ from dashwright.expressions.sources.prometheus import steps
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery, read_query
 from dashwright.expressions.sources.prometheus.response import PrometheusResponse, frames_of, parse_response
 from dashwright.expressions.sources.prometheus.variable_queries import variable_request
-from dashwright.expressions.sources.source import Source
+from dashwright.expressions.sources.source import PreparedQuery, Source
 
 TYPE: Final = PROMETHEUS.id
 
@@ -45,7 +44,14 @@ class Prometheus(Source):
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         """Return the frames of the instant query, the range query or both."""
+        return await self._run(read_query(query, time_range, self._record), limits)
+
+    def prepare(self, query: SourceQuery, time_range: TimeRange) -> PreparedQuery:
+        """Return the query as it is sent, which is also its key."""
         prometheus_query = read_query(query, time_range, self._record)
+        return PreparedQuery(prometheus_query, partial(self._run, prometheus_query))
+
+    async def _run(self, prometheus_query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
         results = []
         if prometheus_query.is_instant:
             time = {"time": steps.format_seconds(prometheus_query.evaluation_time)}
@@ -79,13 +85,6 @@ class Prometheus(Source):
             response = await self._http.request(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
         self._parse(response)
         return "Successfully queried the Prometheus API."
-
-    def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        """Return the query as it is sent. Its evaluation time matters for an instant query only."""
-        prometheus_query = read_query(query, time_range, self._record)
-        if prometheus_query.is_instant:
-            return prometheus_query
-        return replace(prometheus_query, evaluation_time=prometheus_query.end)
 
     @property
     def _method(self) -> str:
