@@ -73,20 +73,9 @@ class LabelSets(Sequence[Labels]):
     @staticmethod
     def of_mappings(mappings: Sequence[Mapping[str, str]]) -> "LabelSets":
         """Return the label sets of mappings from keys to values."""
-        if not mappings:
-            return LabelSets.of(())
-        keys = tuple(mappings[0])
-        # Equal strings of the set share one object.
-        interned: dict[str, str] = {}
-        if any(tuple(mapping) != keys for mapping in mappings):
-            return LabelSets.of(
-                [Labels.of((key, interned.setdefault(text, text)) for key, text in mapping.items()) for mapping in mappings]
-            )
-        columns = [
-            tuple(map(interned.setdefault, column, column)) for column in zip(*[mapping.values() for mapping in mappings], strict=True)
-        ]
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        return LabelSets(tuple([keys[index] for index in order]), [columns[index] for index in order], None, len(mappings))
+        builder = LabelSetsBuilder()
+        builder.add(mappings)
+        return builder.build()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -148,6 +137,41 @@ class LabelSets(Sequence[Labels]):
             rows = zip(*self._columns, strict=True) if keys else [()] * self._count
             self._labels = tuple([Labels(tuple(zip(keys, row, strict=True))) for row in rows])
         return self._labels
+
+
+class LabelSetsBuilder:
+    """A builder of the label sets of mappings that are read part by part. Equal strings share one object."""
+
+    def __init__(self) -> None:
+        #: The keys of all mappings in their order, as long as they are the same, and the values of each.
+        self._keys: tuple[str, ...] = ()
+        self._columns: list[list[str]] = []
+        #: The label sets, once two mappings have had different keys.
+        self._labels: list[Labels] | None = None
+        self._interned: dict[str, str] = {}
+        self._count = 0
+
+    def add(self, mappings: Sequence[Mapping[str, str]]) -> None:
+        """Add the label sets of mappings from keys to values."""
+        if mappings and not self._count:
+            self._keys = tuple(mappings[0])
+            self._columns = [[] for _ in self._keys]
+        if self._labels is None and any(tuple(mapping) != self._keys for mapping in mappings):
+            self._labels = list(self.build())
+        intern = self._interned.setdefault
+        if self._labels is not None:
+            self._labels += [Labels.of((key, intern(text, text)) for key, text in mapping.items()) for mapping in mappings]
+        else:
+            for column, values in zip(self._columns, zip(*[mapping.values() for mapping in mappings], strict=True), strict=False):
+                column += map(intern, values, values)
+        self._count += len(mappings)
+
+    def build(self) -> LabelSets:
+        """Return the label sets."""
+        if self._labels is not None or not self._count:
+            return LabelSets.of(self._labels or ())
+        order = sorted(range(len(self._keys)), key=self._keys.__getitem__)
+        return LabelSets(tuple([self._keys[index] for index in order]), [self._columns[index] for index in order], None, self._count)
 
 
 def _are_equal(left: Sequence[str], right: Sequence[str]) -> bool:

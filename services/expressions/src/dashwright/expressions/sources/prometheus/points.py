@@ -3,8 +3,8 @@
 The points of many series are parsed together. A Python object for each point would take ten times the memory.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -12,9 +12,10 @@ import orjson
 from numpy.typing import NDArray
 
 from dashwright.expressions.engine.axis import Axis, Times
+from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.labels import LabelSets
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.values import Block, Cells, Floats, Series
+from dashwright.expressions.engine.values import Block, Cells, Floats, Numbers, Series
 from dashwright.expressions.sources.prometheus.errors import ADVICE, unreadable
 
 #: The largest distance of a time from 1970 in seconds; its nanoseconds fit into an int64.
@@ -31,27 +32,39 @@ _POINT_STRUCTURE: Final = b'[,""]'
 _Pairs = NDArray[np.float64]
 
 
-def read_series(arrays: Sequence[msgspec.Raw], labels: LabelSets, limits: Limits) -> Series:
-    """Return the series whose points are the JSON arrays. Raises SourceFailed if an array is not of points."""
-    counts = [bytes(array).count(b"[") - 1 for array in arrays]
-    _check_counts(sum(counts), limits)
-    builder = _SeriesBuilder(len(arrays))
-    for chunk in _chunks(counts):
-        limits.deadline.check()
-        builder.add(_parse([bytes(array) for array in arrays[chunk.start : chunk.stop]], counts[chunk.start]))
-    return builder.series(labels)
+class PointReader(Protocol):
+    """A reader of the points of the items of a result."""
+
+    def add(self, arrays: Sequence[msgspec.Raw]) -> None:
+        """Read the JSON arrays of further items. Raises SourceFailed if they are not of points, and TooLarge."""
+        ...
+
+    def frames(self, labels: LabelSets, meta: Mapping[str, Any]) -> FrameSet:
+        """Return the frames of all items with their label sets."""
+        ...
 
 
-def read_samples(arrays: Sequence[msgspec.Raw], limits: Limits) -> tuple[Times, Floats]:
-    """Return the times and values of JSON arrays of one point each. Raises SourceFailed if an array is not a point."""
-    limits.deadline.check()
-    pairs = _parse([b"[%s]" % bytes(array) for array in arrays], 1)
-    return _times(pairs[:, 0, 0]), np.ascontiguousarray(pairs[:, 0, 1])
+class SampleReader:
+    """A reader of samples: JSON arrays of one point each."""
+
+    def __init__(self) -> None:
+        self._times: list[Times] = []
+        self._values: list[Floats] = []
+
+    def add(self, arrays: Sequence[msgspec.Raw]) -> None:
+        """Read the arrays of further samples. Raises SourceFailed if an array is not a point."""
+        pairs = _parse([b"[%s]" % bytes(array) for array in arrays], 1)
+        self._times.append(_times(pairs[:, 0, 0]))
+        self._values.append(np.ascontiguousarray(pairs[:, 0, 1]))
+
+    def frames(self, labels: LabelSets, meta: Mapping[str, Any]) -> FrameSet:
+        """Return a frame for each sample, with its time and value."""
+        return FrameSet(Numbers(labels, Cells(np.concatenate(self._values))), meta, times=np.concatenate(self._times))
 
 
-def _check_counts(point_count: int, limits: Limits) -> None:
-    if point_count > limits.query_points:
-        raise limits.refusal("query_points", f"the response has more than {limits.query_points} points", ADVICE)
+def read_time(seconds: msgspec.Raw) -> Times:
+    """Return a time in seconds as an array of one time. Raises SourceFailed if it is not a time."""
+    return _times(_parse([b'[[%s,"0"]]' % bytes(seconds)], 1)[:, 0, 0])
 
 
 def _chunks(counts: Sequence[int]) -> Iterator[range]:
@@ -97,10 +110,13 @@ def _times(seconds: Floats) -> Times:
     return times
 
 
-class _SeriesBuilder:
-    """A builder of series. Those with equal times share a block."""
+class SeriesReader:
+    """A reader of series: JSON arrays of points. Series with equal times share a block."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, limits: Limits) -> None:
+        """Create a reader of at most ``count`` series."""
+        self._limits = limits
+        self._point_count = 0
         self._block_of = np.empty(count, np.intp)
         self._row_of = np.empty(count, np.intp)
         self._next = 0
@@ -111,8 +127,23 @@ class _SeriesBuilder:
         self._block_by_seconds: dict[bytes, int] = {}
         self._latest = -1
 
-    def add(self, pairs: _Pairs) -> None:
-        """Add the next series."""
+    def add(self, arrays: Sequence[msgspec.Raw]) -> None:
+        """Read the arrays of further series. Raises SourceFailed if an array is not of points, and TooLarge for too many points."""
+        counts = [bytes(array).count(b"[") - 1 for array in arrays]
+        self._point_count += sum(counts)
+        if self._point_count > self._limits.query_points:
+            raise self._limits.refusal("query_points", f"the response has more than {self._limits.query_points} points", ADVICE)
+        for chunk in _chunks(counts):
+            self._limits.deadline.check()
+            self._add_series(_parse([bytes(array) for array in arrays[chunk.start : chunk.stop]], counts[chunk.start]))
+
+    def frames(self, labels: LabelSets, meta: Mapping[str, Any]) -> FrameSet:
+        """Return a frame for each series."""
+        axes = [Axis(_times(seconds)) for seconds in self._seconds]
+        blocks = [Block(axis, Cells(_stack(rows))) for axis, rows in zip(axes, self._rows, strict=True)]
+        return FrameSet(Series(labels, tuple(blocks), self._block_of[: self._next], self._row_of[: self._next]), meta)
+
+    def _add_series(self, pairs: _Pairs) -> None:
         seconds, values = pairs[:, :, 0], pairs[:, :, 1]
         block = self._find(seconds[0])
         is_shared = (seconds == self._seconds[block]).all(axis=1)
@@ -121,12 +152,6 @@ class _SeriesBuilder:
             return
         for row_seconds, row_values in zip(seconds, values, strict=True):
             self._add_rows(self._find(row_seconds), row_values[np.newaxis])
-
-    def series(self, labels: LabelSets) -> Series:
-        """Return all series."""
-        axes = [Axis(_times(seconds)) for seconds in self._seconds]
-        blocks = [Block(axis, Cells(_stack(rows))) for axis, rows in zip(axes, self._rows, strict=True)]
-        return Series(labels, tuple(blocks), self._block_of, self._row_of)
 
     def _find(self, seconds: Floats) -> int:
         """Return the block with these times, and add it if these times are new."""

@@ -1,21 +1,20 @@
 """Conversion of Prometheus responses to frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import numpy as np
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.frame_set import TIME_NAME, FrameSet
-from dashwright.expressions.engine.labels import NO_LABELS, LabelSets
+from dashwright.expressions.engine.labels import NO_LABELS, LabelSets, LabelSetsBuilder
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.values import Cells, Numbers
 from dashwright.expressions.engine.values_to_frames import first_meta, with_first_meta
 from dashwright.expressions.sources.prometheus.errors import ADVICE, unreadable
 from dashwright.expressions.sources.prometheus.histograms import histogram_frames
-from dashwright.expressions.sources.prometheus.points import read_samples, read_series
+from dashwright.expressions.sources.prometheus.points import PointReader, SampleReader, SeriesReader, read_time
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 
 _NAME_LABEL: Final = "__name__"
@@ -23,15 +22,20 @@ _DEFAULT_NAME: Final = "Value"
 _MAX_MESSAGE_LENGTH: Final = 300
 _NANOS_PER_MILLISECOND: Final = 1_000_000
 _ABSENT: Final = msgspec.Raw(b"")
+#: The number of items that are decoded together.
+_CHUNK_ITEMS: Final = 1_000
 
 _Decoded = TypeVar("_Decoded")
 
 
 class _Data(msgspec.Struct):
-    """The member ``data`` of a response."""
+    """The member ``data`` of a response: items (series or samples), or the time and the value of a scalar or string.
+
+    The items are decoded in parts, because all together would take several times the memory of the body.
+    """
 
     result_type: str = msgspec.field(name="resultType")
-    result: msgspec.Raw
+    result: list[msgspec.Raw]
 
 
 class _Envelope(msgspec.Struct):
@@ -73,29 +77,17 @@ class _Item(msgspec.Struct, gc=False):
         return self.histogram is not _ABSENT or self.histograms is not _ABSENT
 
 
-class _ItemsData(msgspec.Struct):
-    """The member ``data`` of a response with series or samples."""
-
-    result_type: Literal["matrix", "vector"] = msgspec.field(name="resultType")
-    result: list[_Item]
-
-
-class _ItemsEnvelope(_Envelope):
-    data: _ItemsData | None = None
-
-
-_ITEMS_ENVELOPE: Final = msgspec.json.Decoder(_ItemsEnvelope)
 _ENVELOPE: Final = msgspec.json.Decoder(_DataEnvelope)
 _PLAIN_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
-_ITEMS: Final = msgspec.json.Decoder(list[_Item])
-_STRING: Final = msgspec.json.Decoder(tuple[msgspec.Raw, str])
+_ITEM: Final = msgspec.json.Decoder(_Item)
+_TEXT: Final = msgspec.json.Decoder(str)
 
 
 @dataclass(frozen=True, slots=True)
 class PrometheusResponse:
     """A response of the API."""
 
-    data: _Data | _ItemsData | None
+    data: _Data | None
     error: str = ""
     notices: tuple[dict[str, str], ...] = ()
 
@@ -103,7 +95,7 @@ class PrometheusResponse:
 def parse_response(body: bytes) -> PrometheusResponse:
     """Return the parsed body. Raises SourceFailed if it is not a response of Prometheus."""
     try:
-        envelope = _read_envelope(body)
+        envelope: _Envelope = _ENVELOPE.decode(body)
     except msgspec.ValidationError as error:
         # The data of a failed response may have any form.
         envelope = _decode(_PLAIN_ENVELOPE, body)
@@ -116,31 +108,19 @@ def parse_response(body: bytes) -> PrometheusResponse:
         return PrometheusResponse(None, f"{error_type}: {reason}"[:_MAX_MESSAGE_LENGTH])
     if envelope.status != "success":
         raise unreadable("has neither the status success nor error")
-    assert isinstance(envelope, _ItemsEnvelope | _DataEnvelope)
+    assert isinstance(envelope, _DataEnvelope)
     return PrometheusResponse(envelope.data, notices=tuple(_notices(envelope)))
-
-
-def _read_envelope(body: bytes) -> _Envelope:
-    """Return the decoded body. One with series or samples, which may be large, is read in one pass."""
-    try:
-        return _ITEMS_ENVELOPE.decode(body)
-    except msgspec.ValidationError:
-        return _ENVELOPE.decode(body)
 
 
 def frames_of(response: PrometheusResponse, query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
     """Return the frames of a response. The first has the query and the notices in its meta.
 
-    A response without results gives one frame without fields.
+    A response without results gives one frame without fields. The results are removed from the response.
     """
     data, notices = response.data, list(response.notices)
     if data is None:
         raise unreadable("has no result")
-    if isinstance(data, _ItemsData):
-        frames = _frames_of_items(data.result_type, data.result, query, limits)
-    else:
-        frames = _frames_of_result(data.result_type, data.result, query, limits)
-    frames = frames or [Frame()]
+    frames = _frames_of_result(data.result_type, data.result, query, limits) or [Frame()]
     meta = {**(first_meta(frames) or {}), "executedQueryString": query.executed_query}
     if notices:
         meta["notices"] = notices
@@ -157,49 +137,56 @@ def _notices(envelope: _Envelope) -> list[dict[str, str]]:
     ]
 
 
-def _frames_of_result(result_type: str, result: msgspec.Raw, query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
-    """Return the frames of a result that was not decoded with its response."""
+def _frames_of_result(result_type: str, result: list[msgspec.Raw], query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
     match result_type:
         case "matrix" | "vector":
-            return _frames_of_items(result_type, _decode(_ITEMS, result), query, limits)
+            return _frames_of_items(result_type, result, query, limits)
         case "scalar":
-            return _frames_of_numbers([result], LabelSets.of((NO_LABELS,)), result_type, query, limits)
+            return _scalar_frame(result, query)
         case "string":
-            return [_string_frame(result, limits)]
+            return [_string_frame(result)]
         case _:
             raise unreadable(f"has results of the unknown type {result_type!r:.40}")
 
 
-def _frames_of_items(result_type: str, items: list[_Item], query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
+def _frames_of_items(result_type: str, items: list[msgspec.Raw], query: PrometheusQuery, limits: Limits) -> Sequence[Frame]:
     """Return the frames of series or samples, and behind them those of native histograms."""
     if len(items) > limits.query_series:
         raise limits.refusal("query_series", f"the response has {len(items)} series", ADVICE)
-    limits.deadline.check()
-    histograms = histogram_frames(
-        [(item.metric or {}, item.histogram_points) for item in items if item.has_histograms],
-        query.step,
-        limits,
-        are_samples=result_type == "vector",
-    )
-    items = [item for item in items if item.points is not _ABSENT or not item.has_histograms]
-    arrays = [item.points for item in items]
-    if any(array is _ABSENT for array in arrays):
-        raise unreadable("has a series without values")
-    if not items:
-        return histograms
-    labels = LabelSets.of_mappings([item.metric or {} for item in items])
-    if result_type == "vector":
-        frames = _frames_of_numbers(arrays, labels, result_type, query, limits)
-    else:
-        frames = _frame_set(FrameSet(read_series(arrays, labels, limits), _meta("timeseries-multi", result_type)), query)
-    return [*frames, *histograms] if histograms else frames
+    are_samples = result_type == "vector"
+    label_builder, histograms = LabelSetsBuilder(), []
+    points: PointReader = SampleReader() if are_samples else SeriesReader(len(items), limits)
+    for chunk in _decoded_chunks(items):
+        limits.deadline.check()
+        histograms += [(item.metric or {}, item.histogram_points) for item in chunk if item.has_histograms]
+        with_points = [item for item in chunk if item.points is not _ABSENT or not item.has_histograms]
+        arrays = [item.points for item in with_points]
+        if any(array is _ABSENT for array in arrays):
+            raise unreadable("has a series without values")
+        if arrays:
+            label_builder.add([item.metric or {} for item in with_points])
+            points.add(arrays)
+    labels = label_builder.build()
+    meta = _meta("numeric-multi" if are_samples else "timeseries-multi", result_type)
+    frames = _frame_set(points.frames(labels, meta), query) if labels else ()
+    if not histograms:
+        return frames
+    return [*frames, *histogram_frames(histograms, query.step, limits, are_samples=are_samples)]
 
 
-def _frames_of_numbers(
-    arrays: Sequence[msgspec.Raw], labels: LabelSets, result_type: str, query: PrometheusQuery, limits: Limits
-) -> Sequence[Frame]:
-    times, values = read_samples(arrays, limits)
-    return _frame_set(FrameSet(Numbers(labels, Cells(values)), _meta("numeric-multi", result_type), times=times), query)
+def _decoded_chunks(items: list[msgspec.Raw]) -> Iterator[Sequence[_Item]]:
+    """Yield the decoded items in parts. Each part is removed from the list, so that its memory is free for the labels and points."""
+    items.reverse()
+    while items:
+        chunk = items[: -_CHUNK_ITEMS - 1 : -1]
+        del items[-_CHUNK_ITEMS:]
+        yield [_decode(_ITEM, item) for item in chunk]
+
+
+def _scalar_frame(result: Sequence[msgspec.Raw], query: PrometheusQuery) -> Sequence[Frame]:
+    reader = SampleReader()
+    reader.add([msgspec.Raw(b"[%s]" % b",".join(map(bytes, result)))])
+    return _frame_set(reader.frames(LabelSets.of((NO_LABELS,)), _meta("numeric-multi", "scalar")), query)
 
 
 def _frame_set(frames: FrameSet, query: PrometheusQuery) -> FrameSet:
@@ -224,12 +211,13 @@ def _names(labels: LabelSets) -> Sequence[str]:
     return [dict(label_set.pairs).get(_NAME_LABEL, _DEFAULT_NAME) for label_set in labels]
 
 
-def _string_frame(result: msgspec.Raw, limits: Limits) -> Frame:
-    seconds, text = _decode(_STRING, result)
-    times, _ = read_samples([msgspec.Raw(b'[%s,"0"]' % bytes(seconds))], limits)
+def _string_frame(result: Sequence[msgspec.Raw]) -> Frame:
+    if len(result) != 2:
+        raise unreadable("has a string without time or value")
+    seconds, text = result
     values = np.empty(1, object)
-    values[0] = text
-    fields = (Field(TIME_NAME, FieldType.TIME, times), Field("Value", FieldType.STRING, values, labels=NO_LABELS))
+    values[0] = _decode(_TEXT, text)
+    fields = (Field(TIME_NAME, FieldType.TIME, read_time(seconds)), Field("Value", FieldType.STRING, values, labels=NO_LABELS))
     return Frame(fields, meta={"type": "timeseries-multi", "custom": {"resultType": "string"}})
 
 
