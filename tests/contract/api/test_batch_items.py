@@ -64,7 +64,7 @@ async def test_items_are_accepted_in_order_and_recognized_again(api: Api) -> Non
 
 
 async def test_each_refused_line_has_its_reason(api: Api) -> None:
-    """Faulty lines are refused with their number, and the others are accepted. Blank lines have no verdict."""
+    """Faulty lines are refused with their number and their position, and others are accepted. Blank lines have no verdict."""
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     await create(api)
     body = b"\n".join(
@@ -84,16 +84,16 @@ async def test_each_refused_line_has_its_reason(api: Api) -> None:
     )
     status, verdicts = await submit(api, body)
     assert status == 200
-    assert [(verdict.get("index"), verdict.get("id"), verdict["status"]) for verdict in verdicts[:-1]] == [
+    assert [(verdict["index"], verdict["id"], verdict["status"]) for verdict in verdicts[:-1]] == [
         (0, "good", "accepted"),
-        (None, None, "refused"),
-        (None, "kind", "refused"),
-        (None, "invalid", "refused"),
-        (None, "unknown", "refused"),
-        (None, "action", "refused"),
-        (None, None, "refused"),
+        (1, "", "refused"),
+        (2, "kind", "refused"),
+        (3, "invalid", "refused"),
+        (4, "unknown", "refused"),
+        (5, "action", "refused"),
+        (6, "", "refused"),
         (0, "good", "duplicate"),
-        (None, "good", "refused"),
+        (8, "good", "refused"),
     ]
     for verdict, message in zip(
         [verdict for verdict in verdicts if verdict["status"] == "refused"],
@@ -185,6 +185,7 @@ async def test_a_full_batch_refuses_further_items(start_api: StartApi) -> None:
     assert "a batch may have 3 items (DASHWRIGHT_BATCH_ITEMS)" in verdicts[3]["message"]
     _, verdicts = await submit(api, items)
     assert statuses(verdicts) == ["duplicate"] * 3 + ["refused"] * 2
+    assert [verdict["index"] for verdict in verdicts] == [0, 1, 2, 3, 4]
 
 
 async def test_an_organization_with_too_many_waiting_items_is_refused(start_api: StartApi) -> None:
@@ -238,7 +239,7 @@ async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> No
     _, verdicts = await submit(api, body())
     assert accepted.is_set()
     assert statuses(verdicts) == ["accepted"] * 500 + ["refused"]
-    assert "is closed" in verdicts[-1]["message"]
+    assert (verdicts[-1]["index"], "is closed" in verdicts[-1]["message"]) == (500, True)
 
 
 async def test_a_request_is_audited_once(api: Api) -> None:

@@ -1,6 +1,7 @@
 """Batches over a gateway, a jobs worker and an expressions worker with a real database and the in-memory broker."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,10 +29,10 @@ def later(**time: int) -> str:
 
 
 async def test_a_batch_with_items_runs_them_and_ends(client: BatchClient) -> None:
-    """The items of the spec run, the counts add up, and the batch ends."""
+    """The items of the spec run, the counts add up, and the batch ends. The status has its rate and errors even without any."""
     await client.create("b", items=[evaluation(value, item_id=f"item {value}") for value in range(20)])
     status = await client.ended("b")
-    assert (status["state"], status["progress"]) == ("success", 100)
+    assert (status["state"], status["progress"], status["rate"], status["errors"]) == ("success", 100, 0, [])
     assert status["counts"] == {"total": 20, "pending": 0, "working": 0, "success": 20, "error": 0, "cancelled": 0}
     assert 0 < status["started"] <= status["finished"]
     items = await client.items("b")
@@ -53,6 +54,34 @@ async def test_failed_items_are_named_and_retried(client: BatchClient) -> None:
     assert (await client.status("b"))["state"] == "running"
     second = await client.until("b", lambda now: now["state"] == "error" and now["finished"] > status["finished"])
     assert second["counts"] == status["counts"]
+
+
+async def test_a_retry_refuses_unknown_members(client: BatchClient) -> None:
+    """A misspelt member does not retry all items."""
+    await client.create("b", items=[evaluation(1, expression=INVALID)])
+    await client.ended("b")
+    status, refusal = await client.post("b", "retry", {"id": ["#7"]})
+    assert (status, refusal["details"]["causes"][0]["field"]) == (422, "id")
+    assert (await client.status("b"))["state"] == "error"
+
+
+async def test_a_closed_batch_is_running(client: BatchClient) -> None:
+    """The response to a close has the new state; a dry run changes nothing."""
+    await client.create("b", notBefore=later(hours=1))
+    await client.api("POST", f"{BATCHES}/b/items", data=json.dumps(evaluation(1)))
+    assert (await client.post("b", "close?dryRun=All"))[1]["status"]["state"] == "running"
+    assert (await client.status("b"))["state"] == "open"
+    for _ in range(2):
+        assert (await client.post("b", "close"))[1]["status"]["state"] == "running"
+    assert (await client.status("b"))["state"] == "running"
+
+
+@pytest.mark.parametrize("query", ["items?limit=many", "items?limit=-1", "items?continue=end", "results?first=-1"])
+async def test_invalid_pages_are_refused(client: BatchClient, query: str) -> None:
+    """A client with an invalid index does not read the first page again."""
+    await client.create("b")
+    status, refusal = await client.api("GET", f"{BATCHES}/b/{query}")
+    assert (status, "is not a non-negative integer" in refusal["message"]) == (400, True)
 
 
 async def test_an_item_is_attempted_as_often_as_the_policy_allows(client: BatchClient) -> None:

@@ -168,6 +168,7 @@ async def test_items_without_credentials_may_only_be_syncs(api: Api, send: Send)
     export = {"spec": {"repository": "team", "export": {}}}
     reply = await send([SYNC, evaluation(1), export], headers={}, message_id="m")
     assert [item["status"] for item in reply["items"]] == ["accepted", "refused", "refused"]
+    assert [item["index"] for item in reply["items"]] == [0, 1, 2]
     assert reply["items"][1]["message"].startswith("[1]: queue:default may not submit evaluations")
 
 

@@ -18,7 +18,7 @@ def verdicts(count: int) -> Iterator[Sequence[ItemVerdict]]:
         yield [
             ItemVerdict(index=index, id=f"item-{index}", status="accepted")
             if index % 2
-            else ItemVerdict(id=f"item-{index}", status="refused", message=f"line {index}: the batch has 200,000 items, as many as it may")
+            else ItemVerdict(index=index, id=f"item-{index}", status="refused", message=f"line {index}: the batch has 200,000 items")
             for index in range(start, min(start + 500, count))
         ]
 

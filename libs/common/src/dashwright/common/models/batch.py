@@ -129,9 +129,9 @@ class BatchStatus(ApiModel):
     state: Annotated[BatchState, Field(strict=False)] = Field(default=BatchState.OPEN, description="The state of the batch")
     counts: ItemCounts = Field(default_factory=ItemCounts, description="The number of items by state")
     progress: float = Field(default=0.0, description="The share of items that ended, in percent")
-    rate: float | None = Field(default=None, description="How many items ended per second in the last seconds")
+    rate: float = Field(default=0.0, description="How many items ended per second in the last seconds; 0 after the end")
     estimated_end: int | None = Field(default=None, description="When the batch ends if the rate does not change")
-    errors: list[str] | None = Field(default=None, description="The errors of the first items that failed")
+    errors: list[str] = Field(default_factory=list, description="The errors of the first items that failed")
     message: str | None = Field(default=None, description="Why the batch was stopped")
     started: int | None = Field(default=None, description="When the first item was submitted to the workers")
     finished: int | None = Field(default=None, description="When the last item ended")
@@ -142,8 +142,8 @@ class BatchStatus(ApiModel):
 class ItemVerdict(ApiModel):
     """Verdict on a submitted item."""
 
-    index: int | None = Field(default=None, description="The position in the batch; missing for a refused item")
-    id: str | None = Field(default=None, description="The idempotency key")
+    index: int = Field(description="The position in the batch; of a refused item, the position in the request")
+    id: str = Field(default="", description="The idempotency key; empty if a refused item has no valid one")
     status: Literal["accepted", "duplicate", "refused"] = Field(description="duplicate: the batch has the item already")
     message: str | None = Field(default=None, description="Why the item is refused")
 

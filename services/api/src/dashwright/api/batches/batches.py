@@ -45,11 +45,14 @@ class Batches:
     async def close(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
         """Accept no more items, and return the batch. Does nothing if the batch is closed. Raises NotFound."""
         async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+            await resources.lock(connection, namespace)
             stored_object, batch = await lock_batch(connection, namespace, name)
             # The controller closes a batch with items in its spec when it has stored them.
             if not batch.is_closed and not has_items(stored_object):
                 await batches.close(connection, batch.uid)
+                await statuses.update(connection, BATCH, namespace, name, BatchStatus, _set_closed)
                 await _audit(connection, actor, "close", name)
+                stored_object = await resources.get(connection, BATCH, namespace, name)
         return stored_object
 
     async def cancel(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
@@ -81,6 +84,11 @@ class Batches:
                 await _audit(connection, actor, "retry", name)
         log.info("batch_retried", batch=name, namespace=namespace, items=retried)
         return retried
+
+
+def _set_closed(status: BatchStatus, _: StoredObject) -> None:
+    if status.state is BatchState.OPEN:
+        status.state = BatchState.RUNNING
 
 
 def _set_unfinished(status: BatchStatus, _: StoredObject) -> None:

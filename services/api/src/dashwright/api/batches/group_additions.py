@@ -89,7 +89,7 @@ class GroupAdditions:
             for addition in additions:
                 added = plan.count_new(addition.items)
                 fault = (refusal or capacity.waiting_error(len(plan.new_items) + added)) if added else None
-                results.append(fault or [plan.decide(item) for item in addition.items])
+                results.append(fault or plan.decide(addition.items))
             stored = [addition for addition, result in zip(additions, results, strict=True) if not isinstance(result, DashwrightError)]
             if plan.new_items:
                 first = stored[0]

@@ -16,6 +16,11 @@ class Room:
     message: str
 
 
+def refusal(position: int, item_id: str | None, message: str) -> ItemVerdict:
+    """Return the verdict on a refused item. It has no index in the batch, so the index is its position in the request."""
+    return ItemVerdict(index=position, id=item_id or "", status="refused", message=message)
+
+
 class AdditionPlan:
     """Plan of an addition. Items that are decided later may be equal to earlier ones."""
 
@@ -30,18 +35,24 @@ class AdditionPlan:
         """Return how many of the items are new."""
         return len({item.id for item in items if isinstance(item, NewItem) and item.id not in self._known})
 
-    def decide(self, item: NewItem | RefusedItem) -> ItemVerdict:
-        """Return the verdict on an item. An accepted item is one of the new ones from then on."""
+    def decide(self, items: Sequence[NewItem | RefusedItem], *, first_position: int = 0) -> Sequence[ItemVerdict]:
+        """Return the verdicts on items. Accepted ones are new items from then on.
+
+        ``first_position`` is the position of the first of these items in its request.
+        """
+        return [self._decide(item, position) for position, item in enumerate(items, first_position)]
+
+    def _decide(self, item: NewItem | RefusedItem, position: int) -> ItemVerdict:
         if isinstance(item, RefusedItem):
-            return ItemVerdict(id=item.id, status="refused", message=item.message)
+            return refusal(position, item.id, item.message)
         known = self._known.get(item.id)
         if known is not None and (known.kind, known.spec) == (item.kind, item.spec):
             return ItemVerdict(index=known.index, id=item.id, status="duplicate")
         if known is not None:
             message = f"the batch has another item with this id, at index {known.index}; give every item an id of its own"
-            return ItemVerdict(id=item.id, status="refused", message=message)
+            return refusal(position, item.id, message)
         if len(self.new_items) >= self._room.free:
-            return ItemVerdict(id=item.id, status="refused", message=self._room.message)
+            return refusal(position, item.id, self._room.message)
         index = self._first_index + len(self.new_items)
         self._known[item.id] = KnownItem(index, item.kind, item.spec)
         self.new_items.append(item)

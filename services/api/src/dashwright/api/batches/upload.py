@@ -13,7 +13,7 @@ import structlog
 
 from dashwright.api.batches.item_checks import ItemChecks
 from dashwright.api.batches.open_batch import ItemLimits, lock_batch, require_open
-from dashwright.api.batches.plan import AdditionPlan, Room
+from dashwright.api.batches.plan import AdditionPlan, Room, refusal
 from dashwright.api.batches.verdict_file import VerdictFile
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.batch_items import MAX_ITEM_BYTES, SUBMIT_VERB, CheckedItem, RefusedItem, read_line, too_large
@@ -103,6 +103,7 @@ class _Upload:
         self._line_bytes = 0
         self._added = 0
         self._counted_lines = 0
+        self._decided = 0  #: Number of items with a verdict.
         #: Why the batch accepts no items, if it did not at first. Those that it has are duplicates, so that a request whose response
         #: was lost can be repeated.
         self._conflict: Conflict | None = None
@@ -159,17 +160,19 @@ class _Upload:
             items = await self._checks.check(items)
         numbered_items = [_new_item(item, line) for item, line in zip(items, lines, strict=True)]
         verdicts = await self._add(numbered_items)
+        self._decided += len(verdicts)
         self.verdicts.write(verdicts)
 
     async def _add(self, items: Sequence[NewItem | RefusedItem]) -> Sequence[ItemVerdict]:
         if self._conflict is not None:
             return await self._recognize(items, self._conflict)
-        if self._fault is None:
+        fault = self._fault
+        if fault is None:
             try:
                 return await self._commit(items)
             except (NotFound, Conflict) as error:
-                self._fault = error.message
-        return [ItemVerdict(id=item.id, status="refused", message=self._fault) for item in items]
+                fault = self._fault = error.message
+        return [refusal(position, item.id, fault) for position, item in enumerate(items, self._decided)]
 
     async def _recognize(self, items: Sequence[NewItem | RefusedItem], conflict: Conflict) -> Sequence[ItemVerdict]:
         """Return the verdicts of a batch that accepts no items. Raises the conflict for a new item."""
@@ -180,7 +183,7 @@ class _Upload:
         if plan.count_new(items):
             raise conflict
         self._recognized += len(known)
-        return [plan.decide(item) for item in items]
+        return plan.decide(items, first_position=self._decided)
 
     async def _commit(self, items: Sequence[NewItem | RefusedItem]) -> Sequence[ItemVerdict]:
         new_items = [item for item in items if isinstance(item, NewItem)]
@@ -191,7 +194,7 @@ class _Upload:
             known = await batches.find_by_id(connection, batch.uid, [item.id for item in new_items])
             capacity = await self._limits.capacity(connection, batch, added=offset)
             plan = AdditionPlan(known, first_index=batch.total + offset, room=capacity.room)
-            verdicts = [plan.decide(item) for item in items]
+            verdicts = plan.decide(items, first_position=self._decided)
             if plan.new_items and not self._options.dry_run:
                 context = tracing.current()
                 await batches.add(

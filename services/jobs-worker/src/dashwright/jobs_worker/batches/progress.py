@@ -31,8 +31,8 @@ class RateMeter:
     def __init__(self) -> None:
         self._samples: dict[uuid.UUID, deque[tuple[int, int]]] = {}
 
-    def measure(self, batch: StoredBatch, now: int) -> float | None:
-        """Return the rate of a batch, or None if it is not known yet. ``now`` is in Unix milliseconds."""
+    def measure(self, batch: StoredBatch, now: int) -> float:
+        """Return the rate of a batch, or 0 if it is not known yet. ``now`` is in Unix milliseconds."""
         samples = self._samples.setdefault(batch.uid, deque())
         samples.append((now, batch.ended))
         while samples[0][0] < now - _RATE_MILLISECONDS and len(samples) > 2:
@@ -40,7 +40,7 @@ class RateMeter:
         while len(self._samples) > _MAX_BATCHES:
             del self._samples[next(iter(self._samples))]
         first_time, first_count = samples[0]
-        return max(0.0, (batch.ended - first_count) * 1000 / (now - first_time)) if now > first_time else None
+        return max(0.0, (batch.ended - first_count) * 1000 / (now - first_time)) if now > first_time else 0.0
 
     def forget(self, uid: uuid.UUID) -> None:
         """Discard what is known of a batch."""
@@ -52,12 +52,12 @@ def status_of(
     errors: Sequence[tuple[int, str, str]],
     *,
     now: int,
-    rate: float | None = None,
+    rate: float = 0.0,
     outcome: NotificationOutcome = NO_OUTCOME,
 ) -> BatchStatus:
     """Return the status of a batch. ``errors`` are index, id and JobStatus of failed items, and ``now`` is in Unix milliseconds."""
     remaining = batch.total - batch.ended
-    is_estimated = batch.finished_at is None and batch.is_closed and rate
+    is_estimated = batch.finished_at is None and batch.is_closed and rate > 0
     return BatchStatus(
         state=_state_of(batch),
         counts=ItemCounts(
@@ -70,9 +70,9 @@ def status_of(
         ),
         # A batch is complete only when it is finished.
         progress=100.0 if batch.finished_at else min(99.9, round(100 * batch.ended / batch.total, 1)) if batch.total else 0.0,
-        rate=None if rate is None or batch.finished_at else round(rate, 1),
-        estimated_end=now + round(1000 * remaining / rate) if is_estimated and rate else None,
-        errors=[_error_text(*error) for error in errors] or None,
+        rate=0.0 if batch.finished_at else round(rate, 1),
+        estimated_end=now + round(1000 * remaining / rate) if is_estimated else None,
+        errors=[_error_text(*error) for error in errors],
         message=_MESSAGES[batch.stop_reason] if batch.stop_reason else None,
         started=_milliseconds(batch.started_at),
         finished=_milliseconds(batch.finished_at),

@@ -364,7 +364,7 @@ def _opened(file: str) -> AbstractContextManager[BinaryIO]:
 
 
 def _refusal(verdict: ItemVerdict) -> str:
-    return f"refused: {verdict.message}" if verdict.id is None else f"item {verdict.id} refused: {verdict.message}"
+    return f"refused: {verdict.message}" if not verdict.id else f"item {verdict.id} refused: {verdict.message}"
 
 
 async def _parts(source: BinaryIO, display: ProgressDisplay | None) -> AsyncIterator[bytes]:

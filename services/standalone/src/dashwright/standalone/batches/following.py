@@ -29,7 +29,7 @@ async def wait_until_end(client: BatchesClient, output: Output, name: str, timeo
 def _progress_line(batch: Batch) -> str:
     status, counts = batch.status, batch.status.counts
     ended = counts.success + counts.error + counts.cancelled
-    rate = "" if status.rate is None else f", {status.rate:.0f}/s"
+    rate = f", {status.rate:.0f}/s" if status.rate else ""
     errors = f", {counts.error} errors" if counts.error else ""
     return f"{batch.name} {status.state.value}: {ended} of {counts.total}{errors}{rate}"
 
@@ -41,5 +41,5 @@ def print_result(output: Output, batch: Batch) -> None:
     output.print_line(f"{batch.name} {status.state.value}: {with_plural(counts.total, 'item')}" + (f" ({numbers})" if numbers else ""))
     if status.message:
         output.print_line(f"  {status.message}")
-    for error in status.errors or ():
+    for error in status.errors:
         output.print_line(f"  {error}")

@@ -78,7 +78,7 @@ BATCH_SUBMISSION_REPLY: Final = (
             "batch": "nightly",
             "items": [
                 {"index": 0, "id": "team-1", "status": "accepted"},
-                {"id": "team-2", "status": "refused", "message": "[1]: spec.action: Required value: one of export, pr, sync"},
+                {"index": 1, "id": "team-2", "status": "refused", "message": "[1]: spec.action: Required value: one of export, pr, sync"},
             ],
         },
     ),

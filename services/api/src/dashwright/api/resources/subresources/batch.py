@@ -4,22 +4,26 @@ from typing import Final
 
 from pydantic import Field
 
+from dashwright.api.domain import unknown_fields
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import descriptions, formats, options
+from dashwright.api.resources.pages import integer_parameter
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.common.errors import BadRequest
+from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.media import JSON
 from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.batch import BatchItemList, BatchItemView, BatchRetry, ItemState
+from dashwright.common.models.causes import sentence
 from dashwright.common.models.provisioning import JobStatus
 from dashwright.common.stores.batches import ListedItem
 
 _DEFAULT_LIMIT: Final = 500
 _MAX_LIMIT: Final = 5000
-_MAX_INDEX: Final = 2**31 - 1
+#: Limit on the index of an item.
+MAX_INDEX: Final = 2**31 - 1
 _MAX_IDS: Final = 10_000
 
 _ITEMS_QUERY: Final = {
@@ -51,8 +55,8 @@ async def list_items(target: Target, services: Services, call: Call) -> Response
     page = await services.batches.list_items(
         call.parameters["namespace"],
         call.parameters["name"],
-        first=call.query_integer("continue", 0, minimum=0, maximum=_MAX_INDEX),
-        limit=call.query_integer("limit", _DEFAULT_LIMIT, minimum=1, maximum=_MAX_LIMIT),
+        first=min(integer_parameter(call, "continue"), MAX_INDEX),
+        limit=min(integer_parameter(call, "limit") or _DEFAULT_LIMIT, _MAX_LIMIT),
         state=item_state(call.query.get("state", "")),
     )
     return json_response(
@@ -108,8 +112,7 @@ def retry_operation(target: Target) -> Operation:
 
 async def retry(target: Target, services: Services, call: Call) -> Response:
     """Make items of the batch pending again, and respond with their number."""
-    body = await call.body()
-    request = await call.model(BatchRetryOptions) if body.strip() else BatchRetryOptions()
+    request = await _retry_options(call)
     if not set(request.states) <= {ItemState.ERROR, ItemState.CANCELLED, ItemState.SUCCESS}:
         raise BadRequest("states: only items that ended can be retried; give error, cancelled or success")
     retried = await services.batches.retry(
@@ -121,6 +124,16 @@ async def retry(target: Target, services: Services, call: Call) -> Response:
         dry_run=options.is_dry_run(call),
     )
     return json_response(BatchRetry(kind="BatchRetry", api_version=target.kind.api_version(target.version), retried=retried))
+
+
+async def _retry_options(call: Call) -> BatchRetryOptions:
+    """Return the options in the body, or the defaults. Raises Invalid for unknown members: a misspelt ``ids`` would retry all items."""
+    if not (await call.body()).strip():
+        return BatchRetryOptions()
+    retry_options = await call.model(BatchRetryOptions)
+    if causes := unknown_fields.causes(unknown_fields.find_in_value(BatchRetryOptions, await call.json(), "")):
+        raise Invalid(sentence(causes), causes=causes)
+    return retry_options
 
 
 def _change_operation(target: Target, id_suffix: str) -> Operation:

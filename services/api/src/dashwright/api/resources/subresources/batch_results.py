@@ -6,13 +6,13 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, Content, Operation
 from dashwright.api.resources import descriptions
+from dashwright.api.resources.pages import integer_parameter
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.subresources.batch import item_state
+from dashwright.api.resources.subresources.batch import MAX_INDEX, item_state
 from dashwright.common.media import ARROW, NDJSON, wants_arrow
 from dashwright.common.models.batch import BatchItemResult
 
-_MAX_INDEX: Final = 2**31 - 1
 _QUERY: Final = {
     "state": "Only items in this state: pending, working, success, error or cancelled",
     "first": "The index of the first item, to continue a stream that was interrupted",
@@ -31,7 +31,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     body = await services.batch_results.read(
         call.parameters["namespace"],
         call.parameters["name"],
-        first=call.query_integer("first", 0, minimum=0, maximum=_MAX_INDEX),
+        first=min(integer_parameter(call, "first"), MAX_INDEX),
         state=item_state(call.query.get("state", "")),
         as_arrow=as_arrow,
     )
