@@ -161,6 +161,24 @@ async def test_a_connection_closed_by_the_server_is_unavailable(narrow: Database
         await narrow.check()
 
 
+async def test_a_database_that_accepts_no_connections_is_unavailable(postgres_dsn: str, database_url: str) -> None:
+    """A database that its operator has closed to connections raises Unavailable; when it is open again, the pool recovers."""
+    name = urlsplit(database_url).path[1:]
+    operator = await asyncpg.connect(postgres_dsn)
+    try:
+        async with limited(database_url) as opened:
+            await operator.execute(f'alter database "{name}" allow_connections false')
+            await operator.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+            for _ in range(2):
+                with pytest.raises(Unavailable):
+                    await opened.check()
+            await operator.execute(f'alter database "{name}" allow_connections true')
+            await opened.check()
+    finally:
+        await operator.execute(f'alter database "{name}" allow_connections true')
+        await operator.close()
+
+
 async def test_no_free_connection_in_time_is_unavailable(narrow: Database) -> None:
     """A caller that waits longer than the limit for a connection gets Unavailable; the connection in use is not disturbed."""
     async with narrow.connection() as connection:

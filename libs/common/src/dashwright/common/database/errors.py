@@ -34,7 +34,13 @@ _UNSTORABLE = (
     asyncpg.UntranslatableCharacterError,
     asyncpg.ProgramLimitExceededError,
 )
-_REFUSED_LOGIN = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError, asyncpg.InsufficientPrivilegeError)
+_REFUSED_LOGIN = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
+    # The database accepts no connections (``ALLOW_CONNECTIONS false``), for example while an operator restores it.
+    asyncpg.ObjectNotInPrerequisiteStateError,
+)
 _CLIENT_SIDE = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 #: Errors when connecting: the server is unreachable or refuses the role.
