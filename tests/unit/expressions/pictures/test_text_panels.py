@@ -103,6 +103,27 @@ def test_elements_in_a_row_have_gaps() -> None:
     assert plain(html_blocks(content.format(""))[0]) == "leftright"
 
 
+@pytest.mark.parametrize(
+    ("style", "width", "columns"),
+    [
+        ("display: flex", 400, ["0.0", "133.3", "266.7"]),
+        ("display: grid; gap: 8px", 400, ["0.0", "133.3", "266.7"]),
+        ("display: flex; flex-direction: column", 400, []),
+        ("display: block", 400, []),
+        ("display: flex", 250, []),
+    ],
+)
+def test_children_of_a_row_are_next_to_each_other_if_there_is_room(style: str, width: float, columns: list[str]) -> None:
+    """Text after the row is below all of its children."""
+    cards = "".join(f"<div><p>{name}</p>{'<p>more</p>' * count}</div>" for count, name in enumerate("abc"))
+    drawn = drawing("text", options={"content": f'<div style="{style}">{cards}</div><p>end</p>', "mode": "html"}, width=width, height=600)
+    assert re.findall(r"translate\(([\d.]+) ", svg_of(drawn)) == columns
+    tops = [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg_of(drawn))]
+    assert tops[-1] == max(tops)
+    found = re.findall(r">([a-z]+)</tspan>", svg_of(drawn))
+    assert found == ["a", "b", "more", "c", "more", "more", "end"]
+
+
 def test_text_in_a_box_is_legible() -> None:
     """Text without a colour of its own is dark on a light background, and light on a dark one."""
     colours = [

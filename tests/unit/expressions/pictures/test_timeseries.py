@@ -458,3 +458,13 @@ def test_no_setting_breaks_a_panel(custom: Any, defaults: Any, legend: Any, size
             content = svg_of(DRAW_FUNCTIONS["timeseries"](props_of(panel, *frames, width=size[0], height=size[1])))
             ET.fromstring(f"<g>{content}</g>")
             assert not re.search(r"\b(nan|inf)\b", re.sub(r">[^<]*<", "><", content))
+
+
+@pytest.mark.parametrize(("count", "shown", "step"), [(2, 2, 17), (4, 4, 13), (9, 3, 15)])
+def test_rows_of_a_legend_are_lower_before_entries_are_left_out(count: int, shown: int, step: float) -> None:
+    frames = [series(1, 2, name=f"s{index}") for index in range(count)]
+    options = {"legend": {"displayMode": "table", "calcs": ["max"]}}
+    drawn = svg_of(drawing("timeseries", *frames, options=options, height=190))
+    ys = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>s\d</text>', drawn)]
+    assert len(ys) == shown
+    assert ys[1] - ys[0] == pytest.approx(step, abs=0.2)

@@ -11,6 +11,8 @@ from dashwright.expressions.pictures.svg import rectangle, text_element, text_wi
 
 _SIZE: Final = 11.0
 _ROW_HEIGHT: Final = 17.0
+#: The heights of the rows of a table, from which the largest is chosen that leaves room for all entries.
+_TABLE_ROW_HEIGHTS: Final = (_ROW_HEIGHT, 15.0, 13.0)
 _SWATCH_WIDTH: Final = 14.0
 _SWATCH_HEIGHT: Final = 4.0
 _GAP: Final = 14.0
@@ -18,8 +20,6 @@ _MAX_NAME_WIDTH: Final = 320.0
 #: The parts of a panel that a legend may take below and to the right, as in Grafana.
 _BOTTOM_SHARE: Final = 0.35
 _RIGHT_SHARE: Final = 0.6
-#: The part of a panel that a list to the right takes at most.
-_RIGHT_LIST_SHARE: Final = 0.4
 #: The sizes of the texts of a table, from which the largest is chosen that leaves room for all columns.
 _TABLE_SIZES: Final = (_SIZE, 10.0, 9.0)
 #: The part of a table that names have at least if there is no room for all columns.
@@ -52,20 +52,24 @@ def with_legend(
         return [], whole
     is_table = options.get("displayMode") == "table" and bool(columns)
     if options.get("placement", default_placement) == "right":
-        share = _RIGHT_SHARE if is_table or number_of(options.get("width")) else _RIGHT_LIST_SHARE
-        width = min(number_of(options.get("width")) or _natural_width(entries, columns, is_table=is_table), props.width * share)
+        width = min(number_of(options.get("width")) or _natural_width(entries, columns, is_table=is_table), props.width * _RIGHT_SHARE)
         area = Cell(props.width - width - 4, 6, width, props.height - 12)
         elements = _table(props, entries, columns if is_table else (), area)
         return elements, Cell(0, 0, props.width - width - 12, props.height)
     height_limit = props.height * _BOTTOM_SHARE
     if is_table:
-        height = min((len(entries) + 1) * _ROW_HEIGHT, height_limit)
+        height = min((len(entries) + 1) * _table_row_height(len(entries) + 1, height_limit), height_limit)
         area = Cell(8, props.height - height - 4, props.width - 16, height)
         return _table(props, entries, columns, area), Cell(0, 0, props.width, props.height - height - 10)
     rows = _list_rows(entries, props.width - 16)[: max(1, int(height_limit // _ROW_HEIGHT))]
     height = len(rows) * _ROW_HEIGHT
     omitted_count = len(entries) - sum(len(row) for row in rows)
     return _list(props, rows, props.height - height - 4, omitted_count), Cell(0, 0, props.width, props.height - height - 10)
+
+
+def _table_row_height(count: int, room: float) -> float:
+    """Return the height of rows in pixels, of which ``count`` should fit into a height."""
+    return next((height for height in _TABLE_ROW_HEIGHTS if count * height <= room), _TABLE_ROW_HEIGHTS[1])
 
 
 def _texts_width(entry: LegendEntry) -> float:
@@ -112,40 +116,43 @@ def _list(props: PanelProps, rows: Sequence[Sequence[LegendEntry]], top: float, 
     return elements if not omitted_count else [*elements, _omission(props, omitted_count, props.width - 8, top - 3)]
 
 
-def _entry(props: PanelProps, entry: LegendEntry, x: float, y: float, width: float, size: float = _SIZE) -> list[str]:
-    """Return the swatch, the name and the values of an entry of a list."""
-    text_x, baseline = x + _SWATCH_WIDTH + 5, y + _ROW_HEIGHT / 2 + 4
+def _entry(
+    props: PanelProps, entry: LegendEntry, x: float, y: float, width: float, size: float = _SIZE, height: float = _ROW_HEIGHT
+) -> list[str]:
+    """Return the swatch, the name and the values of an entry, in a row of a height."""
+    text_x, baseline = x + _SWATCH_WIDTH + 5, y + height / 2 + 4
     text = truncated("  ".join([entry.name, *entry.values]), size, width - _SWATCH_WIDTH - 5 + 1)
     colour = props.theme.muted if entry.is_disabled else props.theme.text
-    return [_swatch(props, entry, x, y), text_element(text, text_x, baseline, size=size, colour=colour)]
+    return [_swatch(props, entry, x, y + (height - _SWATCH_HEIGHT) / 2), text_element(text, text_x, baseline, size=size, colour=colour)]
 
 
 def _swatch(props: PanelProps, entry: LegendEntry, x: float, y: float) -> str:
     colour = props.theme.grid if entry.is_disabled else entry.colour
-    return rectangle(x, y + (_ROW_HEIGHT - _SWATCH_HEIGHT) / 2, _SWATCH_WIDTH, _SWATCH_HEIGHT, colour, radius=2)
+    return rectangle(x, y, _SWATCH_WIDTH, _SWATCH_HEIGHT, colour, radius=2)
 
 
 def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[str], area: Cell) -> list[str]:
     """Return the entries one below another, with their values in columns or, without columns, next to their names."""
     header_rows = 1 if columns else 0
-    fitting_count = max(1, int(area.height // _ROW_HEIGHT) - header_rows)
+    row_height = _table_row_height(len(entries) + header_rows, area.height + 0.1)
+    fitting_count = max(1, int((area.height + 0.1) // row_height) - header_rows)
     visible_entries = entries[:fitting_count]
     size, widths = _fitting_widths(visible_entries, columns, area.width)
     name_width = area.width - sum(widths)
     elements: list[str] = []
     for index, entry in enumerate(visible_entries):
-        y = area.y + (index + header_rows) * _ROW_HEIGHT
+        y = area.y + (index + header_rows) * row_height
         shown = replace(entry, values=()) if columns else entry
-        elements += _entry(props, shown, area.x, y, name_width, size)
+        elements += _entry(props, shown, area.x, y, name_width, size, row_height)
     if columns:
         further = f" (+{len(columns) - len(widths)})" if len(widths) < len(columns) else ""
         title = truncated(f"Name{further}", size, name_width)
-        elements.append(text_element(title, area.x, area.y + _ROW_HEIGHT / 2 + 4, size=size, colour=props.theme.muted))
+        elements.append(text_element(title, area.x, area.y + row_height / 2 + 4, size=size, colour=props.theme.muted))
     rights = [area.x + name_width + total for total in accumulate(widths)]
     for index, (title, right) in enumerate(zip(columns, rights, strict=False)):
         texts = [(title, props.theme.muted), *((entry.values[index], props.theme.text) for entry in visible_entries)]
         elements += [
-            text_element(text, right, area.y + (row + 0.5) * _ROW_HEIGHT + 4, size=size, colour=colour, anchor="end")
+            text_element(text, right, area.y + (row + 0.5) * row_height + 4, size=size, colour=colour, anchor="end")
             for row, (text, colour) in enumerate(texts)
         ]
     omitted_count = len(entries) - len(visible_entries)

@@ -38,7 +38,7 @@ _BOLD_ELEMENTS: Final = frozenset({"b", "strong", "th", "h6", "summary", "dt"})
 _ITALIC_ELEMENTS: Final = frozenset({"i", "em", "cite", "var"})
 _CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
 _DECLARATION: Final = re.compile(
-    r"(?<![\w-])(background(?:-color)?|color|display|font-size|text-align|font-weight)\s*:\s*([^;]{1,200})", re.IGNORECASE
+    r"(?<![\w-])(background(?:-color)?|color|display|flex-direction|font-size|text-align|font-weight)\s*:\s*([^;]{1,200})", re.IGNORECASE
 )
 #: What may be a colour in a background: a number, or a word without arguments.
 _COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([\d\s.,%]{5,40}\)|(?<![\w-])[a-z]{3,20}\b(?![-(])", re.IGNORECASE)
@@ -84,6 +84,8 @@ class TextBlock:
     rows: Sequence[Sequence[Sequence[Span]]] = ()  #: The rows of a table, with the spans of each cell.
     background: str = ""  #: The colour behind the block, as the user wrote it.
     box: int = 0  #: The number of the element with the background. Neighbours of one box have a common background.
+    row: int = 0  #: The number of the outermost element whose children are next to each other; 0 for none.
+    cell: int = 0  #: The number of the child of that element.
 
 
 def markdown_blocks(content: str) -> list[TextBlock]:
@@ -116,6 +118,8 @@ class _Element:
     background: str = ""
     box: int = 0
     is_row: bool = False  #: The elements in it are next to each other, with gaps.
+    row: int = 0  #: The number of the outermost row around it.
+    cell: int = 0  #: The number of the child of that row.
 
 
 class _Reader(HTMLParser):
@@ -223,7 +227,9 @@ class _Reader(HTMLParser):
     def _block(self, **members: Any) -> TextBlock:
         """Return a block with the indent and the background of the current element."""
         element = self._stack[-1]
-        return TextBlock(**members, indent=element.indent, background=element.background, box=element.box)
+        return TextBlock(
+            **members, indent=element.indent, background=element.background, box=element.box, row=element.row, cell=element.cell
+        )
 
 
 def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: int) -> _Element:
@@ -244,6 +250,7 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
     background = _background(
         declarations.get("background-color", "") or declarations.get("background", "") or attributes.get("bgcolor", "")
     )
+    is_row = declarations.get("display", "").lower() in _ROWS and not declarations.get("flex-direction", "").lower().startswith("column")
     alignment = declarations.get("text-align", "") or attributes.get("align", "") or ("center" if tag == "center" else "")
     return _Element(
         tag,
@@ -256,7 +263,9 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
         parent.in_table or tag == "table",
         background or parent.background,
         number if background else parent.box,
-        declarations.get("display", "").lower() in _ROWS,
+        is_row,
+        parent.row or (number if is_row else 0),
+        parent.cell or (number if parent.row else 0),
     )
 
 

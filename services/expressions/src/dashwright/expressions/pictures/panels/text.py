@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, Literal
 
@@ -12,6 +12,7 @@ from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelPr
 from dashwright.expressions.pictures.panels.rich_text import MAX_LENGTH, Span, TextBlock, TextStyle, html_blocks, markdown_blocks
 from dashwright.expressions.pictures.svg import (
     TextRun,
+    moved,
     polyline,
     rectangle,
     rich_text_element,
@@ -32,8 +33,12 @@ _GAP: Final = 8.0
 _CELL_PADDING: Final = 8.0
 _MAX_COLUMNS: Final = 20
 _SMALL_GAP: Final = 3.0
+#: Above the first block of a page or cell.
+_CELL_TOP: Final = 6.0
 #: Between a box with a background and the border of the panel.
 _BOX_MARGIN: Final = 4.0
+#: The least width of texts that are next to each other; narrower ones are below each other.
+_MIN_CELL_WIDTH: Final = 110.0
 _WORD: Final = re.compile(r"\n| +|[^ \n]+")
 
 
@@ -53,11 +58,17 @@ def draw(props: PanelProps) -> PanelDrawing:
 
 def _filled_page(props: PanelProps, blocks: Sequence[TextBlock], gap: float) -> "_Page":
     """Return a page with the blocks that fit, with gaps in pixels between them."""
-    page = _Page(props, box_padding=gap - 2)
-    for index, block in enumerate(blocks):
-        page.add(block, gap=0.0 if index == 0 or block.is_tight else gap)
-        if page.is_full:
-            break
+    page = _Page(props, gap)
+    for index, (row, group) in enumerate(groupby(blocks, key=lambda block: block.row)):
+        listed = list(group)
+        cells = [list(cell) for _, cell in groupby(listed, key=lambda block: block.cell)]
+        if row and 1 < len(cells) <= props.width // _MIN_CELL_WIDTH:
+            page.add_cells(cells, gap=gap if index else 0.0)
+            continue
+        for position, block in enumerate(listed):
+            page.add(block, gap=0.0 if block.is_tight or not (index or position) else gap)
+            if page.is_full:
+                return page
     return page
 
 
@@ -74,14 +85,15 @@ class _Box:
 class _Page:
     """The area of a panel that text fills from top to bottom."""
 
-    def __init__(self, props: PanelProps, *, box_padding: float) -> None:
+    def __init__(self, props: PanelProps, gap: float) -> None:
         self.elements: list[str] = []
         self.is_full = False
         self._theme = props.theme
         self._width, self._height = props.width, props.height
-        self._y = 6.0
+        self._props, self._gap = props, gap
+        self._y = _CELL_TOP
         self._box = _Box()
-        self._box_padding = box_padding
+        self._box_padding = gap - 2
         self._text_colour = props.theme.text
 
     def add(self, block: TextBlock, *, gap: float) -> None:
@@ -103,6 +115,22 @@ class _Page:
             self._add_code("".join(span.text for span in block.spans), left, width)
         else:
             self._add_lines(block, left, width)
+
+    def add_cells(self, cells: Sequence[Sequence[TextBlock]], *, gap: float) -> None:
+        """Add blocks in cells of equal width, which are next to each other below the blocks before."""
+        self._end_box()
+        self._y = max(self._y + gap - _CELL_TOP, 0.0)
+        width = self._width / len(cells)
+        pages = [_filled_page(replace(self._props, width=width, height=self._height - self._y), cell, self._gap) for cell in cells]
+        for index, page in enumerate(pages):
+            self.elements.append(moved(page.finished(), index * width, self._y))
+            self.is_full = self.is_full or page.is_full
+        self._y += max(page.bottom for page in pages)
+
+    @property
+    def bottom(self) -> float:
+        """The position below the last block, in pixels."""
+        return self._y
 
     def finished(self) -> list[str]:
         """Return the elements of all blocks."""
