@@ -14,7 +14,7 @@ from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.frame_set import FrameSet
 from dashwright.expressions.engine.frames_to_values import values_of
-from dashwright.expressions.engine.labels import Labels, LabelSets
+from dashwright.expressions.engine.labels import Labels, LabelSets, LabelSetsBuilder
 from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, Series
 from dashwright.expressions.formats import arrow, response
 from dashwright.expressions.formats.codec import encode_labels
@@ -172,6 +172,17 @@ def test_label_sets_are_those_of_their_mappings(mappings: list[dict[str, str]], 
     assert labels == LabelSets.of(own)
     assert list(chosen) == [own[position] for position in positions]
     assert len(set(labels)) == len({item.pairs for item in own})
+
+
+@given(MAPPINGS, st.data())
+def test_label_sets_of_parts_are_those_of_all_mappings(mappings: list[dict[str, str]], data: st.DataObject) -> None:
+    """It makes no difference into which parts mappings are divided, nor which of them have the same keys."""
+    end = data.draw(st.integers(0, len(mappings)))
+    builder = LabelSetsBuilder()
+    for part in (mappings[:end], mappings[end:]):
+        builder.add(part)
+    labels, together = builder.build(), LabelSets.of_mappings(mappings)
+    assert (list(labels), labels.keys, labels.columns) == (list(together), together.keys, together.columns)
 
 
 @given(frame_sets())

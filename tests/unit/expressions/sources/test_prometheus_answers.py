@@ -267,14 +267,16 @@ def test_no_more_series_and_points_are_read_than_allowed() -> None:
 
 
 @pytest.mark.exhaustive
-def test_reading_a_range_takes_few_times_the_memory_of_its_body() -> None:
+@pytest.mark.parametrize(("result_type", "points"), [("matrix", 60), ("matrix", 1), ("vector", 1)])
+def test_reading_a_range_takes_few_times_the_memory_of_its_body(result_type: str, points: int) -> None:
     """Body, labels and points of many series together take at most 2.5 times the memory of the body."""
-    values = ",".join([f'[{1700000000 + 15 * index},"{index * 1.234567}"]' for index in range(60)])
+    values = ",".join([f'[{1700000000 + 15 * index},"{index * 1.234567}"]' for index in range(points)])
+    member = f'"values":[{values}]' if result_type == "matrix" else f'"value":{values}'
     items = [
-        f'{{"metric":{{"__name__":"up","host":"node-{number:05}","zone":"zone-{number % 5}"}},"values":[{values}]}}'
+        f'{{"metric":{{"__name__":"up","host":"node-{number:05}","zone":"zone-{number % 5}"}},{member}}}'
         for number in range(8_000_000 // (len(values) + 80))
     ]
-    body = f'{{"status":"success","data":{{"resultType":"matrix","result":[{",".join(items)}]}}}}'.encode()
+    body = f'{{"status":"success","data":{{"resultType":"{result_type}","result":[{",".join(items)}]}}}}'.encode()
     tracemalloc.start()
     try:
         frames = frames_of(parse_response(body), QUESTION, Limits())

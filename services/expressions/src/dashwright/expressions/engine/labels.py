@@ -5,6 +5,10 @@ from typing import Any, overload
 
 from numpy.typing import NDArray
 
+#: The number of strings after which ``LabelSetsBuilder`` forgets those that it has seen: so many values of a label hardly repeat, and
+#: their entries would take more memory than the strings.
+_MAX_INTERNED = 10_000
+
 
 class Labels:
     """An immutable set of labels."""
@@ -140,7 +144,7 @@ class LabelSets(Sequence[Labels]):
 
 
 class LabelSetsBuilder:
-    """A builder of the label sets of mappings that are read part by part. Equal strings share one object."""
+    """A builder of the label sets of mappings that are read part by part. Most equal strings share one object."""
 
     def __init__(self) -> None:
         #: The keys of all mappings in their order, as long as they are the same, and the values of each.
@@ -165,6 +169,8 @@ class LabelSetsBuilder:
             for column, values in zip(self._columns, zip(*[mapping.values() for mapping in mappings], strict=True), strict=False):
                 column += map(intern, values, values)
         self._count += len(mappings)
+        if len(self._interned) > _MAX_INTERNED:
+            self._interned.clear()
 
     def build(self) -> LabelSets:
         """Return the label sets."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -60,21 +61,6 @@ class _Item(msgspec.Struct, gc=False):
     values: msgspec.Raw = _ABSENT
     histogram: msgspec.Raw = _ABSENT
     histograms: msgspec.Raw = _ABSENT
-
-    @property
-    def points(self) -> msgspec.Raw:
-        """The JSON array of the points of a series, or of the point of a sample; _ABSENT for an item without points."""
-        return self.value if self.values is _ABSENT else self.values
-
-    @property
-    def histogram_points(self) -> msgspec.Raw:
-        """The JSON array of the histograms of a series, or of the histogram of a sample."""
-        return self.histogram if self.histograms is _ABSENT else self.histograms
-
-    @property
-    def has_histograms(self) -> bool:
-        """True if the item has native histograms."""
-        return self.histogram is not _ABSENT or self.histograms is not _ABSENT
 
 
 _ENVELOPE: Final = msgspec.json.Decoder(_DataEnvelope)
@@ -158,13 +144,18 @@ def _frames_of_items(result_type: str, items: list[msgspec.Raw], query: Promethe
     points: PointReader = SampleReader() if are_samples else SeriesReader(len(items), limits)
     for chunk in _decoded_chunks(items):
         limits.deadline.check()
-        histograms += [(item.metric or {}, item.histogram_points) for item in chunk if item.has_histograms]
-        with_points = [item for item in chunk if item.points is not _ABSENT or not item.has_histograms]
-        arrays = [item.points for item in with_points]
-        if any(array is _ABSENT for array in arrays):
+        mappings = [item.metric or {} for item in chunk]
+        # Those of a series, or else those of a sample. The JSON of an absent member is empty.
+        arrays = [item.values or item.value for item in chunk]
+        chunk_histograms = [item.histograms or item.histogram for item in chunk]
+        if any(chunk_histograms):
+            histograms += [pair for pair in zip(mappings, chunk_histograms, strict=True) if pair[1]]
+            has_points = [bool(array or not histogram) for array, histogram in zip(arrays, chunk_histograms, strict=True)]
+            mappings, arrays = list(compress(mappings, has_points)), list(compress(arrays, has_points))
+        if not all(arrays):
             raise unreadable("has a series without values")
         if arrays:
-            label_builder.add([item.metric or {} for item in with_points])
+            label_builder.add(mappings)
             points.add(arrays)
     labels = label_builder.build()
     meta = _meta("numeric-multi" if are_samples else "timeseries-multi", result_type)
@@ -180,7 +171,14 @@ def _decoded_chunks(items: list[msgspec.Raw]) -> Iterator[Sequence[_Item]]:
     while items:
         chunk = items[: -_CHUNK_ITEMS - 1 : -1]
         del items[-_CHUNK_ITEMS:]
-        yield [_decode(_ITEM, item) for item in chunk]
+        yield _decode_items(chunk)
+
+
+def _decode_items(items: Sequence[msgspec.Raw]) -> Sequence[_Item]:
+    try:
+        return list(map(_ITEM.decode, items))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise unreadable(f"has an unexpected form ({error})") from error
 
 
 def _scalar_frame(result: Sequence[msgspec.Raw], query: PrometheusQuery) -> Sequence[Frame]:

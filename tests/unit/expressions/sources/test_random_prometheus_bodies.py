@@ -1,0 +1,125 @@
+"""Bodies in every notation of JSON are read as a plain reader of JSON reads them; damaged bodies are errors of the source."""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.errors import SourceFailed
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sources.prometheus import response
+from dashwright.expressions.sources.prometheus.query import PrometheusQuery
+
+QUERY = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
+
+SPACES = st.text(" \t\r\n", max_size=2)
+DIGITS = st.integers(1, 400).map(lambda count: "9" * count)
+NUMBERS = (
+    st.sampled_from(["NaN", "+Inf", "-Inf", "Inf", "0", "-0", "1e400", "-1e400", "1e-400", "4.9e-324", "1.7976931348623157e+308"])
+    | st.floats().map(repr)
+    | st.integers(-(10**20), 10**20).map(str)
+    | st.builds("{}{}.{}".format, st.sampled_from(["", "-"]), DIGITS, DIGITS)
+)
+TIMES = st.integers(-4_000_000_000, 4_000_000_000) | st.integers(0, 4_000_000_000_000).map(lambda milliseconds: milliseconds / 1000)
+POINTS = st.tuples(TIMES, NUMBERS)
+LABELS = st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=8), st.text(st.characters(codec="utf-8"), max_size=8), max_size=4)
+#: Equal keys are frequent, as in responses of servers.
+METRICS = LABELS | st.fixed_dictionaries({"job": st.sampled_from("ab"), "pod": st.text(max_size=3)})
+EXTRAS = st.dictionaries(st.sampled_from(["stats", "infos2", "x"]), st.none() | st.lists(st.integers()) | LABELS, max_size=2)
+
+
+def _escaped(text: str) -> str:
+    """Return a string of JSON in which each character is an escape of UTF-16 units."""
+    units = np.frombuffer(text.encode("utf-16-le"), "<u2").tolist()
+    return '"' + "".join(f"\\u{unit:04X}" for unit in units) + '"'
+
+
+class Notation:
+    """A writer of JSON with drawn white space, order of members and notation of strings."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+        self._draw = draw
+        self._space: Sequence[str] = draw(st.lists(SPACES, min_size=1, max_size=5))
+        self._count = 0
+
+    def write(self, value: Any) -> str:
+        if isinstance(value, Mapping):
+            names = self._draw(st.permutations(list(value)))
+            return self._between("{", [f"{self._string(name)}{self._gap()}:{self._gap()}{self.write(value[name])}" for name in names], "}")
+        if isinstance(value, list | tuple):
+            return self._between("[", [self.write(item) for item in value], "]")
+        return self._string(value) if isinstance(value, str) else json.dumps(value)
+
+    def _string(self, text: str) -> str:
+        # Values of points are written as servers write them.
+        if text.isascii():
+            return json.dumps(text)
+        notations = [json.dumps(text), json.dumps(text, ensure_ascii=False), _escaped(text)]
+        index: int = self._draw(st.integers(0, 2))
+        return notations[index]
+
+    def _between(self, start: str, members: Sequence[str], end: str) -> str:
+        separator = f"{self._gap()},{self._gap()}"
+        return f"{start}{self._gap()}{separator.join(members)}{self._gap()}{end}"
+
+    def _gap(self) -> str:
+        self._count += 1
+        return self._space[self._count % len(self._space)]
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> bytes:
+    result_type = draw(st.sampled_from(["matrix", "vector"]))
+    points = st.fixed_dictionaries({"values": st.lists(POINTS, max_size=6)} if result_type == "matrix" else {"value": POINTS})
+    item = st.tuples(EXTRAS, METRICS, points).map(lambda parts: parts[0] | {"metric": parts[1]} | parts[2])
+    items = draw(st.lists(item, max_size=7))
+    data = draw(EXTRAS) | {"resultType": result_type, "result": items}
+    document = draw(EXTRAS) | {"status": "success", "data": data}
+    return Notation(draw).write(document).encode()
+
+
+def read(body: bytes) -> Sequence[Frame]:
+    return [*response.frames_of(response.parse_response(body), QUERY, Limits())]
+
+
+@given(bodies(), st.integers(1, 4))
+def test_every_notation_is_read_like_plain_json(body: bytes, chunk_items: int) -> None:
+    """Neither white space, the order of members, escapes, unknown members nor the parts in which items are decoded matter."""
+    with mock.patch.object(response, "_CHUNK_ITEMS", chunk_items):
+        frames = [frame for frame in read(body) if frame.fields]
+    items = json.loads(body)["data"]["result"]
+    assert len(frames) == len(items)
+    for frame, item in zip(frames, items, strict=True):
+        times, values = frame.fields
+        points = item.get("values", [item["value"]] if "value" in item else [])
+        assert values.labels == Labels.of(item["metric"])
+        assert times.values.tolist() == [round(seconds * 1000) * 10**6 for seconds, _ in points]
+        np.testing.assert_array_equal(values.values, np.array([float(value) for _, value in points], np.float64))
+
+
+@given(bodies(), st.data())
+def test_a_body_that_ends_early_is_an_error_of_the_source(body: bytes, data: st.DataObject) -> None:
+    """No part of an incomplete body is taken for a response."""
+    complete = len(body.rstrip())
+    with pytest.raises(SourceFailed, match="is not JSON"):
+        read(body[: data.draw(st.integers(0, complete - 1))])
+
+
+@given(bodies(), st.data())
+def test_a_changed_byte_is_no_internal_error(body: bytes, data: st.DataObject) -> None:
+    """A body with any changed byte is read, or is an error of the source."""
+    position = data.draw(st.integers(0, len(body) - 1))
+    damaged = body[:position] + bytes([data.draw(st.integers(0, 255))]) + body[position + 1 :]
+    try:
+        frames = read(damaged)
+    except SourceFailed:
+        return
+    assert all(math.isfinite(time) for frame in frames for field in frame.fields[:1] for time in field.values.tolist())
