@@ -28,7 +28,7 @@ def bound(target: dict[str, Any]) -> Target:
 @pytest.mark.parametrize(
     "target",
     [
-        {**MATH, "intervalMs": 1000, "maxDataPoints": 10, "datasourceId": -100},
+        {**MATH, "intervalMs": 1000, "maxDataPoints": 10, "datasourceId": 3},
         {**MATH, "datasource": "__expr__"},
         {**MATH, "datasource": {"name": "Expression", "type": "__expr__", "uid": "__expr__"}},
         {**MATH, "datasource": {"uid": "__expr__"}},
@@ -117,12 +117,14 @@ def test_lenient_parsing_does_not_change_the_query() -> None:
         ({"type": "timeSeriesQuery"}, False),
         ({"datasource": {"type": "mysql"}, "type": "sql"}, False),
         ({"datasource": "abc", "type": "math"}, False),
-        ({"datasourceId": 3, "type": "math"}, False),
+        ({"datasourceId": -100}, True),
+        ({"datasourceId": 3, "type": "math"}, True),
+        ({"datasourceId": 3, "type": "timeSeriesQuery"}, False),
         ({}, False),
     ],
 )
 def test_expressions_are_detected(query: dict[str, Any], expected: bool) -> None:
-    """The data source decides; without one, the type."""
+    """The data source decides; without one, the type. The numeric id of a data source has no effect."""
     assert is_expression(query) is expected
 
 

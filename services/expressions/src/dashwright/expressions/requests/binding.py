@@ -206,8 +206,8 @@ def is_expression(query: dict[str, Any]) -> bool:
     if isinstance(source, dict):
         uid = source.get("uid")
         return source.get("type") == "__expr__" or (isinstance(uid, str) and uid in EXPRESSION_UIDS)
-    if source is None and query.get("datasourceId") is not None:
-        return bool(query["datasourceId"] == _EXPRESSION_SOURCE_ID)
+    if source is None and query.get("datasourceId") == _EXPRESSION_SOURCE_ID:
+        return True
     target_type = query.get("type")
     return isinstance(target_type, str) and target_type in TARGETS
 
