@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from pydantic import BaseModel, PlainSerializer
+from pydantic import BaseModel, Field, PlainSerializer
 from tests.unit.api.served import routes
 
 from dashwright.api.http import docs_page
@@ -139,6 +139,31 @@ def test_null_is_described_where_it_is_written() -> None:
     assert properties["value"] == {"type": "integer", "format": "int64"}
     assert {"type": "null"} in properties["unit"]["anyOf"]
     assert Reading().to_json() == b'{"unit":null}'
+
+
+class Switch(ApiModel):
+    """Model of a request and a response."""
+
+    is_on: bool = False
+
+
+class Lamp(ApiModel):
+    """Model of a response only."""
+
+    is_broken: bool = False
+    colors: list[str] = Field(default_factory=list)
+    switch: Switch = Field(default_factory=Switch)
+    name: str | None = None
+
+
+def test_members_with_defaults_are_required_in_responses_only() -> None:
+    """A response always contains them, so generated clients need not expect their absence. A request may omit them."""
+    operation = Operation("x", "X", request=Switch, responses={200: Lamp})
+    schemas = openapi_document([Route("POST", "/api/x", handler, PUBLIC, operation)], version="1")["components"]["schemas"]
+    assert schemas["Lamp"]["required"] == ["isBroken", "colors", "switch"]
+    assert "required" not in schemas["Switch"]
+    assert set(Lamp().model_dump(by_alias=True, exclude_none=True)) == set(schemas["Lamp"]["required"])
+    assert "x-" not in str(schemas["Lamp"])
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "a & b", '"quoted" text'])

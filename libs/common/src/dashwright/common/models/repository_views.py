@@ -4,7 +4,7 @@ Times are Unix milliseconds.
 """
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -171,7 +171,9 @@ class ResourceType(ApiModel):
     version: str = Field(description="The API version of the object in the file")
     kind: str = Field(description="The kind of the object")
     resource: str = Field(description="The plural of the kind")
-    classic: str | None = Field(default=None, description="dashboard, if the file is the dashboard's own JSON without a resource around it")
+    classic: Literal["access-control", "alerting", "dashboard", "datasources"] | None = Field(
+        default=None, description="dashboard, if the file is the dashboard's own JSON without a resource around it"
+    )
 
 
 class ResourceAction(StrEnum):

@@ -17,8 +17,11 @@ Mode: TypeAlias = Literal["validation", "serialization"]
 
 REFERENCE: Final = "#/components/schemas/"
 
-_DROPPED_KEYWORDS: Final = frozenset({"title", "ge", "gt", "le", "lt"})
-"""Keywords that are omitted: titles of models, and pydantic's own names of bounds in addition to those of JSON Schema."""
+_HAS_DEFAULT: Final = "x-has-default"
+"""Keyword of the members of an ApiModel that responses always contain, because they have a default other than None."""
+
+_DROPPED_KEYWORDS: Final = frozenset({"title", "ge", "gt", "le", "lt", _HAS_DEFAULT})
+"""Keywords that are omitted: titles of models, pydantic's own names of bounds in addition to those of JSON Schema, and our own."""
 
 _MIN_INT32, _MAX_INT32 = -(2**31), 2**31 - 1
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
@@ -39,7 +42,12 @@ class Schemas:
         self._by_key, shared_schema = TypeAdapter.json_schemas(
             inputs, by_alias=True, ref_template=f"{REFERENCE}{{model}}", schema_generator=_OpenApi31
         )
-        self.components: dict[str, Schema] = _simplified(shared_schema.get("$defs", {}))
+        components = shared_schema.get("$defs", {})
+        bodies = [schema for (_, mode), schema in self._by_key.items() if mode == "validation"]
+        names_in_requests = referenced_names(bodies, components)
+        for name in components.keys() - names_in_requests:
+            _require_members_with_defaults(components[name])
+        self.components: dict[str, Schema] = _simplified(components)
 
     def schema_of(self, described_type: Any, mode: Mode) -> Any:
         """Return the schema of a type. A mapping is returned as it is, and None as the schema of any value."""
@@ -66,6 +74,13 @@ def referenced_names(node: Any, schemas: Mapping[str, Any], *names: str) -> set[
         reached_names.add(name)
         pending_names |= set(_direct_references(schemas[name])) - reached_names
     return reached_names
+
+
+def _require_members_with_defaults(schema: Schema) -> None:
+    """Add the members that responses always contain to the required ones. In requests they may be missing."""
+    names = [name for name, member in schema.get("properties", {}).items() if member.get(_HAS_DEFAULT)]
+    if names:
+        schema["required"] = [*schema.get("required", ()), *names]
 
 
 def _direct_references(node: Any) -> Iterator[str]:
@@ -112,6 +127,9 @@ class _OpenApi31(GenerateJsonSchema):
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         inner_schema = self.generate_inner(schema["schema"])
         default = schema.get("default")
+        has_default = default is not None or "default_factory" in schema
+        if has_default and self._models and issubclass(self._models[-1], ApiModel):
+            inner_schema = {**inner_schema, _HAS_DEFAULT: True}
         if default is None or isinstance(default, BaseModel):
             return inner_schema
         return {**inner_schema, "default": self.encode_default(default)}

@@ -104,9 +104,15 @@ def _objects(repository: Repository, view: FileView) -> ResourceObjects:
         else DASHBOARD
     )
     version = view.write.version if view.write else kind.version
-    classic = "dashboard" if view.is_classic else None
+    resource_type = ResourceType(
+        group=kind.group,
+        version=version,
+        kind=kind.kind,
+        resource=kind.plural,
+        classic="dashboard" if view.is_classic else None,
+    )
     return ResourceObjects(
-        type=ResourceType(group=kind.group, version=version, kind=kind.kind, resource=kind.plural, classic=classic),
+        type=resource_type,
         file=_file(repository, view.write) if view.write else None,
         existing=object_tree(view.existing) if view.existing else None,
         action=view.action,
