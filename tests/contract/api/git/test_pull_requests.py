@@ -195,6 +195,36 @@ async def test_pictures_before_and_after(
             assert (response.status, response.content_type, (await response.read())[1:4]) == (200, "image/png", b"PNG")
 
 
+async def test_library_panels_in_pictures(proposals: Proposals, database: Database, broker: MemoryBroker) -> None:
+    """A panel that refers to a stored library panel is drawn like the library panel itself, and unlike a missing one."""
+    await enable_pictures(proposals)
+    model = {"type": "text", "title": "Shared", "options": {"mode": "markdown", "content": "# Hello"}}
+    status, found = await proposals.api("POST", "/api/library-elements", {"name": "Shared", "kind": 1, "uid": "shared", "model": model})
+    assert status == 200, found
+    position: dict[str, Any] = {"id": 1, "gridPos": {"x": 0, "y": 0, "w": 12, "h": 6}}
+    panels: dict[str, dict[str, Any]] = {
+        "own": model,
+        "reference": {"libraryPanel": {"uid": "shared", "name": "Shared"}},
+        "lost": {"libraryPanel": {"uid": "lost", "name": "Shared"}},
+    }
+    files = {f"{name}.json": json.dumps({"uid": name, "title": "T", "panels": [position | panel]}) for name, panel in panels.items()}
+    expressions_worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
+    await expressions_worker.start()
+    try:
+        number = proposals.propose(dict(files))
+        await proposals.review(number)
+    finally:
+        await expressions_worker.stop()
+    [text] = proposals.comments(number)
+    pictures = {}
+    for name in panels:
+        [place] = re.findall(rf"Comparison of {name}\.json.*?!\[Preview\]\(https://dash\.example(\S+?)\)", text, re.DOTALL)
+        async with proposals.api.session.get(place) as response:
+            pictures[name] = await response.read()
+    assert pictures["reference"] == pictures["own"]
+    assert pictures["lost"] != pictures["own"]
+
+
 @pytest.mark.parametrize("is_merged", [True, False])
 async def test_a_merged_or_unrelated_pull_request_is_ignored(proposals: Proposals, is_merged: bool) -> None:
     """A review of a merged pull request, or of one into another branch, writes neither comment nor status."""

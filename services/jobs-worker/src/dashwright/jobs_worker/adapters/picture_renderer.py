@@ -1,5 +1,6 @@
 """The renderer of dashboards: the expressions worker draws a picture, which is stored and has a public address."""
 
+import asyncio
 import uuid
 from typing import Final
 
@@ -12,7 +13,7 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.messaging.signing import Signer
 from dashwright.common.models.pictures import PictureOptions, request_of
 from dashwright.common.models.query_context import QueryContext
-from dashwright.common.stores import pictures
+from dashwright.common.stores import library_panels, pictures
 from dashwright.common.stores.pictures import StoredPicture
 from dashwright.jobs_worker.domain.objects import Repository
 
@@ -40,9 +41,8 @@ class PictureRenderer:
     async def render(self, repository: Repository, spec: bytes) -> str:
         """Render a dashboard and return the public address of the picture; see ``Renderer.render``."""
         context = QueryContext(org_id=org_of(repository.namespace) or 0, readable=frozenset())
-        response = await self._rpc.call(
-            self._queue, request_of(spec, _PICTURE_OPTIONS), timeout=_TIMEOUT_SECONDS, headers=context.headers()
-        )
+        request = request_of(spec, await self._options(repository.namespace, spec.decode()))
+        response = await self._rpc.call(self._queue, request, timeout=_TIMEOUT_SECONDS, headers=context.headers())
         picture = StoredPicture(str(response.headers.get("content_type", "")), await response.read())
         async with self._database.transaction() as connection:
             picture_id = await pictures.insert(connection, uuid.UUID(repository.uid), picture)
@@ -50,3 +50,12 @@ class PictureRenderer:
             raise NotFound(f"repository {repository.name!r} is gone")
         namespace_address = f"{self._gateway_address}/apis/{REPOSITORY.api_version()}/namespaces/{repository.namespace}"
         return f"{namespace_address}/{REPOSITORY.plural}/{repository.name}/render/{picture_id}"
+
+    async def _options(self, namespace: str, spec: str) -> PictureOptions:
+        """Return the options of a picture with the stored library panels of the organization to which the dashboard refers."""
+        if not library_panels.may_refer(spec):
+            return _PICTURE_OPTIONS
+        uids = await asyncio.to_thread(library_panels.referenced_uids, spec)
+        async with self._database.connection() as connection:
+            models = await library_panels.find_models(connection, namespace, uids, lambda _: True)
+        return _PICTURE_OPTIONS.model_copy(update={"library_panels": models})

@@ -1,0 +1,51 @@
+"""Stored library panels to which a dashboard refers: ``{"libraryPanel": {"uid": …, "name": …}}``."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dashwright.common.database.pool import Connection
+from dashwright.common.json_documents import read_json
+from dashwright.common.json_shapes import string_of
+from dashwright.common.kinds.registry import LIBRARY_PANEL
+from dashwright.common.stores import resources
+from dashwright.common.stores.resources import StoredObject
+
+_REFERENCE: Final = "libraryPanel"
+_MAX_DEPTH: Final = 50
+_MAX_PANELS: Final = 200
+"""Limit on the library panels of one dashboard."""
+_MAX_CHARACTERS: Final = 2_000_000
+"""Limit on the JSON of the library panels of one dashboard."""
+
+
+def may_refer(spec: str) -> bool:
+    """Return False if a dashboard refers to no library panel. The JSON of most dashboards then need not be parsed."""
+    return f'"{_REFERENCE}"' in spec
+
+
+def referenced_uids(spec: str) -> Sequence[str]:
+    """Return the uids of the library panels to which the JSON of a dashboard refers, at most 200."""
+    return list(dict.fromkeys(_references(read_json(spec))))[:_MAX_PANELS]
+
+
+async def find_models(
+    connection: Connection, namespace: str, uids: Sequence[str], may_read: Callable[[StoredObject], bool]
+) -> dict[str, Any]:
+    """Return the existing library panels that may be read, by uid, up to 2,000,000 characters of JSON."""
+    models, size = {}, 0
+    for panel in await resources.get_many(connection, LIBRARY_PANEL, namespace, uids):
+        size += len(panel.spec)
+        if size <= _MAX_CHARACTERS and may_read(panel):
+            models[panel.name] = read_json(panel.spec)
+    return models
+
+
+def _references(value: Any, depth: int = 0) -> Iterator[str]:
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        reference = value.get(_REFERENCE)
+        if isinstance(reference, Mapping) and (uid := string_of(reference.get("uid"))):
+            yield uid
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _references(item, depth + 1)
