@@ -229,6 +229,25 @@ async def test_paths_that_could_lead_elsewhere_are_refused(desk: Setup, path: st
     assert not desk.source.requests
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://other.example/api/v1/query",
+        f"http://other.example{PROXY}/prom/api/v1/query",
+        f"https://other.example:1{PROXY}/prom/api/v1/query",
+        f"//other.example{PROXY}/prom/api/v1/query",
+        f"http://user:password@127.0.0.1{PROXY}/prom/api/v1/query",
+        f"prom{PROXY}/prom/api/v1/query",
+        "*",
+    ],
+)
+async def test_a_request_target_with_another_host_is_refused(desk: Setup, target: str) -> None:
+    """A target in absolute form reaches neither its host nor a data source: the gateway forwards only its own paths."""
+    status, response = await desk.raw(target)
+    assert status in (400, 403, 404), response
+    assert not desk.source.requests
+
+
 @pytest.mark.parametrize("uid", ["..%2fprom", "%2e%2e/prom", "prom%2f..%2fprom", "prom%00", "*", "../uid/prom"])
 async def test_a_uid_is_never_a_path(desk: Setup, uid: str) -> None:
     """A uid with separators or relative parts names no data source (path traversal in the name of a scope)."""
