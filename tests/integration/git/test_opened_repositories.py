@@ -73,6 +73,38 @@ async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path
         await opened.at(hosted(server), "-x")
 
 
+async def test_a_commit_of_the_mirror_is_read_without_the_host(server: GitServer, tmp_path: Path) -> None:
+    """A page has a picture for each panel, all at the commit of the page. Commits of other branches' histories remain unknown."""
+    work = server.make("r.git")
+    first = work.commit({"a.json": "1"})
+    second = work.commit({"a.json": "2"})
+    inner = work.commit({"a.json": "3"}, branch="side")
+    side = work.commit({"a.json": "4"}, branch="side")
+    opened = worker(tmp_path)
+    assert await opened.at(hosted(server), "") is not None
+    assert await opened.at(hosted(server), "side") is not None
+    server.requests.clear()
+    for commit, body in ((second, b"2"), (first, b"1"), (side, b"4")):
+        checkout = await opened.at(hosted(server), commit)
+        assert checkout is not None
+        assert (checkout.commit, checkout.open_reader()("a.json").body) == (commit, body)
+    assert server.requests == []
+    with pytest.raises(NotFound):
+        await opened.at(hosted(server), inner)
+
+
+async def test_a_commit_of_a_damaged_mirror_is_fetched_again(server: GitServer, tmp_path: Path) -> None:
+    """A request for a commit repairs the mirror like one for a branch."""
+    commit = server.make("r.git").commit({"a.json": "1"})
+    opened = worker(tmp_path)
+    assert await opened.at(hosted(server), "") is not None
+    for packed in (tmp_path / "git").glob("*/objects/*/*"):
+        packed.unlink()
+    checkout = await opened.at(hosted(server), commit)
+    assert checkout is not None
+    assert checkout.open_reader()("a.json").body == b"1"
+
+
 async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -> None:
     """The change is visible immediately, also to other workers that share the folder."""
     server.make("r.git")

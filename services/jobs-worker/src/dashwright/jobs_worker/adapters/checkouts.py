@@ -206,6 +206,9 @@ class RepositoryCheckouts:
             raise BadRequest(f"ref {ref[:80]!r} is neither a branch name nor a commit")
         if not _COMMIT_HASH.fullmatch(ref):
             return await self.mirrors.fetch(repository.uid, remote, ref or githost.branch)
+        # A page requests many pictures of one commit, and a fetch for each of them would take longer than drawing it.
+        if known_commit := await self.mirrors.known_commit(repository.uid, githost.branch, ref):
+            return known_commit
         newest = await self.mirrors.fetch(repository.uid, remote, githost.branch)
         if newest is not None and await newest.descends_from(ref):
             return replace(newest, sha=ref)
@@ -213,8 +216,6 @@ class RepositoryCheckouts:
 
     async def _branch_head(self, repository: Repository, remote: Remote, sha: str) -> Commit:
         """Return the newest commit of any branch. Raises NotFound for other commits."""
-        if commit := await self.mirrors.branch_head(repository.uid, sha):
-            return commit
         branches = await remote.branches(self.mirrors.ensure_root())
         for branch in [name for name, head in branches.items() if head == sha][:1]:
             newest = await self.mirrors.fetch(repository.uid, remote, branch)

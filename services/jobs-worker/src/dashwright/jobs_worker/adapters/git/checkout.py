@@ -15,8 +15,9 @@ from pygit2.enums import FileMode
 from dashwright.common.errors import Conflict, Invalid, NotFound, TooLarge
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters.git import objects
+from dashwright.jobs_worker.adapters.git.damage import mark_damaged
 from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
-from dashwright.jobs_worker.adapters.git.mirrors import Commit, mark_damaged
+from dashwright.jobs_worker.adapters.git.mirrors import Commit
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES, check_size
 from dashwright.jobs_worker.domain.objects import Difference, Entry, File, LastChange
 

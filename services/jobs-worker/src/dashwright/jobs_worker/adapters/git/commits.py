@@ -22,7 +22,8 @@ from dashwright.common.errors import BadRequest, Conflict, DashwrightError, NotF
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters.file_lock import run_to_end
 from dashwright.jobs_worker.adapters.git import objects
-from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors, mark_damaged
+from dashwright.jobs_worker.adapters.git.damage import mark_damaged
+from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote
 from dashwright.jobs_worker.adapters.git.signatures import Signing, check_signature, sign
 from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity

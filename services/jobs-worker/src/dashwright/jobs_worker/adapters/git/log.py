@@ -10,7 +10,8 @@ import pygit2
 
 from dashwright.common.models.repository_views import Author, HistoryItem
 from dashwright.jobs_worker.adapters.git import objects
-from dashwright.jobs_worker.adapters.git.mirrors import Commit, mark_damaged
+from dashwright.jobs_worker.adapters.git.damage import mark_damaged
+from dashwright.jobs_worker.adapters.git.mirrors import Commit
 
 MAX_ITEMS: Final = 1000
 _MAX_EXAMINED_COMMITS: Final = 100_000

@@ -16,24 +16,14 @@ import structlog
 from dashwright.common.errors import NotFound, SourceFailed, TooLarge
 from dashwright.jobs_worker.adapters import file_lock
 from dashwright.jobs_worker.adapters.file_lock import run_to_end
-from dashwright.jobs_worker.adapters.git import command, objects
+from dashwright.jobs_worker.adapters.git import command, mirror_references, objects
 from dashwright.jobs_worker.adapters.git.command import GitFailed
+from dashwright.jobs_worker.adapters.git.damage import is_damaged, mark_damaged
 from dashwright.jobs_worker.adapters.git.failures import BRANCH_NOT_FOUND, COMMIT_NOT_FOUND, COMMIT_NOT_SENT
 from dashwright.jobs_worker.adapters.git.remote import Remote
-from dashwright.jobs_worker.ports import MirrorDamaged
 
 log = structlog.get_logger()
 
-_REFERENCE_PREFIX: Final = "refs/dashwright/"
-_SYNCED_PREFIX: Final = _REFERENCE_PREFIX + "synced/"
-_PULL_REQUESTS: Final = "refs/pull"
-_SEARCHED_PREFIX: Final = _REFERENCE_PREFIX + "searched/"
-_DAMAGE_MESSAGES: Final = (
-    *("not a git repository", "bad object", "object file", "missing blob", "missing tree", "loose object", "packfile", "index-pack"),
-    *("corrupt", "unable to read", "Could not read", "did not send all necessary objects", "inflate"),
-    # Lock files of git that a killed program left. The caller holds this project's file lock of the mirror, so no git program runs in it.
-    *("Another git process", "cannot lock ref", "local refs could not be updated"),
-)
 _LEFTOVER_PATTERNS: Final = ("pack/tmp_*", "pack/.tmp-*", "tmp_objdir-*", "incoming-*")
 """Patterns, below ``objects``, of the files that a killed git program leaves."""
 
@@ -102,7 +92,7 @@ class Mirrors:
                 return await work()
             # Recreating the mirror also reduces its size: it may contain objects of deleted branches.
             except (SourceFailed, _MirrorTooLarge) as error:
-                if isinstance(error, SourceFailed) and not _is_damaged(error):
+                if isinstance(error, SourceFailed) and not is_damaged(error):
                     raise
                 log.warning("mirror_dropped", reason=error.message)
                 await run_to_end(shutil.rmtree, mirror_path, ignore_errors=True)
@@ -115,10 +105,17 @@ class Mirrors:
         async with self.locked(uid) as mirror_path:
             return await self.with_repair(mirror_path, lambda: self._fetch_pull_request(mirror_path, remote, number, reference))
 
-    async def branch_head(self, uid: str, sha: str) -> "Commit | None":
-        """Return a commit if it was the newest one of a branch when this branch was last fetched, otherwise None."""
+    async def known_commit(self, uid: str, branch: str, sha: str) -> "Commit | None":
+        """Return a commit of a branch as it was last fetched, or the newest one of any fetched branch; None for other commits."""
         async with self.locked(uid) as mirror_path:
-            return Commit(mirror_path, sha) if await asyncio.to_thread(_is_branch_head, mirror_path, sha) else None
+            try:
+                heads = await asyncio.to_thread(mirror_references.branch_heads, mirror_path)
+                head = heads.get(mirror_references.reference_name(mirror_references.branch_source(branch)))
+                is_present = await asyncio.to_thread(mirror_references.has_commit, mirror_path, sha)
+                is_known = sha in heads.values() or (head is not None and await Commit(mirror_path, head).descends_from(sha))
+            except SourceFailed:  # The next fetch repairs a damaged mirror.
+                return None
+            return Commit(mirror_path, sha) if is_present and is_known else None
 
     async def fetch_synced(self, uid: str, remote: Remote, sha: str) -> "Commit":
         """Return a commit that was synced before, even if no branch contains it now.
@@ -131,7 +128,7 @@ class Mirrors:
     async def keep_synced(self, uid: str, shas: Collection[str]) -> None:
         """Protect exactly these commits from garbage collection, even if no branch contains them."""
         async with self.locked(uid) as mirror_path:
-            await self.with_repair(mirror_path, lambda: run_to_end(_set_synced_references, mirror_path, shas))
+            await self.with_repair(mirror_path, lambda: run_to_end(mirror_references.set_synced_references, mirror_path, shas))
 
     def ensure_root(self) -> Path:
         """Create the directory of all mirrors if necessary and return it. Git commands that need no repository run in it."""
@@ -157,7 +154,7 @@ class Mirrors:
         return deleted_count
 
     async def _fetch(self, mirror_path: Path, remote: Remote, branch: str) -> "Commit | None":
-        source = f"refs/heads/{branch}" if branch else "HEAD"
+        source = mirror_references.branch_source(branch)
         try:
             return await self._fetch_reference(mirror_path, remote, source, reference_key=source)
         except NotFound as error:
@@ -171,20 +168,19 @@ class Mirrors:
     async def _fetch_pull_request(self, mirror_path: Path, remote: Remote, number: int, reference: str) -> "Commit":
         try:
             # All pull requests share one reference, so the commits of one are kept only until the next is fetched.
-            return await self._fetch_reference(mirror_path, remote, reference, reference_key=_PULL_REQUESTS)
+            return await self._fetch_reference(mirror_path, remote, reference, reference_key=mirror_references.PULL_REQUESTS)
         except NotFound as error:
             if error.message != BRANCH_NOT_FOUND:
                 raise
             raise NotFound(f"the git host has no commits of pull request {number}") from error
 
     async def _fetch_reference(self, mirror_path: Path, remote: Remote, source: str, *, reference_key: str) -> "Commit":
-        # The reference is named by a digest, because the name of a branch may equal the directory of another branch.
-        target = _reference_name(reference_key)
+        target = mirror_references.reference_name(reference_key)
         await self._fetch_into(mirror_path, remote, f"+{source}:{target}")
-        return await asyncio.to_thread(_commit, mirror_path, target)
+        return Commit(mirror_path, await asyncio.to_thread(mirror_references.commit_at, mirror_path, target))
 
     async def _fetch_synced(self, mirror_path: Path, remote: Remote, sha: str) -> "Commit":
-        if not await asyncio.to_thread(_has_commit, mirror_path, sha):
+        if not await asyncio.to_thread(mirror_references.has_commit, mirror_path, sha):
             try:
                 await self._fetch_commit(mirror_path, remote, sha)
             except NotFound as error:
@@ -196,17 +192,17 @@ class Mirrors:
     async def _fetch_commit(self, mirror_path: Path, remote: Remote, sha: str) -> None:
         """Fetch a commit and keep it. Without protocol v2, hosts send only branches, so the commit is searched in all of them."""
         try:
-            await self._fetch_into(mirror_path, remote, f"+{sha}:{_SYNCED_PREFIX}{sha}")
+            await self._fetch_into(mirror_path, remote, f"+{sha}:{mirror_references.SYNCED_PREFIX}{sha}")
         except NotFound as error:
             if error.message != COMMIT_NOT_SENT:
                 raise
             try:
-                await self._fetch_into(mirror_path, remote, f"+refs/heads/*:{_SEARCHED_PREFIX}*")
-                if not await asyncio.to_thread(_has_commit, mirror_path, sha):
+                await self._fetch_into(mirror_path, remote, f"+refs/heads/*:{mirror_references.SEARCHED_PREFIX}*")
+                if not await asyncio.to_thread(mirror_references.has_commit, mirror_path, sha):
                     raise
-                await run_to_end(_keep_synced_commit, mirror_path, sha)
+                await run_to_end(mirror_references.keep_synced_commit, mirror_path, sha)
             finally:
-                await run_to_end(_delete_searched_references, mirror_path)
+                await run_to_end(mirror_references.delete_searched_references, mirror_path)
 
     async def _fetch_into(self, mirror_path: Path, remote: Remote, source_and_target: str) -> None:
         # Without --update-shallow, git leaves out the branches of a host with a shallow history, and reports success.
@@ -277,18 +273,12 @@ class Commit:
             )
         except GitFailed as failed:
             error = SourceFailed(f"git cannot read the history before commit {self.sha}: {failed.stderr.strip()[:_MAX_DETAIL_CHARACTERS]}")
-            if _is_damaged(error):
+            if is_damaged(error):
                 raise mark_damaged(self.mirror_path, error) from failed
             if failed.status != _STATUS_NOT_ANCESTOR:
                 raise error from failed
             return False
         return True
-
-
-def mark_damaged(mirror_path: Path, error: Exception) -> MirrorDamaged:
-    """Mark a mirror that libgit2 cannot read, so that the next fetch recreates it, and return the error to raise."""
-    (mirror_path / "HEAD").unlink(missing_ok=True)
-    return MirrorDamaged(f"the worker's copy of the repository is damaged and will be recreated: {error}")
 
 
 def _unwritable_error(reason: str) -> SourceFailed:
@@ -297,19 +287,6 @@ def _unwritable_error(reason: str) -> SourceFailed:
 
 def _mirror_name(uid: str) -> str:
     return hashlib.sha256(uid.encode()).hexdigest()[:40]
-
-
-def _reference_name(key: str) -> str:
-    return _REFERENCE_PREFIX + hashlib.sha256(key.encode()).hexdigest()[:40]
-
-
-def _is_branch_head(mirror_path: Path, sha: str) -> bool:
-    try:
-        references = pygit2.Repository(str(mirror_path)).references
-        others = (_SYNCED_PREFIX, _SEARCHED_PREFIX, _reference_name(_PULL_REQUESTS))
-        return any(str(references[name].target) == sha for name in references if not name.startswith(others))
-    except pygit2.GitError as error:
-        raise mark_damaged(mirror_path, error) from error
 
 
 def _create_if_missing(mirror_path: Path) -> None:
@@ -336,57 +313,6 @@ async def _collect_garbage(mirror_path: Path) -> None:
         )
     except (GitFailed, SourceFailed) as error:
         log.warning("mirror_not_tidied", reason=str(error))
-
-
-def _commit(mirror_path: Path, reference: str) -> Commit:
-    try:
-        repository = pygit2.Repository(str(mirror_path))
-        git_reference = repository.references[reference]
-        if isinstance(git_reference.target, pygit2.Oid):
-            objects.check_object_size(repository, git_reference.target)
-        return Commit(mirror_path, str(git_reference.peel(pygit2.Commit).id))
-    except (pygit2.GitError, KeyError, ValueError) as error:
-        raise mark_damaged(mirror_path, error) from error
-
-
-def _has_commit(mirror_path: Path, sha: str) -> bool:
-    try:
-        return objects.commit_of(pygit2.Repository(str(mirror_path)), sha) is not None
-    except pygit2.GitError as error:
-        raise mark_damaged(mirror_path, error) from error
-
-
-def _keep_synced_commit(mirror_path: Path, sha: str) -> None:
-    try:
-        pygit2.Repository(str(mirror_path)).references.create(_SYNCED_PREFIX + sha, sha, force=True)
-    except pygit2.GitError as error:
-        raise mark_damaged(mirror_path, error) from error
-
-
-def _delete_searched_references(mirror_path: Path) -> None:
-    try:
-        references = pygit2.Repository(str(mirror_path)).references
-        for name in [name for name in references if name.startswith(_SEARCHED_PREFIX)]:
-            references.delete(name)
-    except pygit2.GitError as error:
-        raise mark_damaged(mirror_path, error) from error
-
-
-def _set_synced_references(mirror_path: Path, shas: Collection[str]) -> None:
-    try:
-        references = pygit2.Repository(str(mirror_path)).references
-        existing_shas = {name.removeprefix(_SYNCED_PREFIX) for name in references if name.startswith(_SYNCED_PREFIX)}
-        for sha in existing_shas.difference(shas):
-            references.delete(_SYNCED_PREFIX + sha)
-        for sha in set(shas) - existing_shas:
-            if _has_commit(mirror_path, sha):
-                references.create(_SYNCED_PREFIX + sha, sha)
-    except pygit2.GitError as error:
-        raise mark_damaged(mirror_path, error) from error
-
-
-def _is_damaged(error: SourceFailed) -> bool:
-    return isinstance(error, MirrorDamaged) or any(message in error.message for message in _DAMAGE_MESSAGES)
 
 
 def _size(mirror_path: Path) -> int:

@@ -10,7 +10,8 @@ from dashwright.common.errors import Conflict
 from dashwright.common.kinds import openpgp
 from dashwright.common.kinds.allowed_signers import AllowedSigners
 from dashwright.jobs_worker.adapters.git import objects, openpgp_signatures, ssh_signatures
-from dashwright.jobs_worker.adapters.git.mirrors import Commit, mark_damaged
+from dashwright.jobs_worker.adapters.git.damage import mark_damaged
+from dashwright.jobs_worker.adapters.git.mirrors import Commit
 
 _SSH_SIGNATURE: Final = b"-----BEGIN SSH SIGNATURE-----"
 _OPENPGP_SIGNATURE: Final = b"-----BEGIN PGP SIGNATURE-----"
