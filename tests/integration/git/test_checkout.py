@@ -2,7 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -10,9 +12,10 @@ from tests.integration.git.conftest import Ask
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge
-from dashwright.jobs_worker.adapters.git import objects
+from dashwright.jobs_worker.adapters.git import command, objects
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+from dashwright.jobs_worker.adapters.git.read_ahead import BlobsAhead
 from dashwright.jobs_worker.domain.objects import Difference, Entry
 from dashwright.jobs_worker.ports import MirrorDamaged
 
@@ -32,6 +35,85 @@ def read(mirrors: Mirrors, ask: Ask) -> Read:
         return GitCheckout(commit, directory, **options)
 
     return read
+
+
+async def _read_all(checkout: GitCheckout, entries: Sequence[Entry]) -> list[tuple[bytes, str]]:
+    async with checkout.reading([entry.checksum for entry in entries]) as read_file:
+        files = await asyncio.to_thread(lambda: [read_file(entry.path) for entry in entries])
+    return [(file.body, file.checksum) for file in files]
+
+
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Read even few files ahead, and return a list that grows by whether git had sent the file."""
+    sent: list[bool] = []
+    read_blob = BlobsAhead.read
+
+    def read(blobs: BlobsAhead, blob: str) -> bytes | None:
+        body = read_blob(blobs, blob)
+        sent.append(body is not None)
+        return body
+
+    monkeypatch.setattr(BlobsAhead, "read", read)
+    monkeypatch.setattr("dashwright.jobs_worker.adapters.git.checkout._MIN_FILES_AHEAD", 1)
+    return sent
+
+
+async def test_files_that_are_read_ahead_are_those_of_the_commit(work: Work, read: Read, ahead: list[bool]) -> None:
+    """Empty files, equal ones, those with line breaks, and more bytes than git may send ahead."""
+    bodies: dict[str, str | bytes | None] = {
+        "a.json": "",
+        "b.json": "1",
+        "c.json": "1",
+        "d.json": "\n\n",
+        **{f"{index}.json": f"{index}" * 90_000 for index in range(9)},
+    }
+    work.commit(bodies)
+    checkout = await read()
+    entries = await checkout.entries()
+    assert await _read_all(checkout, entries) == [(str(bodies[entry.path]).encode(), entry.checksum) for entry in entries]
+    assert ahead == [True] * len(entries)
+
+
+async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, read: Read, ahead: list[bool]) -> None:
+    """Files in another order, or after the end of git."""
+    work.commit({f"{name}.json": name for name in "abcd"})
+    checkout = await read()
+    first, second, *others = await checkout.entries()
+    async with checkout.reading([first.checksum, others[0].checksum, "0" * 40]) as read_file:
+        for entry in (first, second, *others):
+            assert (await asyncio.to_thread(read_file, entry.path)).body.decode() == entry.path[0]
+    assert await _read_all(checkout, [second, first]) == [(b"b", second.checksum), (b"a", first.checksum)]
+    assert ahead[-2:] == [True, True]
+
+
+async def test_a_file_that_is_too_large_is_not_read_ahead(work: Work, read: Read, ahead: list[bool]) -> None:
+    """It is refused as it is without reading ahead, and the next one is read."""
+    work.commit({"a.json": "1", "b.json": "x" * 2000, "c.json": "3"})
+    checkout = await read(max_file_bytes=1000)
+    async with checkout.reading([entry.checksum for entry in await checkout.entries()]) as read_file:
+        assert read_file("a.json").body == b"1"
+        with pytest.raises(TooLarge):
+            read_file("b.json")
+        assert read_file("c.json").body == b"3"
+    assert ahead == [True, False, True]
+
+
+async def test_git_ends_with_the_reading(work: Work, read: Read, ahead: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that is cancelled leaves no process behind, however much git has still to send."""
+    work.commit({f"{index}.json": f"{index}" * 900_000 for index in range(3)})
+    checkout, processes = await read(), []
+    start_reading = command.start_reading
+
+    def start(*arguments: Any) -> "Popen[bytes]":
+        processes.append(start_reading(*arguments))
+        return processes[-1]
+
+    monkeypatch.setattr(command, "start_reading", start)
+    with pytest.raises(asyncio.CancelledError):
+        async with checkout.reading([entry.checksum for entry in await checkout.entries()]):
+            raise asyncio.CancelledError
+    assert [process.returncode for process in processes] == [-signal.SIGKILL]
 
 
 async def test_every_file_and_directory_is_an_entry(work: Work, read: Read) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import orjson
@@ -74,6 +75,10 @@ class Tree:
             return File(self.files[path], _checksum(self.files[path]))
 
         return read
+
+    @asynccontextmanager
+    async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str], File]]:
+        yield self.open_reader()
 
 
 class Revision(Tree):

@@ -1,6 +1,7 @@
 """The interfaces through which actions use files, git hosts and the store. ``adapters`` implements them."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -66,6 +67,13 @@ class Checkout(Protocol):
         """Return a function that reads a file by path. Call that function only in the thread that called ``open_reader``.
 
         Each file has the checksum of the bytes read. An error other than a server error is a fault of that file alone.
+        """
+        ...
+
+    def reading(self, checksums: Sequence[str]) -> AbstractAsyncContextManager[Callable[[str], File]]:
+        """Return a context with a function like that of ``open_reader``, which only one thread at a time may call.
+
+        ``checksums`` are those of the entries of the files, in the order in which they will be read: it is the fastest order.
         """
         ...
 

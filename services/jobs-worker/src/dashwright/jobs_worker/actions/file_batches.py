@@ -1,22 +1,24 @@
 """The reading of the files of a sync, batch by batch, and what is stored about files that cannot be stored."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from dashwright.common.errors import BadRequest, DashwrightError, Invalid, TooLarge
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.domain.file_resources import FileResources, read_resources
-from dashwright.jobs_worker.domain.objects import ManagedObject, QuarantinedFile
+from dashwright.jobs_worker.domain.objects import File, ManagedObject, QuarantinedFile
 from dashwright.jobs_worker.domain.plan import PreparedFile
 from dashwright.jobs_worker.domain.recognition import NoResource
 from dashwright.jobs_worker.domain.resource import ResourceReader
 from dashwright.jobs_worker.domain.scan import Candidate, Fault, IgnoredFile, Scan
-from dashwright.jobs_worker.ports import Checkout, Spool
+from dashwright.jobs_worker.ports import Spool
 
 _MAX_MESSAGE_CHARACTERS: Final = 1000
 
 
-def read_batch(candidates: Sequence[Candidate], checkout: Checkout, reader: ResourceReader, spool: Spool, scan: Scan) -> list[PreparedFile]:
+def read_batch(
+    candidates: Sequence[Candidate], read_file: Callable[[str], File], reader: ResourceReader, spool: Spool, scan: Scan
+) -> list[PreparedFile]:
     """Read each file once and return the resources in the files. Faults and files without a resource are added to ``scan``.
 
     The last file is read first: in a git pack the later of two similar files is stored completely and the earlier as a delta to it, so
@@ -24,7 +26,6 @@ def read_batch(candidates: Sequence[Candidate], checkout: Checkout, reader: Reso
     """
     prepared_files: list[PreparedFile] = []
     faults: list[Fault] = []
-    read_file = checkout.open_reader()
     for candidate in reversed(candidates):
         checksum = ""
         try:

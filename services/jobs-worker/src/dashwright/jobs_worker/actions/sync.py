@@ -162,10 +162,11 @@ async def plan_sync(
     await reporter.report(progress)
     reader = tools.reader(job.namespace, job.repository)
     prepared_files: list[PreparedFile] = []
-    for batch in _consume_batches(scan.candidates):
-        prepared_files += await asyncio.to_thread(read_batch, batch, checkout, reader, tools.spool, scan)
-        progress.files_read += len(batch)
-        await reporter.report(progress)
+    async with checkout.reading([file.checksum for batch in _batches(scan.candidates) for file in reversed(batch)]) as read_file:
+        for batch in _consume_batches(scan.candidates):
+            prepared_files += await asyncio.to_thread(read_batch, batch, read_file, reader, tools.spool, scan)
+            progress.files_read += len(batch)
+            await reporter.report(progress)
     if not examines_all:
         unexamined_objects = await _unexamined_objects(job, store, managed, prepared_files)
         managed += unexamined_objects

@@ -14,6 +14,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from threading import Event
 
@@ -96,6 +97,10 @@ class DirectoryCheckout:
     def open_reader(self) -> Callable[[str], File]:
         """Return a function that reads a file by path."""
         return self._read_file
+
+    def reading(self, checksums: Sequence[str]) -> AbstractAsyncContextManager[Callable[[str], File]]:
+        """Return a context with a function that reads a file by path."""
+        return nullcontext(self._read_file)
 
     def _entries(self, cancelled: Event) -> list[Entry]:
         entries: list[Entry] = []

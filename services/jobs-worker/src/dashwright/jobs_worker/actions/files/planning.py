@@ -1,8 +1,9 @@
 """The effect of files on stored objects: the plan of a sync, made for a few files."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound
@@ -102,6 +103,11 @@ class ProposedCheckout:
             return File(body, checksum_of(body, in_git=self._in_git))
 
         return read
+
+    @asynccontextmanager
+    async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str], File]]:
+        """Yield a function that reads a file as the edits leave it."""
+        yield await asyncio.to_thread(self.open_reader)
 
 
 async def read_file(checkout: Checkout | None, path: str) -> File:

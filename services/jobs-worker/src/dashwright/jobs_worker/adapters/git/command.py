@@ -4,10 +4,11 @@ import asyncio
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from dashwright.common.errors import SourceFailed
 from dashwright.jobs_worker.adapters.git.trace import open_trace
@@ -93,6 +94,20 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
     if status != 0:
         raise GitFailed(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"), git_trace.retry_after)
     return stdout
+
+
+def start_reading(arguments: Sequence[str], directory: Path, stdin: IO[bytes], pipe_bytes: int) -> "subprocess.Popen[bytes]":
+    """Start git on a file of input, with its output in a pipe of ``pipe_bytes``. Raises OSError if it cannot be started."""
+    return subprocess.Popen(  # noqa: S603 - no part of the command comes from a request
+        ("sh", "-c", _MEMORY_LIMITED_COMMAND, "git", *arguments),  # noqa: S607 - like asyncio, by PATH
+        cwd=directory,
+        env=_environment(_DEFAULT_SETTINGS, directory),
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pipesize=pipe_bytes,
+        start_new_session=True,
+    )
 
 
 class GitProgram:
