@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from dashwright.common.jobs.timing import RepositoryTiming
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
 from dashwright.jobs_worker.domain.schedule import NextStep, next_step
 
@@ -16,7 +17,7 @@ def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, hand
     spec = RepositorySpec.model_validate({"title": "T", "type": "local", "workflows": [], "local": {"path": "p"}, "sync": sync})
     health = {"healthy": True, "checked": NOW}
     known = RepositoryStatus.model_validate({"health": health, **status})
-    return next_step(spec, known, spec_changed_at=changed, last_step_at=handled, now_milliseconds=NOW)
+    return next_step(RepositoryTiming.of(spec, known), spec_changed_at=changed, last_step_at=handled, now_milliseconds=NOW)
 
 
 def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from enum import Enum
 from typing import Final
 
-from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus, SyncState
+from dashwright.common.jobs.timing import RepositoryTiming
+from dashwright.common.models.provisioning import SyncState
 
 HEALTHY_PROBE_INTERVAL: Final = 300_000
 """Milliseconds between two probes of a healthy repository."""
@@ -28,8 +29,7 @@ class NextStep(Enum):
 
 
 def next_step(
-    spec: RepositorySpec,
-    status: RepositoryStatus,
+    timing: RepositoryTiming,
     *,
     spec_changed_at: int,
     last_step_at: int,
@@ -41,18 +41,17 @@ def next_step(
     ``spec_changed_at`` is the time of the last change of the spec, and ``last_step_at`` that of the last step, 0 for never.
     ``probe_interval`` is the time between two probes of an unhealthy repository.
     """
-    last_probe = max(status.health.checked or 0, last_step_at)
-    if status.health.checked is not None and not status.health.healthy:
+    last_probe = max(timing.checked or 0, last_step_at)
+    if timing.checked is not None and not timing.is_healthy:
         return NextStep.PROBE if last_probe < spec_changed_at or now_milliseconds - last_probe >= probe_interval else NextStep.NOTHING
-    if spec.sync.enabled and status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
-        last_start = status.sync.started or 0
-        if last_start < spec_changed_at:
+    if timing.is_sync_enabled and timing.sync_state not in (SyncState.WORKING, SyncState.PENDING):
+        if timing.sync_started < spec_changed_at:
             return NextStep.SYNC if now_milliseconds - last_step_at >= _SUBMISSION_TIMEOUT else NextStep.NOTHING
-        if _is_due(spec, max(status.sync.finished or last_start, last_step_at), now_milliseconds):
+        if _is_due(timing, max(timing.sync_finished or timing.sync_started, last_step_at), now_milliseconds):
             return NextStep.CHECK
     return NextStep.PROBE if now_milliseconds - last_probe >= HEALTHY_PROBE_INTERVAL else NextStep.NOTHING
 
 
-def _is_due(spec: RepositorySpec, last_sync: int, now_milliseconds: int) -> bool:
-    interval = (spec.sync.interval_seconds or 0) * 1000
+def _is_due(timing: RepositoryTiming, last_sync: int, now_milliseconds: int) -> bool:
+    interval = timing.interval_seconds * 1000
     return interval > 0 and now_milliseconds - last_sync >= interval

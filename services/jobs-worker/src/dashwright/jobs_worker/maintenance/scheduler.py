@@ -17,11 +17,10 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests, Unavailable
 from dashwright.common.kinds.registry import JOB, REPOSITORY
-from dashwright.common.kinds.repository import host_of
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, SyncJobOptions, SyncState
 from dashwright.common.stores import job_queues, jobs, repositories, statuses, sync_status
 from dashwright.common.stores.job_queues import TooManyWaitingJobs
-from dashwright.common.stores.repositories import ScheduledRepository
+from dashwright.common.stores.repositories import ListedRepository, ScheduledRepository
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.new_jobs import new_job
 from dashwright.common.work.wakeups import WakeupPublisher
@@ -78,7 +77,7 @@ class Scheduler:
         self._fetch_head = fetch_head
         self._rules_fingerprint = rules_fingerprint
         self._max_waiting_jobs = max_waiting_jobs
-        self._repositories: Mapping[uuid.UUID, ScheduledRepository] = {}
+        self._repositories: Mapping[uuid.UUID, ListedRepository] = {}
         self._last_step_at: dict[uuid.UUID, int] = {}
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_STEPS)
         # The last submitted commit of each repository, with the generation of the spec and the time in Unix milliseconds.
@@ -131,7 +130,7 @@ class Scheduler:
             if (
                 step is not NextStep.NOTHING
                 and repository.uid not in self._running_steps
-                and _host_and_namespace(repository) not in self._paused_until
+                and (repository.host, repository.namespace) not in self._paused_until
             ):
                 self._start_step(repository, step)
 
@@ -140,16 +139,16 @@ class Scheduler:
         while self._running_steps:
             await asyncio.wait(self._running_steps.values())
 
-    def _start_step(self, repository: ScheduledRepository, step: NextStep) -> None:
+    def _start_step(self, repository: ListedRepository, step: NextStep) -> None:
         """Start a step in a task of its own: a host that does not respond delays only repositories of the same host."""
         task = asyncio.create_task(self._handle(repository, step), name=f"repository {repository.name}")
         self._running_steps[repository.uid] = task
         task.add_done_callback(lambda _: self._running_steps.pop(repository.uid, None))
 
-    def _last_activity(self, repository: ScheduledRepository) -> int:
-        return max(repository.status.sync.finished or 0, self._last_step_at.get(repository.uid, 0))
+    def _last_activity(self, repository: ListedRepository) -> int:
+        return max(repository.timing.sync_finished, self._last_step_at.get(repository.uid, 0))
 
-    def _next_step(self, repository: ScheduledRepository, now: int) -> NextStep:
+    def _next_step(self, repository: ListedRepository, now: int) -> NextStep:
         if repository.is_deleting:
             return NextStep.NOTHING
         last_step_at, probe_interval = (
@@ -157,23 +156,24 @@ class Scheduler:
             self._probe_intervals.get(repository.uid, UNHEALTHY_PROBE_INTERVAL),
         )
         return next_step(
-            repository.spec,
-            repository.status,
+            repository.timing,
             spec_changed_at=repository.spec_changed_at,
             last_step_at=last_step_at,
             now_milliseconds=now,
             probe_interval=probe_interval,
         )
 
-    async def _handle(self, repository: ScheduledRepository, step: NextStep) -> None:
+    async def _handle(self, listed: ListedRepository, step: NextStep) -> None:
         """Run a step. A failing repository delays no other repository, and is retried when it is due again."""
         # The host's slot comes first: waiting for a slow host must not occupy a slot that others could use.
-        async with self._slots_by_host.setdefault(_host(repository), asyncio.Semaphore(_MAX_STEPS_PER_HOST)), self._slots:
+        async with self._slots_by_host.setdefault(listed.host, asyncio.Semaphore(_MAX_STEPS_PER_HOST)), self._slots:
             # The pause and the number of jobs may have changed while this step waited for its slots.
-            if _host_and_namespace(repository) in self._paused_until or (
+            if (listed.host, listed.namespace) in self._paused_until or (
                 step is not NextStep.PROBE and self._waiting_jobs >= MAX_WAITING_JOBS
             ):
                 return
+            # Parsed only now: hundreds of steps may wait for a slot.
+            repository = listed.parse()
             # Recorded before the step, so that a failing repository is not due again immediately.
             self._last_step_at[repository.uid] = self._clock.milliseconds()
             try:
@@ -181,16 +181,17 @@ class Scheduler:
             except Unavailable as error:
                 log.info("repository_waits", repository=repository.name, error=error.message)
             except TooManyRequests as error:
-                await self._pause_host(repository, error)
+                await self._pause_host(repository, listed.host, error)
             except DashwrightError as error:
                 log.info("scheduled_step_failed", repository=repository.name, error=error.message)
                 await self._prober.record(repository.namespace, repository.name, error)
 
-    async def _pause_host(self, repository: ScheduledRepository, error: TooManyRequests) -> None:
+    async def _pause_host(self, repository: ScheduledRepository, host: str, error: TooManyRequests) -> None:
         """Stop requests of this organization to the host for a time. The repository is due after that, as its status says."""
         pause = max(_MIN_HOST_PAUSE_MILLISECONDS, round((error.retry_after or 0) * 1000))
         until = self._clock.milliseconds() + pause
-        self._paused_until[_host_and_namespace(repository)] = until
+        # Hosts count requests by token, so they refuse requests of one organization.
+        self._paused_until[host, repository.namespace] = until
         self._last_step_at.pop(repository.uid, None)
         log.info("host_paused", repository=repository.name, seconds=pause / 1000, reason=error.message)
 
@@ -289,16 +290,6 @@ class Scheduler:
         async with self._database.transaction() as connection:
             await sync_status.refresh(connection, submitted.jobs[0].uid)
         log.info("sync_scheduled", repository=repository.name, incremental=incremental)
-
-
-def _host(repository: ScheduledRepository) -> str:
-    """Return the host of a repository, empty for a folder."""
-    return host_of(repository.spec.remote.url) if repository.spec.remote is not None else ""
-
-
-def _host_and_namespace(repository: ScheduledRepository) -> tuple[str, str]:
-    """Return the host and the organization. Hosts count requests by token, so they refuse requests of one organization."""
-    return _host(repository), repository.namespace
 
 
 def _repository(repository: ScheduledRepository) -> Repository:
