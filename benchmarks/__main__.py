@@ -16,6 +16,7 @@ from tests.servers import databases, postgres, rabbitmq
 from benchmarks import (
     concurrent_writes,
     conversion,
+    converted_lists,
     encoding,
     gateway,
     job_path,
@@ -59,6 +60,7 @@ SERVED: dict[str, list[Served]] = {
     "E8": [large_responses.passed_on],
     "E9": [large_responses.whole],
     "E10": [query_path.rows],
+    "C2": [converted_lists.rows],
     "G": [gateway.rows],
     "G3": [resources.lists],
     "D1": [resources.bodies],

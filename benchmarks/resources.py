@@ -52,10 +52,10 @@ async def lists(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         sql = queries.load("dashwright.common.stores", "lists.sql")
         expected = ("default", DASHBOARD.group, DASHBOARD.plural, 2**62, "", _OBJECTS + 1, 2**62)
         measured, rows, bare, cells = await in_turns(
-            _timed(lambda: wire.call(complete, status=200)),
-            _timed(lambda: wire.call(table, status=200)),
-            _timed(lambda: connection.fetch(sql.page + sql.with_bodies, *expected)),
-            _timed(lambda: connection.fetch(sql.page + sql.without_bodies, *expected)),
+            timed(lambda: wire.call(complete, status=200)),
+            timed(lambda: wire.call(table, status=200)),
+            timed(lambda: connection.fetch(sql.page + sql.with_bodies, *expected)),
+            timed(lambda: connection.fetch(sql.page + sql.without_bodies, *expected)),
         )
     medians = [median_of(rounds, 50) * 1000 for rounds in (measured, rows, bare, cells)]
     return [
@@ -73,8 +73,8 @@ async def bodies(database_url: str, _amqp_url: str, _folder: Path) -> list[Row]:
             "create table as_jsonb (id integer, body jsonb); create table as_text (id integer, body text compression lz4)"
         )
         tables = ("as_text", "as_jsonb")
-        written, parsed = await in_turns(*(_timed(functools.partial(_write, connection, table, texts)) for table in tables))
-        read, rendered = await in_turns(*(_timed(functools.partial(connection.fetch, f"select body from {table}")) for table in tables))
+        written, parsed = await in_turns(*(timed(functools.partial(_write, connection, table, texts)) for table in tables))
+        read, rendered = await in_turns(*(timed(functools.partial(connection.fetch, f"select body from {table}")) for table in tables))
     finally:
         await connection.close()
     write, write_jsonb, fetch, fetch_jsonb = [median_of(rounds, 50) * 1e3 for rounds in (written, parsed, read, rendered)]
@@ -89,7 +89,9 @@ async def _write(connection: "asyncpg.Connection[Any]", table: str, texts: Seque
     await connection.executemany(f"insert into {table} values ($1, $2)", list(enumerate(texts)))
 
 
-def _timed(work: Callable[[], Awaitable[Any]]) -> Round:
+def timed(work: Callable[[], Awaitable[Any]]) -> Round:
+    """Return a round of several calls, one after the other."""
+
     async def play() -> Sequence[float]:
         seconds = []
         for _ in range(_REPEATS):
