@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
 from aiohttp import web
+from tests.servers.git import git
 from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, found, signature
 
 _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed"}
@@ -65,6 +66,12 @@ class BitbucketHost(GitHost):
             case _, ["hooks", *rest]:
                 return self._repository_hooks(method, repository, [unquote(name) for name in rest], sent)
         raise NotFound
+
+    def move_to_fork(self, name: str, number: int, fork: str) -> None:
+        """Make a pull request come from a fork, which alone has its commits."""
+        head = self.repositories[name].pulls[number].head
+        git(self.root, "clone", "--quiet", "--bare", "--branch", head, str(self.folder(name)), str(self.folder(fork)))
+        super().move_to_fork(name, number, fork)
 
     def _number_of(self, repository: HostRepository, spec: str) -> int:
         commit = spec.partition(":")[2][:12]

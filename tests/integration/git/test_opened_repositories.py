@@ -2,10 +2,12 @@
 
 import base64
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from tests.servers import certificates, git
 from tests.servers.certificates import Issued
 from tests.servers.git import GitServer
@@ -16,6 +18,7 @@ from dashwright.common.models.provisioning import RepositorySpec
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.settings import load
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
+from dashwright.jobs_worker.domain.hosting import PullRequest
 from dashwright.jobs_worker.domain.objects import Edit, GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkouts as Port
 
@@ -103,6 +106,28 @@ async def test_a_commit_of_a_damaged_mirror_is_fetched_again(server: GitServer, 
     checkout = await opened.at(hosted(server), commit)
     assert checkout is not None
     assert checkout.open_reader()("a.json").body == b"1"
+
+
+@pytest.mark.parametrize("refusal", [0, 401, 403, 404])
+async def test_a_pull_request_whose_commits_are_only_in_a_fork(server: GitServer, tmp_path: Path, refusal: int) -> None:
+    """The fork is read at the same host with the token, or without it if the host refuses the token there."""
+    server.make("team/boards").commit({"a.json": "1"})
+    head = server.make("stranger/boards").commit({"a.json": "2"}, branch="change")
+
+    async def refuse(request: web.Request) -> web.Response | None:
+        is_refused = refusal and "stranger" in request.path and "Authorization" in request.headers
+        return web.Response(status=refusal, headers={"WWW-Authenticate": "Basic"} if refusal == 401 else {}) if is_refused else None
+
+    server.fault = refuse
+    token = base64.b64encode(CIPHER.encrypt("of the repository only", token_owner("default", "team"))).decode()
+    block = {"url": server.url("team/boards"), "branch": "main", "encryptedToken": token}
+    repository = Repository("default", "team", "uid", 1, _spec("githost", block))
+    opened = RepositoryCheckouts(load(data_dir=tmp_path, secret_key="of tests only", allowed_hosts="127.0.0.0/8"), CIPHER)
+    request = PullRequest(7, "T", "", True, False, "main", "change", head[:12], True, 1, "refs/heads/change", "stranger/boards")
+    checkout = await opened.at_pull_request(repository, request)
+    assert (checkout.commit, checkout.open_reader()("a.json").body) == (head, b"2")
+    with pytest.raises(NotFound):
+        await opened.at_pull_request(repository, replace(request, fork_path="nobody/boards"))
 
 
 async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -> None:

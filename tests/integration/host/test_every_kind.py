@@ -40,6 +40,15 @@ def kind_of(access: HostAccess) -> str:
     return next(name for name, kind in KINDS.items() if type(access.server) is kind)
 
 
+def reference_of(access: HostAccess) -> str:
+    """Return the reference of the newest commit of the pull request."""
+    return {
+        "gitlab": f"refs/merge-requests/{access.number}/head",
+        "bitbucket": "refs/heads/change",
+        "bitbucket-server": f"refs/pull-requests/{access.number}/from",
+    }.get(kind_of(access), f"refs/pull/{access.number}/head")
+
+
 async def test_a_pull_request_has_its_branches_and_commits(access: HostAccess) -> None:
     """The state changes when the host merges the pull request."""
     told = await access.host.pull_request(access.repository, access.number)
@@ -49,22 +58,19 @@ async def test_a_pull_request_has_its_branches_and_commits(access: HostAccess) -
     assert told.changed_file_count == (0 if kind_of(access).startswith("bitbucket") else 4)
     page = "projects/TEAM/repos/boards" if kind_of(access) == "bitbucket-server" else "team/boards"
     assert told.url.startswith(f"{access.server.origin}/{page}/")
-    assert told.reference == {
-        "gitlab": f"refs/merge-requests/{access.number}/head",
-        "bitbucket": "refs/heads/change",
-        "bitbucket-server": f"refs/pull-requests/{access.number}/from",
-    }.get(kind_of(access), f"refs/pull/{access.number}/head")
+    assert told.reference == reference_of(access)
     access.server.merge("team/boards", access.number)
     merged = await access.host.pull_request(access.repository, access.number)
     assert (merged.is_open, merged.is_merged) == (False, True)
 
 
 async def test_a_pull_request_from_a_fork_is_recognized(access: HostAccess) -> None:
-    """The commits of a fork have a reference, except at Bitbucket."""
+    """The commits of a fork have a reference: at Bitbucket Cloud in the fork, and at the others in the repository itself."""
     access.server.move_to_fork("team/boards", access.number, "stranger/boards")
     told = await access.host.pull_request(access.repository, access.number)
     assert told.is_from_fork
-    assert bool(told.reference) == (kind_of(access) != "bitbucket")
+    assert told.reference == reference_of(access)
+    assert told.fork_path == ("stranger/boards" if kind_of(access) == "bitbucket" else "")
 
 
 async def test_open_pull_requests_are_listed_page_by_page(access: HostAccess) -> None:

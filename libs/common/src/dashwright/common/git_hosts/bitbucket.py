@@ -47,7 +47,8 @@ BITBUCKET: Final = Host(
         base_repository="destination.repository.full_name",
         head_repository="source.repository.full_name",
         reference="refs/heads/{head}",
-        fork_reference="",
+        fork_reference="refs/heads/{head}",
+        are_forks_separate=True,
     ),
     changed_files=ChangedFiles(
         path="pullrequests/{number}/diffstat",

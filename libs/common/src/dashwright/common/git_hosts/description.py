@@ -72,7 +72,8 @@ class PullRequests:
     head_repository: str
     changed_files: str = ""  #: Member with the number of changed files, which may be missing.
     reference: str  #: Git reference of the newest commit; ``{head}`` is the branch.
-    fork_reference: str  #: The same of a pull request from a fork; empty if the repository has none.
+    fork_reference: str  #: The same of a pull request from a fork.
+    are_forks_separate: bool = False  #: True if only the fork itself has its commits, at the path that is ``head_repository``.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

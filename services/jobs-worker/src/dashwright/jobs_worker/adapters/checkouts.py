@@ -5,10 +5,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from dashwright.common.allowed_hosts import AllowedHosts
-from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.errors import BadRequest, Forbidden, NotFound
 from dashwright.common.host_resolver import HostResolver
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.branches import is_branch
@@ -156,15 +157,26 @@ class RepositoryCheckouts:
             raise BadRequest("a local directory has no pull requests")
         if not pull_request.reference:
             raise BadRequest(
-                f"pull request {pull_request.number} comes from a fork, whose commits this git host offers only there; "
+                f"pull request {pull_request.number} comes from a fork that does not exist any more; "
                 "push its branch to the repository, and open the pull request from it"
             )
         if not is_branch(pull_request.reference.removeprefix("refs/")):
             raise BadRequest(f"pull request {pull_request.number} has a branch with an invalid name; rename it")
-        commit_in_mirror = await self.mirrors.fetch_pull_request(
-            repository.uid, self._remote(repository, self._settings.git_seconds), pull_request.number, pull_request.reference
-        )
-        return self._git_checkout(repository, commit_in_mirror)
+        return self._git_checkout(repository, await self._fetch_pull_request(repository, pull_request))
+
+    async def _fetch_pull_request(self, repository: Repository, pull_request: PullRequest) -> Commit:
+        remote = self._remote(repository, self._settings.git_seconds)
+        fetch = partial(self.mirrors.fetch_pull_request, repository.uid, number=pull_request.number, reference=pull_request.reference)
+        if not pull_request.fork_path:
+            return await fetch(remote)
+        fork = remote.at_path(pull_request.fork_path)
+        try:
+            return await fetch(fork)
+        except (Forbidden, NotFound):
+            if not fork.token:
+                raise
+            # The token may be valid for its own repository only, but the fork may be public.
+            return await fetch(replace(fork, token=""))
 
     async def check_readable(self, repository: Repository) -> None:
         """Return if the repository can be read. Raises the error that prevents it."""

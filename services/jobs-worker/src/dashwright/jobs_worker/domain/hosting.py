@@ -48,6 +48,8 @@ class PullRequest:
     changed_file_count: int
     #: Git reference of the newest commit; empty if the repository has none.
     reference: str
+    #: Path of the fork that has the reference; empty if the repository itself has it.
+    fork_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

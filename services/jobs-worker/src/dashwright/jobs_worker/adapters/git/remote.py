@@ -5,7 +5,7 @@ import base64
 import re
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -80,6 +80,11 @@ class Remote:
     ssh: SshAccess = field(default_factory=SshAccess)
     #: Reader of single references; None to use the git program only.
     references: ReferenceReader | None = None
+
+    def at_path(self, path: str) -> "Remote":
+        """Return another repository of the host, such as a fork. Its path has as many parts as that of this repository."""
+        parent_url = self.url.rsplit("/", path.count("/") + 1)[0]
+        return replace(self, url=f"{parent_url}/{path}")
 
     async def run(self, *arguments: str, directory: Path, settings: Mapping[str, str] | None = None) -> bytes:
         """Run a command that talks to the host and return its output.

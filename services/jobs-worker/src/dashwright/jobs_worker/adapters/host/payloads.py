@@ -1,6 +1,7 @@
 """Payloads of a git host's API, read and written by the description of the host."""
 
 import hashlib
+import re
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitStatus, Fil
 
 _HOOK_NUMBER_DIGITS = 13
 """Hexadecimal digits of a hook's UUID that form its number, which JSON can represent exactly."""
+
+_REPOSITORY_PATH = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,10 @@ def pull_request_of(host: Host, data: Any) -> PullRequest:
     number, head = reader.number(described.number, MAX_SHORT_NUMBER), reader.text(described.head)
     base_repository, head_repository = member_of(data, described.base_repository), member_of(data, described.head_repository)
     is_from_fork = base_repository is None or base_repository != head_repository
-    reference = described.fork_reference if is_from_fork else described.reference
+    reference, fork_path = described.fork_reference if is_from_fork else described.reference, ""
+    if is_from_fork and described.are_forks_separate:
+        fork_path = head_repository if isinstance(head_repository, str) and _REPOSITORY_PATH.fullmatch(head_repository) else ""
+        reference = reference if fork_path else ""
     pull_request = PullRequest(
         number=number,
         title=reader.text(described.title),
@@ -45,6 +51,7 @@ def pull_request_of(host: Host, data: Any) -> PullRequest:
         is_from_fork=is_from_fork,
         changed_file_count=_count(member_of(data, described.changed_files) if described.changed_files else 0),
         reference=reference.format(number=number, head=head),
+        fork_path=fork_path,
     )
     _check(reader)
     return pull_request
