@@ -13,7 +13,7 @@ import yaml
 from tests.dashboards.sources import GeneratedSources
 
 from dashwright.common.models.dashboard_outline import DashboardOutline, OutlinePanel
-from dashwright.common.models.pictures import MIN_WIDTH, PictureRequest
+from dashwright.common.models.pictures import MIN_PANEL_WIDTH, PictureRequest
 from dashwright.common.models.query_context import QueryContext
 from dashwright.common.settings import load
 from dashwright.expressions.consumer import query_settings
@@ -98,7 +98,7 @@ async def draw_panels(spec: dict[str, Any]) -> list[DrawnPanel]:
 
 
 async def _drawn_panel(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, panel: OutlinePanel) -> DrawnPanel:
-    width, height = max(panel.width * _WIDTH // 24, MIN_WIDTH), max(panel.height * _ROW_HEIGHT - 8, 50)
+    width, height = max(panel.width * _WIDTH // 24, MIN_PANEL_WIDTH), max(panel.height * _ROW_HEIGHT - 8, 50)
     options = {"format": "json", "panel": panel.id, "width": width, "height": height, "variables": panel.variables}
     report = orjson.loads(await _drawn(spec, settings, plotter, options))
     (entry,) = report["panels"]

@@ -50,7 +50,7 @@ def test_every_picture_can_be_drawn(columns: int, rows: int) -> None:
     """Small panels have larger pictures, since a picture has a minimum size."""
     for shown in (*grid(panel(4, columns=columns, rows=rows)).sections[0].panels, panel_alone(panel(4), ADDRESS)):
         for source in shown.sources:
-            PictureOptions(width=source.width, height=source.height)
+            PictureOptions(panel=4, width=source.width, height=source.height)
 
 
 def test_copies_have_their_own_values() -> None:

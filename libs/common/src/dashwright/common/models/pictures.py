@@ -2,11 +2,14 @@
 
 from typing import Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from dashwright.common.models.api_model import ApiModel
 
 MIN_WIDTH: Final = 200
+#: The minimum of the width of a picture of one panel, which may be one column of the grid.
+MIN_PANEL_WIDTH: Final = 30
 MAX_WIDTH: Final = 3_000
 MIN_HEIGHT: Final = 50
 MAX_HEIGHT: Final = 12_000
@@ -27,20 +30,28 @@ class PictureOptions(ApiModel):
     DashboardOutline. ``library_panels`` are the panels, by uid, that the dashboard refers to and the caller may read.
     """
 
+    # Before the width, whose minimum depends on it.
+    panel: int | None = None
     from_: str = Field("", alias="from")
     to: str = ""
-    width: int = Field(1000, ge=MIN_WIDTH, le=MAX_WIDTH)
+    width: int = Field(1000, ge=MIN_PANEL_WIDTH, le=MAX_WIDTH)
     height: int | None = Field(None, ge=MIN_HEIGHT, le=MAX_HEIGHT)
     theme: Theme = "dark"
     format: Format = "png"
     scale: float = Field(1.0, ge=1.0, le=MAX_SCALE)
     title: str = ""
-    panel: int | None = None
     variables: dict[str, list[str]] = Field(default_factory=dict)
     timezone: str = ""
     rows: Rows = "stored"
     uid: str = ""
     library_panels: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+    @field_validator("width")
+    @classmethod
+    def _check_width(cls, width: int, info: ValidationInfo) -> int:
+        if width < MIN_WIDTH and info.data.get("panel") is None:
+            raise PydanticCustomError("greater_than_equal", f"Input should be greater than or equal to {MIN_WIDTH}")
+        return width
 
 
 class PictureRequest(PictureOptions):

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from dashwright.common.models.dashboard_outline import DashboardOutline, OutlinePanel
-from dashwright.common.models.pictures import MAX_HEIGHT, MIN_HEIGHT, MIN_WIDTH
+from dashwright.common.models.pictures import MAX_HEIGHT, MIN_HEIGHT, MIN_PANEL_WIDTH
 
 Parameters = Sequence[tuple[str, str]]
 """Names and values of the query of a URL."""
@@ -149,7 +149,7 @@ def _sizes(panel: OutlinePanel) -> Sequence[_Size]:
 def _grid_size(media: str, columns: int, height: int, grid_pixels: int) -> _Size:
     """Return the size of a picture in a grid. One that is too small to be drawn is drawn larger, with the same proportions."""
     width = (grid_pixels + _GAP_PIXELS) / _COLUMNS * columns - _GAP_PIXELS
-    factor = max(1.0, MIN_WIDTH / width, MIN_HEIGHT / height)
+    factor = max(1.0, MIN_PANEL_WIDTH / width, MIN_HEIGHT / height)
     return _Size(media, round(width * factor), min(round(height * factor), MAX_HEIGHT))
 
 

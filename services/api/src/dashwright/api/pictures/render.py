@@ -137,7 +137,7 @@ def _parse_number(name: str, value: str) -> float:
 
 PICTURE_PARAMETERS: Final = {
     **TIME_PARAMETERS,
-    "width": "pixels, 200 to 3000, by default 1000",
+    "width": "pixels, 200 (of one panel 30) to 3000, by default 1000",
     "height": "pixels; by default, and for -1, as many as the panels take",
     "theme": "light or dark (the default)",
     "format": "png (the default), svg, json: a report on what was drawn, or outline: positions of panels and options of variables",

@@ -1,0 +1,16 @@
+"""Bounds of the size of pictures."""
+
+import pytest
+from pydantic import ValidationError
+
+from dashwright.common.models.pictures import MIN_PANEL_WIDTH, MIN_WIDTH, PictureOptions
+
+
+@pytest.mark.parametrize(("panel", "width"), [(None, MIN_WIDTH), (7, MIN_PANEL_WIDTH), (0, MIN_PANEL_WIDTH)])
+def test_only_a_picture_of_one_panel_may_be_narrow(panel: int | None, width: int) -> None:
+    """The error is that of the parameter, whatever the order of the members."""
+    assert PictureOptions.model_validate({"width": width, "panel": panel}).width == width
+    with pytest.raises(ValidationError) as raised:
+        PictureOptions.model_validate({"width": width - 1, "panel": panel})
+    (fault,) = raised.value.errors()
+    assert (fault["loc"], fault["msg"]) == (("width",), f"Input should be greater than or equal to {width}")
