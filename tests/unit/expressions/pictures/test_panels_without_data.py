@@ -47,6 +47,21 @@ def test_without_such_a_text_it_says_that_there_are_no_data(kind: str) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("title", "panel", "expected"),
+    [
+        ("per $__interval", {"interval": "2m"}, "per 2m"),
+        ("per ${__interval}", {"maxDataPoints": 100}, "per 5m"),
+        ("[[__interval_ms]] ms", {"interval": "2m"}, "120000 ms"),
+        ("$__intervals", {}, "$__intervals"),
+    ],
+)
+def test_titles_contain_the_interval_of_the_queries(title: str, panel: dict[str, Any], expected: str) -> None:
+    """The range of six hours has 100 points in the second case; a minimum applies in the others."""
+    report = json.loads(picture("json", type="timeseries", title=title, **panel))
+    assert report["panels"][0]["title"] == expected
+
+
 def test_a_transparent_panel_has_no_background_and_no_border() -> None:
     assert THEMES["dark"].panel in picture("svg", type="text").decode()
     assert THEMES["dark"].panel not in picture("svg", type="text", transparent=True).decode()

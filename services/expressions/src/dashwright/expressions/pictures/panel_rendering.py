@@ -1,6 +1,7 @@
 """Rendering of the panels of a picture: their queries are run, and the results are drawn, or the reason why nothing is drawn."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
@@ -28,6 +29,7 @@ from dashwright.expressions.pictures.prometheus_tables import with_tables
 from dashwright.expressions.pictures.series import MAX_POINTS
 from dashwright.expressions.pictures.theme import Theme
 from dashwright.expressions.sources.catalog import Catalog
+from dashwright.expressions.sources.prometheus import steps
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.result import transformed_for_drawing
 from dashwright.expressions.variables.builtin import milliseconds
@@ -44,6 +46,8 @@ _NANOS_PER_MILLISECOND: Final = 1_000_000
 _DEFAULT_SCRAPE_INTERVAL: Final = "15s"
 _ERROR_COLOUR: Final = "#e02f44"
 _NO_DATA: Final = "No data"
+#: References of titles to the interval of the queries, which depends on the width of the panel.
+_INTERVAL: Final = re.compile(r"\$\{__interval(_ms)?\}|\$__interval(_ms)?\b|\[\[__interval(_ms)?\]\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,17 @@ class PanelRenderer:
     def __init__(self, context: RenderContext) -> None:
         self._context = context
         self._slots = asyncio.Semaphore(_CONCURRENT_PANELS)
+
+    def with_interval(self, box: Box) -> Box:
+        """Return a box whose title has the interval of the panel's queries instead of references to it."""
+        panel = box.panel
+        if not _INTERVAL.search(panel.title):
+            return box
+        target = panel.targets[0] if panel.targets else {}
+        interval_ms = self._interval_ms(target, panel, _points(panel, box.content_size[0]))
+        text = steps.format_brief(interval_ms * _NANOS_PER_MILLISECOND)
+        title = _INTERVAL.sub(lambda match: str(interval_ms) if any(match.groups()) else text, panel.title)
+        return replace(box, panel=replace(panel, title=title))
 
     async def render_all(self, boxes: Sequence[Box]) -> list[PanelOutcome]:
         """Return the outcome of each panel, in the order of ``boxes``."""
@@ -121,7 +136,7 @@ class PanelRenderer:
         """
         if not panel.targets:
             raise NothingToDraw(_NO_DATA)
-        points = min(max(panel.max_data_points or width, _MIN_REQUESTED_POINTS), MAX_POINTS)
+        points = _points(panel, width)
         time_range = self._range_of(panel)
         body = {
             "from": str(milliseconds(time_range.start)),
@@ -165,11 +180,13 @@ class PanelRenderer:
 
     def _query(self, target: Any, panel: Panel, points: int) -> dict[str, Any]:
         """Return the query of a target, by default with an interval and a number of points that fit the panel."""
+        return {"intervalMs": self._interval_ms(target, panel, points), "maxDataPoints": points, **target}
+
+    def _interval_ms(self, target: Any, panel: Panel, points: int) -> int:
         time_range = self._range_of(panel)
         length = milliseconds(time_range.end) - milliseconds(time_range.start)
         minimum = minimum_of(panel.interval, self._scrape_interval(target))
-        interval_ms = interval_of(length * _NANOS_PER_MILLISECOND, points, minimum) // _NANOS_PER_MILLISECOND
-        return {"intervalMs": max(_MIN_INTERVAL_MS, interval_ms), "maxDataPoints": points, **target}
+        return max(_MIN_INTERVAL_MS, interval_of(length * _NANOS_PER_MILLISECOND, points, minimum) // _NANOS_PER_MILLISECOND)
 
     def _scrape_interval(self, target: Any) -> str:
         """Return the scrape interval of the data source of a target; empty if it has none."""
@@ -179,6 +196,11 @@ class PanelRenderer:
 
     def _range_of(self, panel: Panel) -> TimeRange:
         return panel.time.range if panel.time else self._context.time_range
+
+
+def _points(panel: Panel, width: float) -> int:
+    """Return the number of points that the queries of a panel with a width in pixels request."""
+    return min(max(panel.max_data_points or int(width), _MIN_REQUESTED_POINTS), MAX_POINTS)
 
 
 def _time_note(panel: Panel) -> str:

@@ -71,6 +71,7 @@ async def draw(
         raise BadRequest(f"{size}, more than {MAX_PIXELS} in all; ask for less width or scale, or for one panel (panelId)")
     theme = THEMES[request.theme]
     renderer = PanelRenderer(RenderContext(theme, time.range, time.zone, context, settings, catalog, deadline))
+    layout = replace(layout, boxes=[renderer.with_interval(box) for box in layout.boxes])
     outcomes = await renderer.render_all(layout.boxes)
     if request.format == "json":
         return Picture(report([box.panel for box in layout.boxes], outcomes, layout.notices), media.JSON)
