@@ -31,7 +31,11 @@ _STRUCTURE = " union all ".join(
 
 _TABLES = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
 _SEQUENCES = "select format('%I', sequencename) as name, start_value, last_value from pg_sequences where schemaname = 'public'"
-_END_OTHERS = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+#: Application name of sessions that may outlive a test (``tests/servers/warm_pools.py``), unless they still hold a lock.
+WARM_SESSIONS = "warm"
+_END_OTHERS = f"""select pg_terminate_backend(pid) from pg_stat_activity session
+    where datname = current_database() and pid <> pg_backend_pid()
+        and (application_name <> '{WARM_SESSIONS}' or exists (select from pg_locks where pid = session.pid))"""
 
 
 @asynccontextmanager
