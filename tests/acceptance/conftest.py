@@ -35,8 +35,8 @@ async def make_stack(database_url: str, amqp_url: str, tmp_path: Path) -> AsyncI
 
 @pytest.fixture
 async def stack(make_stack: MakeStack) -> Stack:
-    """Return a running gateway, jobs worker and expressions worker, each in a process."""
-    return await make_stack().start()
+    """Return a running gateway and jobs worker, each in a process."""
+    return await make_stack().start_without_queries()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
@@ -184,7 +184,7 @@ class Stack:
         self.amqp_url = amqp_url
         self.urls = (database_url, amqp_url)
         self.settings = service_settings(database_url, amqp_url, self.repositories) | settings
-        #: Every process that was started, including those that have ended.
+        #: Every process, including those that have ended or were not started.
         self.services: list[Service] = []
         self.gateway = self._service("dashwright-api")
         self.jobs_worker = self._service("dashwright-jobs-worker")
@@ -192,9 +192,11 @@ class Stack:
         self.address = ""
 
     async def start(self) -> Self:
-        await asyncio.gather(*(service.start() for service in self.services))
-        self.address = self.gateway.address
-        return self
+        return await self._start(self.services)
+
+    async def start_without_queries(self) -> Self:
+        """Start the gateway and the jobs worker only, since each process takes a second of processor time."""
+        return await self._start([self.gateway, self.jobs_worker])
 
     async def add(self, name: str, **settings: str) -> Service:
         """Start another process of a service."""
@@ -210,6 +212,11 @@ class Stack:
 
     async def stop(self) -> None:
         await asyncio.gather(*(service.stop() for service in self.services if service.is_running))
+
+    async def _start(self, services: Sequence[Service]) -> Self:
+        await asyncio.gather(*(service.start() for service in services))
+        self.address = self.gateway.address
+        return self
 
     def _service(self, name: str, **settings: str) -> Service:
         service = Service(name, self.settings | settings, programs=self._programs)

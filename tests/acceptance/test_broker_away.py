@@ -95,7 +95,7 @@ async def test_jobs_are_accepted_while_the_broker_is_stopped(
 
 async def test_a_running_sync_needs_no_broker(make_stack: MakeStack, records: Records, broker_proxy: TcpProxy) -> None:
     """A running job succeeds while the broker is unreachable, and runs once."""
-    stack = await make_stack(broker=broker_proxy.url).start()
+    stack = await make_stack(broker=broker_proxy.url).start_without_queries()
     async with Client(stack.address) as client:
         names = dashboard_files.make_many(stack.repositories / "many", 300)
         await client.create_repository("many", "many")

@@ -125,7 +125,7 @@ async def test_every_route_reports_a_stopped_database(make_stack: MakeStack, amq
 
 async def test_a_sync_survives_a_short_outage_of_the_database(make_stack: MakeStack, database_url: str, database_proxy: TcpProxy) -> None:
     """A job whose database fails during its write succeeds once the database returns, and writes everything once."""
-    stack = await make_stack(database=database_proxy.url, JOB_LEASE_SECONDS="1.5").start()
+    stack = await make_stack(database=database_proxy.url, JOB_LEASE_SECONDS="1.5").start_without_queries()
     async with Client(stack.address) as client, open_records(database_url) as records:
         names = dashboard_files.make_many(stack.repositories / "many", 300)
         await client.create_repository("many", "many")

@@ -25,7 +25,7 @@ async def test_another_gateway_applies_the_files(make_stack: MakeStack, tmp_path
     (tmp_path / "files").mkdir()
     file = tmp_path / "files" / "repositories.json"
     write(file, "kept", "removed")
-    stack = await make_stack(PROVISIONING_DIR=str(tmp_path / "files"), PROVISIONING_SECONDS="0.1").start()
+    stack = await make_stack(PROVISIONING_DIR=str(tmp_path / "files"), PROVISIONING_SECONDS="0.1").start_without_queries()
     await stack.gateway.event("repository_provisioned", repository="removed")
     other = await stack.add_gateway()
     await stack.gateway.kill()

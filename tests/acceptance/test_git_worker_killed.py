@@ -22,7 +22,9 @@ async def test_a_worker_killed_while_it_fetches(make_stack: MakeStack, tmp_path:
         work = server.make("team.git")
         names = [f"n{index}" for index in range(FILES)]
         work.commit({f"{name}.json": write_json({"uid": name, "title": name, "panels": []}) for name in names})
-        stack = await make_stack(JOB_LEASE_SECONDS="1.5", DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8").start()
+        stack = await make_stack(
+            JOB_LEASE_SECONDS="1.5", DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8"
+        ).start_without_queries()
         asked, over = asyncio.Event(), asyncio.Event()
 
         async def wait(request: web.Request) -> web.StreamResponse | None:

@@ -32,7 +32,7 @@ def check_one_at_a_time(feed: Iterable[asyncpg.Record]) -> int:
 
 async def test_sixty_repositories_sync_concurrently(make_stack: MakeStack, records: Records, amqp_url: str) -> None:
     """Three batches of all repositories run one job of a repository after the other; all succeed, and none is left."""
-    stack = await make_stack().start()
+    stack = await make_stack().start_without_queries()
     first = stack.jobs_worker
     second = await stack.add_jobs_worker()
     await stack.add_gateway()

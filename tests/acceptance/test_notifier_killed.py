@@ -26,7 +26,7 @@ async def test_a_worker_killed_while_it_notifies(make_stack: MakeStack, database
             return web.Response(status=204)
 
         receiver.respond = hang
-        stack = await make_stack(DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8").start()
+        stack = await make_stack(DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8").start_without_queries()
         async with Client(stack.address) as client:
             spec = {
                 "title": "Team",

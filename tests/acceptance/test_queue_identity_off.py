@@ -9,7 +9,7 @@ from tests.acceptance.queue_client import JOB_SPEC, Submitter, wait_for_letter
 
 async def test_without_a_queue_identity_a_message_needs_credentials(make_stack: MakeStack, amqp_url: str) -> None:
     """With QUEUE_IDENTITY=false, a message without authorization gets a 401 Status, and one with valid credentials a Job."""
-    stack = await make_stack(QUEUE_IDENTITY="false").start()
+    stack = await make_stack(QUEUE_IDENTITY="false").start_without_queries()
     async with Client(stack.address) as client, Submitter(amqp_url) as submitter:
         dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")

@@ -31,7 +31,7 @@ async def check_written_once(records: Records, names: list[str]) -> None:
 
 async def test_another_worker_repeats_the_job_of_a_killed_one(make_stack: MakeStack, records: Records) -> None:
     """After a killed worker's lease expires, another worker repeats the job and writes everything once."""
-    stack = await make_stack(JOB_LEASE_SECONDS="1.5").start()
+    stack = await make_stack(JOB_LEASE_SECONDS="1.5").start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
         async with records.blocked_syncs():
@@ -50,7 +50,7 @@ async def test_another_worker_repeats_the_job_of_a_killed_one(make_stack: MakeSt
 
 async def test_a_job_that_kills_its_workers_ends_as_an_error(make_stack: MakeStack, records: Records) -> None:
     """After JOB_ATTEMPTS killed workers the job ends with an error and wrote nothing, and a new sync succeeds."""
-    stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="2").start()
+    stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="2").start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
         async with records.blocked_syncs():
@@ -76,7 +76,7 @@ async def test_a_stopped_worker_returns_its_job_immediately(make_stack: MakeStac
     """A worker whose sync outlasts the grace period returns the job and ends with status 0; another worker starts it before the lease
     expires.
     """
-    stack = await make_stack(JOB_LEASE_SECONDS="60", SHUTDOWN_SECONDS="0.2").start()
+    stack = await make_stack(JOB_LEASE_SECONDS="60", SHUTDOWN_SECONDS="0.2").start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
         stopped = stack.jobs_worker
@@ -95,7 +95,7 @@ async def test_a_stopped_worker_returns_its_job_immediately(make_stack: MakeStac
 
 async def test_a_stopped_worker_completes_its_job(make_stack: MakeStack, records: Records) -> None:
     """A worker that gets SIGTERM completes its job within the grace period, then ends with status 0."""
-    stack = await make_stack().start()
+    stack = await make_stack().start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
         job = await client.sync("many")
@@ -110,7 +110,7 @@ async def test_a_stopped_worker_completes_its_job(make_stack: MakeStack, records
 async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, records: Records) -> None:
     """A worker that was frozen beyond its lease abandons its job when it continues, since another worker has done it."""
     # One slot: the frozen worker is full, so the broker delivers the next wake-up to the other one instead of to a frozen socket.
-    stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_SLOTS="1").start()
+    stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_SLOTS="1").start_without_queries()
     async with Client(stack.address) as client:
         # Many files, so that the sync is still running when the signal arrives. Within its write it would hold the lock of all writers.
         names = await make_repository(stack, client, files=3_000)
@@ -137,7 +137,7 @@ async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, 
 @pytest.mark.faults
 async def test_workers_killed_at_any_moment_write_everything_once(make_stack: MakeStack, records: Records) -> None:
     """However often and early a worker is killed during a job, the objects equal the files in the end, and each is written once."""
-    stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="50").start()
+    stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="50").start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
         job = await client.sync("many")
