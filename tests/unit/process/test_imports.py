@@ -17,6 +17,28 @@ def test_entry_points_import_their_service_without_garbage_collection(module: st
     assert not _loaded(f"dashwright.{module}") & {"pydantic", "aiohttp", "asyncpg", "structlog", "dashwright.common.settings"}
 
 
+_TWO_FIRST_USES = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sql.engine import SqlEngine
+sys.setswitchinterval(1e-6)
+engine, both = SqlEngine(Limits(), slots=1), threading.Barrier(2)
+with ThreadPoolExecutor() as pool:
+    warming = pool.submit(lambda: (both.wait(), engine.warm(60)))
+    parsing = pool.submit(lambda: (both.wait(), engine.parse("select 1", "A")))
+engine.stop()
+warming.result(), parsing.result()
+"""
+
+
+@pytest.mark.exhaustive
+def test_threads_import_the_parser_of_sql_completely() -> None:
+    """Check that a statement that arrives while the engine warms up is parsed, although the modules of the parser form a cycle."""
+    subprocess.run([sys.executable, "-c", _TWO_FIRST_USES], check=True)
+
+
+@pytest.mark.exhaustive
 def test_expressions_import_no_parser_of_sql() -> None:
     """Check that sqlglot is not imported before a statement: most workers run none, and the others serve all else before."""
     loaded = _loaded("dashwright.expressions.main")

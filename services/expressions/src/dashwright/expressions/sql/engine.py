@@ -1,6 +1,7 @@
 """Engine of statements: runs a statement on tables, and turns each failure into an error with advice."""
 
 import re
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ _log = structlog.get_logger()
 _UNKNOWN_COLUMN = re.compile(r'(?:Referenced column|does not have a column named|Referenced table) "(?P<name>(?:[^"]|"")*)"')
 _OUT_OF_MEMORY = ("OutOfMemoryException", "MemoryError")
 _MAX_LISTED_COLUMNS = 50
+
+#: Held during imports that wait for their first use: threads that import a cycle of modules concurrently would get unfinished ones.
+_import_lock = threading.Lock()
 
 #: More than the number of statements that queries, jobs and panels of pictures can run concurrently.
 _MAX_WAITING_STATEMENTS = 256
@@ -61,7 +65,8 @@ class SqlEngine:
             self.sandbox.warm(remaining_seconds)
         except ChildUnavailable as error:
             raise Unavailable(str(error), message_id="sse.sql.unavailable") from error
-        from dashwright.expressions.sql import statement
+        with _import_lock:
+            from dashwright.expressions.sql import statement
 
         statement.warm_up()
 
@@ -71,7 +76,8 @@ class SqlEngine:
         Raises BadRequest with a ``message_id`` below ``sse.sql``, and the position of the error if it is known.
         """
         # The import of the parser takes a fifth of the time of all imports, and only workers with SQL expressions need it.
-        from dashwright.expressions.sql.statement import parse_statement
+        with _import_lock:
+            from dashwright.expressions.sql.statement import parse_statement
 
         return parse_statement(source, ref_id)
 
@@ -105,7 +111,8 @@ class SqlEngine:
 
 def _load_macros() -> Sequence[str]:
     # This import takes time, which the first child, another process, needs to start.
-    from dashwright.expressions.sql.macros import MACROS
+    with _import_lock:
+        from dashwright.expressions.sql.macros import MACROS
 
     return MACROS
 
