@@ -6,9 +6,11 @@ from argon2 import PasswordHasher
 from dashwright.api.auth import key_material, passwords
 
 HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+_DUMMY_HASH = HASHER.hash("no account has this password")
 
 
 def make_light(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace both hash functions of passwords. Hashes of an imported database no longer match."""
+    """Replace both hash functions of passwords, and the hash of no account. Hashes of an imported database no longer match."""
     monkeypatch.setattr(passwords, "_HASHER", HASHER)
+    monkeypatch.setattr(passwords, "_dummy_hash", lambda: _DUMMY_HASH)
     monkeypatch.setattr(key_material, "_PBKDF2_ROUNDS", 1)

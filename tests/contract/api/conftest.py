@@ -25,7 +25,7 @@ from tests.servers.git import GitServer
 from tests.servers.warm_pools import WarmPools
 from yarl import URL
 
-from dashwright.api.auth import key_material, passwords
+from dashwright.api.auth import key_material
 from dashwright.api.http.routing import Route
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
@@ -181,10 +181,9 @@ def _usual_settings() -> Settings:
 
 
 @pytest.fixture
-def _light_passwords(monkeypatch: pytest.MonkeyPatch, _password_hash: str) -> None:
+def _light_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make password hashing fast; its cost has tests of its own."""
     light_passwords.make_light(monkeypatch)
-    monkeypatch.setattr(passwords, "_dummy_hash", lambda: _password_hash)
 
 
 @pytest.fixture
