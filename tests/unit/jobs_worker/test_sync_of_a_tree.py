@@ -4,12 +4,14 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 
+import orjson
 import pytest
 from tests.unit.jobs_worker.doubles import REPOSITORY, Messages, Store, Tree, classic, dashboard_key, folder_key, run_sync
 
 from dashwright.common.errors import Conflict, PreconditionFailed, Unavailable
 from dashwright.common.jobs.names import folder_name
 from dashwright.common.kinds import annotations
+from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.models.provisioning import State, SyncTarget
 from dashwright.jobs_worker.domain.objects import File, Removal, Write
 
@@ -202,6 +204,22 @@ async def test_a_rejected_file_keeps_its_object() -> None:
         "duplicate resource name: a, 0.json and 1.json",
         "duplicate resource name: b, 1.json and 2.json",
     ]
+
+
+def library_panel(title: str) -> bytes:
+    """Return a file with the library panel ``p``."""
+    spec = {"type": "text", "title": title, "options": {}, "fieldConfig": {}}
+    api_version = LIBRARY_PANEL.api_version()
+    return orjson.dumps({"apiVersion": api_version, "kind": "LibraryPanel", "metadata": {"name": "p"}, "spec": spec})
+
+
+@pytest.mark.parametrize("second", [{"2.json": library_panel("B")}, {"1.json": b"{"}])
+async def test_a_refused_library_panel_is_not_counted_as_a_dashboard(second: dict[str, bytes]) -> None:
+    """The summary counts a file by its object, or by the object that was stored from it."""
+    store, first = Store(), {"1.json": library_panel("A")}
+    await run_sync(first, store)
+    progress = await run_sync(first | second, store)
+    assert [(entry.resource, entry.error) for entry in progress.summary() if entry.error] == [("librarypanels", 1)]
 
 
 @pytest.mark.parametrize(

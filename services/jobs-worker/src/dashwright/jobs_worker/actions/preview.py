@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Final
 
 from dashwright.common.errors import Conflict, TooLarge
-from dashwright.common.jobs import paths
 from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.provisioning import JobResourceSummary
@@ -103,7 +102,7 @@ def _spooled_write(file: PreparedFile, folders: Folders, spool: Spool, *, is_new
 
 
 def _refused_change(fault: Fault) -> PlannedChange:
-    kind = FOLDER if paths.is_directory(fault.path) else DASHBOARD
+    kind = fault.kind
     return PlannedChange(
         action=PlannedAction.REFUSE, group=kind.group, resource=kind.plural, name=fault.name, path=fault.path, message=fault.message
     )

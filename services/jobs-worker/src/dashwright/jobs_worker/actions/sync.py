@@ -293,13 +293,11 @@ def _record_unwritten(progress: JobProgress, plan: Plan) -> None:
     for (key, is_root_folder), count in Counter((item.key[:2], not item.path) for item in plan.unchanged).items():
         progress.record(Result(_effect_to_count(Effect.NOOP, is_root_folder=is_root_folder), *key, path=""), count)
     for fault in plan.faults:
-        kind = FOLDER if paths.is_directory(fault.path) else DASHBOARD
-        effect = Effect.UPDATE if fault.stored_objects else Effect.CREATE
+        kind, effect = fault.kind, Effect.UPDATE if fault.stored_objects else Effect.CREATE
         progress.record(Result(effect, kind.group, kind.plural, fault.path, fault.name, fault.message))
     for copied_file in plan.copies:
-        progress.record(
-            Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, copied_file.path, copied_file.name, warning=copied_file.message)
-        )
+        kind = copied_file.kind
+        progress.record(Result(Effect.IGNORED, kind.group, kind.plural, copied_file.path, copied_file.name, warning=copied_file.message))
     for fault in plan.folder_faults:
         progress.record(Result(Effect.UNCOUNTED, FOLDER.group, FOLDER.plural, fault.path, fault.name, warning=fault.message))
     for file in sorted(plan.ignored, key=lambda file: paths.plan_order(file.path)):

@@ -192,7 +192,7 @@ def _foreign_faults(
         reason = write_refusal(file.key, managers.get(file.key), repository) if file.key not in managed else ""
         reason = reason or blocked_directories.get(paths.parent(file.path), "")
         if reason:
-            faults[file.identity] = Fault(file.path, reason, file.stored_objects, file.key.name)
+            faults[file.identity] = Fault(file.path, reason, file.stored_objects, file.key.name, resource=file.key.resource)
     return faults
 
 
@@ -249,12 +249,13 @@ def _refuse_duplicates(
 def _duplicate_fault(file: PreparedFile, other_path: str) -> Fault:
     public_message = f"duplicate resource name: {file.key.name}"
     message = f"{public_message}, twice in {file.path}" if file.path == other_path else f"{public_message}, {file.path} and {other_path}"
-    return Fault(file.path, message, file.stored_objects, file.key.name, public_message=public_message)
+    return Fault(file.path, message, file.stored_objects, file.key.name, public_message=public_message, resource=file.key.resource)
 
 
 def _copy_fault(file: PreparedFile, other_path: str) -> Fault:
     message = f"{file.path} is a copy of {other_path}: only that one is synced"
-    return Fault(file.path, message, (), file.key.name, public_message="the file is a copy of another one, and only that one is synced")
+    public_message = "the file is a copy of another one, and only that one is synced"
+    return Fault(file.path, message, (), file.key.name, public_message=public_message, resource=file.key.resource)
 
 
 def _in_plan_order(faults: Mapping[tuple[str, int], Fault]) -> list[Fault]:

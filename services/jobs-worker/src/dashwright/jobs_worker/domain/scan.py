@@ -8,7 +8,9 @@ from typing import Final
 
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.jobs import paths
-from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.jobs_worker.domain.file_kinds import kind_of_plural
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.objects import Entry, ManagedObject, QuarantinedFile
 
@@ -45,6 +47,16 @@ class Fault:
     public_message: str = ""
     #: ``True`` if only some documents of the file are refused, and the others are stored.
     is_partial: bool = False
+    #: Plural of the kind of the object of the file, if known.
+    resource: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of the object: that of the file, else that of the stored object. A file of an unknown kind counts as a dashboard."""
+        if paths.is_directory(self.path):
+            return FOLDER
+        stored_resources = (item.key.resource for item in self.stored_objects)
+        return kind_of_plural(self.resource or next(stored_resources, DASHBOARD.plural))
 
 
 @dataclass(frozen=True, slots=True)
