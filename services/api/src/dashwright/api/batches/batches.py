@@ -48,12 +48,13 @@ class Batches:
             await resources.lock(connection, namespace)
             stored_object, batch = await lock_batch(connection, namespace, name)
             # The controller closes a batch with items in its spec when it has stored them.
-            if not batch.is_closed and not has_items(stored_object):
+            if has_items(stored_object):
+                return stored_object
+            if not batch.is_closed:
                 await batches.close(connection, batch.uid)
-                await statuses.update(connection, BATCH, namespace, name, BatchStatus, _set_closed)
                 await _audit(connection, actor, "close", name)
-                stored_object = await resources.get(connection, BATCH, namespace, name)
-        return stored_object
+            await statuses.update(connection, BATCH, namespace, name, BatchStatus, _set_closed)
+            return await resources.get(connection, BATCH, namespace, name)
 
     async def cancel(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
         """Have the items that did not end cancelled, and return the batch. Does nothing if the batch ended. Raises NotFound."""
