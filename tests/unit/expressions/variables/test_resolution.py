@@ -245,3 +245,22 @@ def test_named_groups_give_value_and_text() -> None:
 def test_an_invalid_regular_expression_is_named() -> None:
     with pytest.raises(BadRequest, match=r"'\(' is invalid"):
         queried_options([], "/(/", 0)
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ({"query": "loki"}, "$v has no options: there is no data source of the type 'loki' that you may query"),
+        (
+            {"query": "prometheus", "regex": "/^x/"},
+            "$v has no options: there is no data source of the type 'prometheus' with a matching name that you may query",
+        ),
+        ({"query": "loki", "current": "elsewhere"}, ""),
+        ({"query": "testdata"}, ""),
+        ({"query": ""}, ""),
+    ],
+)
+async def test_a_variable_without_a_data_source_names_the_type(members: dict[str, Any], problem: str) -> None:
+    """Otherwise the default data source would receive queries of another language."""
+    found = await resolved(variable("datasource", **members))
+    assert found.scope.problems.get("v", "") == problem

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dashwright.common.conversion import choices
+from dashwright.common.errors import NotFound
 from dashwright.common.json_shapes import object_of, string_of
-from dashwright.common.models.data_source_types import PROMETHEUS
+from dashwright.common.models.data_source_types import PROMETHEUS, TESTDATA
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.sources.catalog import Catalog, CatalogEntry, canonical_type
@@ -75,6 +76,10 @@ async def _datasource(definition: Definition, context: KindContext) -> ResolvedV
     selected = context.from_url[0] if context.from_url else definition.current.get("value")
     if selected == _DEFAULT and default and not definition.is_multi:
         return ResolvedVariable(Value((_DEFAULT,), (_DEFAULT,), source_uid=default.uid), options)
+    if source_type and not options and not selected and canonical_type(source_type) != TESTDATA.id:
+        # Without a value, the default data source would receive queries in a language of another type.
+        matching = " with a matching name" if pattern else ""
+        raise NotFound(f"there is no data source of the type {source_type!r:.60}{matching} that you may query")
     return _selected(definition, options, context)
 
 
