@@ -124,6 +124,12 @@ def test_children_of_a_row_are_next_to_each_other_if_there_is_room(style: str, w
     assert found == ["a", "b", "more", "c", "more", "more", "end"]
 
 
+def test_elements_that_are_displayed_as_blocks_have_lines_of_their_own() -> None:
+    (block,) = html_blocks('<p>a<span style="display:block">b</span>c<span>d</span></p>')
+    assert plain(block) == "a\nb\ncd"
+    assert plain(html_blocks('<p><a style="display: block">first</a></p>')[0]) == "first"
+
+
 def test_text_in_a_box_is_legible() -> None:
     """Text without a colour of its own is dark on a light background, and light on a dark one."""
     colours = [

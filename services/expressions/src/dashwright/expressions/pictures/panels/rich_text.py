@@ -118,6 +118,7 @@ class _Element:
     background: str = ""
     box: int = 0
     is_row: bool = False  #: The elements in it are next to each other, with gaps.
+    is_line: bool = False  #: Its text has lines of its own in the block.
     row: int = 0  #: The number of the outermost row around it.
     cell: int = 0  #: The number of the child of that row.
 
@@ -159,7 +160,10 @@ class _Reader(HTMLParser):
         if self._stack[-1].is_row and self._spans and not self._spans[-1].text.endswith((" ", _BREAK)):
             self._add(_ROW_GAP)
         self._boxes += 1
-        self._stack.append(_opened(self._stack[-1], tag, attributes, self._boxes))
+        element = _opened(self._stack[-1], tag, attributes, self._boxes)
+        if element.is_line:
+            self._break_line()
+        self._stack.append(element)
 
     def handle_endtag(self, tag: str) -> None:
         """Close an element and those in it that are still open."""
@@ -167,8 +171,12 @@ class _Reader(HTMLParser):
             return
         if tag in _BLOCK_ELEMENTS:
             self.flush()
-        while self._stack.pop().name != tag:
-            pass
+        name = ""
+        while name != tag:
+            element = self._stack.pop()
+            name = element.name
+            if element.is_line:
+                self._break_line()
         if tag in ("ul", "ol") and self._counters:
             self._counters.pop()
         elif tag == "table" and not self._stack[-1].in_table:
@@ -176,6 +184,11 @@ class _Reader(HTMLParser):
             self._rows = []
             if rows:
                 self.blocks.append(self._block(rows=rows))
+
+    def _break_line(self) -> None:
+        """Begin a line of the current block, unless it has no text yet."""
+        if self._spans and not self._spans[-1].text.endswith(_BREAK):
+            self._add(_BREAK)
 
     def handle_data(self, data: str) -> None:
         """Add text to the current block."""
@@ -264,6 +277,7 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
         background or parent.background,
         number if background else parent.box,
         is_row,
+        declarations.get("display", "").lower() == "block" and tag not in _BLOCK_ELEMENTS,
         parent.row or (number if is_row else 0),
         parent.cell or (number if parent.row else 0),
     )
