@@ -1,5 +1,6 @@
 """The schedule creates syncs for repositories that are due and have a new commit, from one worker at a time."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -248,3 +249,20 @@ async def test_one_scheduler_plans_at_a_time(database: Database) -> None:
         assert second is None
     async with repositories.scheduler_lock(database) as again:
         assert again is not None
+
+
+async def test_a_scheduler_ends_although_the_pool_is_closed(database_url: str) -> None:
+    """The error of a connection that the pool has taken back does not replace the cancellation of its holder."""
+    opened, locked = await Database.open(database_url, application_name="closed", max_size=1), asyncio.Event()
+
+    async def hold() -> None:
+        async with repositories.scheduler_lock(opened):
+            locked.set()
+            await asyncio.Event().wait()
+
+    holder = asyncio.create_task(hold())
+    await locked.wait()
+    opened._pool.terminate()
+    holder.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await holder

@@ -1,8 +1,8 @@
 """Store of the sync state of repositories, in all organizations."""
 
 import uuid
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -11,6 +11,7 @@ import asyncpg
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection, Database
+from dashwright.common.database.session_locks import session_lock
 from dashwright.common.jobs.timing import RepositoryTiming
 from dashwright.common.kinds.repository import host_of
 from dashwright.common.models.notifications import EventFile
@@ -189,15 +190,6 @@ async def list_uids(connection: Connection) -> Sequence[str]:
     return [row["uid"] for row in await connection.fetch(_sql.list_uids)]
 
 
-@asynccontextmanager
-async def scheduler_lock(database: Database) -> "AsyncIterator[Connection | None]":
+def scheduler_lock(database: Database) -> "AbstractAsyncContextManager[Connection | None]":
     """Yield a connection that holds the scheduler's lock, or None if another process holds the lock."""
-    async with database.connection() as connection:
-        if not await connection.fetchval(_sql.try_scheduler_lock):
-            yield None
-            return
-        try:
-            yield connection
-        finally:
-            if not connection.is_closed():
-                await connection.execute(_sql.release_scheduler_lock)
+    return session_lock(database, acquire=_sql.try_scheduler_lock, release=_sql.release_scheduler_lock)

@@ -1,12 +1,13 @@
 """Repositories that files declared, and the lock of the gateway that applies the files."""
 
 import uuid
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection, Database
+from dashwright.common.database.session_locks import session_lock
 from dashwright.common.kinds.annotations import FILE_PROVISIONER, FROM_FILE
 
 _sql = queries.load(__package__, "provisioning.sql")
@@ -31,15 +32,6 @@ async def list_all(connection: Connection) -> Sequence[ProvisionedRepository]:
     return [ProvisionedRepository(**row) for row in await connection.fetch(_sql.list_all, FROM_FILE, FILE_PROVISIONER)]
 
 
-@asynccontextmanager
-async def lock(database: Database) -> "AsyncIterator[Connection | None]":
+def lock(database: Database) -> "AbstractAsyncContextManager[Connection | None]":
     """Yield a connection that holds the lock of provisioning, or None if another gateway holds the lock."""
-    async with database.connection() as connection:
-        if not await connection.fetchval(_sql.try_lock):
-            yield None
-            return
-        try:
-            yield connection
-        finally:
-            if not connection.is_closed():
-                await connection.execute(_sql.release_lock)
+    return session_lock(database, acquire=_sql.try_lock, release=_sql.release_lock)
