@@ -71,5 +71,7 @@ async def _services(settings: Settings, database: Database, broker: Broker) -> A
         yield await gateway.start()
     finally:
         # The gateway first: requests in progress still need the workers.
-        await gateway.stop()
-        await asyncio.gather(jobs_worker.stop(), expressions_worker.stop())
+        try:
+            await gateway.stop()
+        finally:
+            await asyncio.gather(jobs_worker.stop(), expressions_worker.stop())
