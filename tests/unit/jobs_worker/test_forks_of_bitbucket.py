@@ -1,0 +1,35 @@
+"""Pull requests from forks on Bitbucket Cloud, whose API names the repository of the fork."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.common.git_hosts.bitbucket import BITBUCKET
+from dashwright.jobs_worker.adapters.host.payloads import pull_request_of
+
+
+def payload(fork: Any) -> dict[str, Any]:
+    def side(repository: Any, branch: str) -> dict[str, Any]:
+        return {"repository": repository, "branch": {"name": branch}, "commit": {"hash": "0123456789ab"}}
+
+    own, page = {"full_name": "team/boards"}, {"html": {"href": "https://bitbucket.org/team/boards/pull-requests/7"}}
+    return {"id": 7, "title": "T", "state": "OPEN", "links": page, "source": side(fork, "change"), "destination": side(own, "main")}
+
+
+def test_the_fork_is_named() -> None:
+    """Its branch is read at its own path, and a branch of the repository itself is not."""
+    fork = pull_request_of(BITBUCKET, payload({"full_name": "stranger/boards-2.x"}))
+    assert (fork.is_from_fork, fork.reference, fork.fork_path) == (True, "refs/heads/change", "stranger/boards-2.x")
+    own = pull_request_of(BITBUCKET, payload({"full_name": "team/boards"}))
+    assert (own.is_from_fork, own.reference, own.fork_path) == (False, "refs/heads/change", "")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*("../boards", "stranger/..", "a/b/c", "boards", "/boards", "stranger/", "a/b?c", "a/b#c", "a/b c", "a/%2e%2e", "a@b/c", "a/b\n", 7)],
+)
+def test_a_path_that_could_lead_elsewhere_is_none(name: Any) -> None:
+    """Such a fork is treated like a deleted one, whose repository is null."""
+    for fork in ({"full_name": name}, None):
+        pull_request = pull_request_of(BITBUCKET, payload(fork))
+        assert (pull_request.is_from_fork, pull_request.reference, pull_request.fork_path) == (True, "", "")
