@@ -3,10 +3,12 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from subprocess import Popen
 from typing import Any
 
+import pygit2
 import pytest
 from tests.integration.git.conftest import Ask
 from tests.servers.git import GitServer, Work, git
@@ -134,6 +136,25 @@ async def test_a_file_is_read_from_the_commit(work: Work, read: Read) -> None:
     for path in ("none.json", "ü", "ü/"):
         with pytest.raises(NotFound):
             checkout.open_reader()(path)
+
+
+async def test_a_file_is_found_among_names_of_every_order(work: Work, read: Read) -> None:
+    """Git sorts directories as if their names ended in a slash. The lookup keeps no reference to a name, unlike that of pygit2."""
+    names = [*("a", "a.json", "a-b/x", "a0", "a_/x", "b/c/d", "b.c", "b0", "ü/x", "z"), *(f"many/{index}" for index in range(50))]
+    work.commit({name: name for name in names})
+    checkout = await read()
+    read_file = checkout.open_reader()
+    assert [read_file(name).body.decode() for name in names] == names
+    for missing in ("", "0", "a-b", "b", "b/c", "b/c/e", "many/50", "zz", "a/x"):
+        with pytest.raises(NotFound):
+            read_file(missing)
+    repository = pygit2.Repository(str(checkout._mirror_path))
+    tree = repository[checkout.commit].peel(pygit2.Tree)
+    name = "".join(["a", ".json"])
+    count = sys.getrefcount(name)
+    for _ in range(10):
+        assert objects.entry_of(repository, tree, name) is not None
+    assert sys.getrefcount(name) == count
 
 
 async def test_only_regular_files_are_read(work: Work, read: Read) -> None:

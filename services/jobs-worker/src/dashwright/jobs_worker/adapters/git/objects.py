@@ -1,12 +1,14 @@
 """Commits and trees of a mirror with a check of their size before they are loaded: libgit2 loads complete objects of any size."""
 
+import os
+from bisect import bisect_left
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
 import pygit2
-from pygit2.enums import ObjectType
+from pygit2.enums import FileMode, ObjectType
 
 from dashwright.common.errors import BadRequest, TooLarge
 
@@ -63,9 +65,18 @@ def entry_of(repository: pygit2.Repository, tree: pygit2.Object | None, name: st
     if not isinstance(tree, pygit2.Tree):
         return None
     check_object_size(repository, tree.id)
-    if name not in tree:
-        return None
-    return tree[name]
+    raw_name = os.fsencode(name)
+    # Git sorts a directory as if its name ended in a slash.
+    for key in (raw_name, raw_name + b"/"):
+        # A search by name, ``tree[name]``, never frees the name: pygit2 1.21 leaks a reference to it.
+        index = bisect_left(range(len(tree)), key, key=lambda index: _sort_key(tree[index]))
+        if index < len(tree) and tree[index].raw_name == raw_name:
+            return tree[index]
+    return None
+
+
+def _sort_key(entry: pygit2.Object) -> bytes:
+    return (entry.raw_name or b"") + (b"/" if entry.filemode == FileMode.TREE else b"")
 
 
 def object_at(repository: pygit2.Repository, tree: pygit2.Tree, path: str) -> pygit2.Object | None:
