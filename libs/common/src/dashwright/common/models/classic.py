@@ -14,7 +14,7 @@ class ClassicBody(BaseModel):
     ``model_fields_set`` contains the properties that were sent.
     """
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="ignore", strict=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, extra="ignore", strict=True, frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -12,7 +12,7 @@ Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 class ResponseModel(BaseModel):
     """A JSON object in a response. Members that were not set are left out; None is written as null."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True)
 
     def members(self) -> dict[str, Any]:
         """Return the JSON object, with the field names of the API."""
