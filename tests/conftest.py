@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import hypothesis
 import pytest
+import structlog
 from tests import examples, virtual_time
 from tests.servers import databases, keeper, postgres, rabbitmq, virtual_hosts
 from tests.servers.process import CannotProvide
@@ -20,6 +21,14 @@ from dashwright.common.messaging.memory import MemoryBroker
 
 # Before Python 3.14 pytest-asyncio requests the current loop, which creates one that is never closed. Setting None avoids that.
 asyncio.set_event_loop(None)
+
+# By default rich draws tracebacks with all local variables, which takes ten times as long as a test.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 # No deadline: a busy machine must not fail a law. The examples are the same in each run, so that a failure is due to the change;
 # DASHWRIGHT_TEST_PROFILE=searching draws others, and =quick draws fewer.

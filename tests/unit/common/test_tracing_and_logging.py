@@ -4,7 +4,9 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import pytest
 import structlog
@@ -23,6 +25,19 @@ def own_trace_variable() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(tracing, "_current", ContextVar("trace", default=None))
         yield
+
+
+@contextmanager
+def configured(**options: Any) -> Iterator[None]:
+    """Log as a service does, and then as the tests do."""
+    handlers, level, former = logging.getLogger().handlers[:], logging.getLogger().level, structlog.get_config()
+    configure("test-service", **options)
+    try:
+        yield
+    finally:
+        structlog.configure(**former)
+        structlog.contextvars.clear_contextvars()
+        logging.basicConfig(handlers=handlers, level=level, force=True)
 
 
 def test_a_trace_continues_with_a_new_span() -> None:
@@ -45,17 +60,11 @@ def test_an_invalid_header_starts_a_trace(header: str | None) -> None:
 
 def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines of this project and of libraries are JSON with service, level and trace; values under a secret's name are omitted."""
-    handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
-    try:
-        configure("test-service", as_json=True)
+    with configured(as_json=True):
         trace = tracing.enter(None)
         structlog.get_logger().info("something_happened", number=1, password="hush", Authorization="Basic hush")
         logging.getLogger("library").warning("mind the gap")
         lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    finally:
-        structlog.reset_defaults()
-        structlog.contextvars.clear_contextvars()
-        logging.basicConfig(handlers=handlers, level=level, force=True)
     ours, theirs = lines
     assert (ours["event"], ours["number"], ours["level"], ours["service"]) == ("something_happened", 1, "info", "test-service")
     assert ours["trace_id"] == trace.trace_id
@@ -69,9 +78,7 @@ def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFix
 )
 def test_a_terminal_shows_short_lines(capsys: pytest.CaptureFixture[str], level: str, expected: list[str]) -> None:
     """Requests that succeed appear only in debug, and identifiers only where something went wrong or debug is on."""
-    handlers, before = logging.getLogger().handlers[:], logging.getLogger().level
-    try:
-        configure("test-service", level=level, as_json=False)
+    with configured(level=level, as_json=False):
         trace = tracing.enter(None)
         log = structlog.get_logger()
         log.info("request_completed", status=200, path="/ok ")
@@ -79,10 +86,6 @@ def test_a_terminal_shows_short_lines(capsys: pytest.CaptureFixture[str], level:
         log.info("listening")
         log.warning("warned")
         lines = sorted(capsys.readouterr().err.splitlines(), key=lambda line: next(word for word in expected if word in line))
-    finally:
-        structlog.reset_defaults()
-        structlog.contextvars.clear_contextvars()
-        logging.basicConfig(handlers=handlers, level=before, force=True)
     assert len(lines) == len(expected)
     assert [trace.trace_id in line for line in lines] == [level == "debug" or word == "warned" for word in expected]
 
@@ -90,19 +93,13 @@ def test_a_terminal_shows_short_lines(capsys: pytest.CaptureFixture[str], level:
 @pytest.mark.parametrize("as_json", [True, False], ids=["json", "terminal"])
 def test_a_traceback_contains_no_values(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
     """A traceback has the lines of this project and of libraries, and no values of variables."""
-    handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
     held = "".join(("hu", "sh"))
-    try:
-        configure("test-service", as_json=as_json)
+    with configured(as_json=as_json):
         try:
             int(held[:0])
         except ValueError:
             structlog.get_logger().exception("something_failed")
             logging.getLogger("library").exception("that failed, too")
         told = capsys.readouterr().err
-    finally:
-        structlog.reset_defaults()
-        structlog.contextvars.clear_contextvars()
-        logging.basicConfig(handlers=handlers, level=level, force=True)
     assert told.count("Traceback (most recent call last)") == 2
     assert "hush" not in told
