@@ -1,0 +1,57 @@
+"""Connections that outlive tests: they serve later ones, unless a test has left something in them."""
+
+import asyncio
+
+import asyncpg
+import pytest
+from tests.servers.databases import WARM_SESSIONS, Databases, make_template
+from tests.servers.warm_pools import WarmPools
+
+from dashwright.common.database.pool import Database
+
+
+async def session_of(database: Database) -> int:
+    """Return the id of the server process behind a connection."""
+    async with database.connection() as connection:
+        pid: int = await connection.fetchval("select pg_backend_pid()")
+        return pid
+
+
+async def test_a_connection_serves_the_next_test(database_url: str) -> None:
+    """Two tests over one database have the same connection, but not the same Database."""
+    pools = WarmPools()
+    async with pools.lend(database_url) as first:
+        session = await session_of(first)
+    async with pools.lend(database_url) as second:
+        assert await session_of(second) == session
+    assert first is not second
+    await pools.close()
+
+
+@pytest.mark.parametrize("leaves", ["a connection in use", "a closed pool"])
+async def test_a_pool_that_a_test_has_spoiled_is_replaced(database_url: str, leaves: str) -> None:
+    """The next test has other connections."""
+    pools = WarmPools()
+    async with pools.lend(database_url) as first:
+        session = await session_of(first)
+        await (first.close() if leaves == "a closed pool" else first._acquire())
+    async with pools.lend(database_url) as second:
+        assert await session_of(second) != session
+    await pools.close()
+
+
+@pytest.mark.parametrize(("statement", "ends"), [("select 1", False), ("begin; lock table org", True)])
+def test_a_session_ends_with_its_test_if_it_holds_a_lock(postgres_dsn: str, statement: str, ends: bool) -> None:
+    """A transaction or a lock of one test does not reach the next one; a session that holds nothing remains."""
+    with asyncio.Runner() as runner:
+        databases = Databases(postgres_dsn, runner.run(make_template(postgres_dsn)))
+        with databases.lend() as url:
+            connection = runner.run(asyncpg.connect(url, server_settings={"application_name": WARM_SESSIONS}))
+            runner.run(connection.execute(statement))
+        if ends:
+            with pytest.raises((asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError)):
+                runner.run(connection.fetchval("select 1"))
+        else:
+            assert runner.run(connection.fetchval("select 1")) == 1
+        runner.run(connection.close())
+        databases.close()
